@@ -1,0 +1,46 @@
+# Two commands for a new machine: `make demo` and `make test`. Everything lands in .venv and .cache beside this file.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+THRIFT_OUT := hive_views/metastore/_thrift
+
+.PHONY: env test check lint demo bench thrift clean
+
+env: $(STAMP)
+
+$(STAMP): setup.cfg setup.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip setuptools wheel
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $(STAMP)
+
+# Everything that must hold before a change lands: style, types, layers, tests.
+test: env check
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: env lint
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+demo: env
+	$(BIN)/python -m hive_views.demo
+
+bench: env
+	$(BIN)/python -m benchmarks
+
+# Regenerates the committed stubs. Needs the Thrift compiler (Debian: thrift-compiler, 0.17 made the committed ones).
+thrift:
+	rm -rf build/thrift && mkdir -p build/thrift
+	thrift -out build/thrift --gen py:slots,package_prefix=hive_views.metastore._thrift. thrift_idl/hive_metastore.thrift
+	rm -rf $(THRIFT_OUT)/hive_metastore && mkdir -p $(THRIFT_OUT)/hive_metastore
+	cp build/thrift/hive_metastore/__init__.py build/thrift/hive_metastore/ttypes.py \
+	   build/thrift/hive_metastore/constants.py build/thrift/hive_metastore/ThriftHiveMetastore.py $(THRIFT_OUT)/hive_metastore/
+	touch $(THRIFT_OUT)/__init__.py
+
+clean:
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .demo

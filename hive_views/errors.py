@@ -1,0 +1,289 @@
+"""Every error this package raises, in one tree.
+
+An error carries what it is about as attributes (its *operands*), so that a program never has to parse a message, and
+its message says what happened and what to do next. Where PyIceberg has an error for the same situation, ours is also
+an instance of PyIceberg's, so code written against `pyiceberg.exceptions` goes on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyiceberg import exceptions as iceberg
+
+
+class HiveViewsError(Exception):
+    """The root of all errors of this package."""
+
+
+# -- What the caller passed in ---------------------------------------------------------------------------------------
+
+
+class InvalidIdentifierError(HiveViewsError, ValueError):
+    """A name that the metastore could not hold, or that is not `database.name`."""
+
+    def __init__(self, identifier: object, reason: str) -> None:
+        super().__init__(f"Invalid identifier: {identifier!r}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class InvalidPropertyError(HiveViewsError, ValueError):
+    """A property whose key or value cannot be used."""
+
+    def __init__(self, key: object, value: object, reason: str) -> None:
+        super().__init__(f"Invalid property {key!r} = {value!r}: {reason}")
+        self.key = key
+        self.value = value
+        self.reason = reason
+
+
+class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
+    """A view definition that cannot be stored: no query, no schema, a type that Hive cannot hold …"""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Invalid view {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class DialectLossError(InvalidViewError):
+    """A replace that would lose the text of a dialect (the view property `replace.drop-dialect.allowed`)."""
+
+    def __init__(self, identifier: str, previous: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(
+            identifier,
+            "Cannot replace view due to loss of view dialects (replace.drop-dialect.allowed=false): "
+            f"previous dialects: {list(previous)}, new dialects: {list(new)}. Give a text for each of them, "
+            "or set the view property replace.drop-dialect.allowed=true",
+        )
+        self.previous = tuple(previous)
+        self.new = tuple(new)
+
+
+class NoSuchVersionError(HiveViewsError, ValueError):
+    """A version (by id, or by time) that the view's metadata does not hold."""
+
+    def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
+        super().__init__(
+            f"View {identifier} has no version {wanted}; its metadata holds {list(available)} "
+            "(older ones expire by version.history.num-entries)"
+        )
+        self.identifier = identifier
+        self.wanted = wanted
+        self.available = tuple(available)
+
+
+class SqlError(HiveViewsError, ValueError):
+    """A SQL text that cannot be read, or that names something that is not there.
+
+    `line` and `column` count from 1 and point into the text that the caller gave; both are None where the error is
+    about the text as a whole.
+    """
+
+    def __init__(self, reason: str, *, line: int | None = None, column: int | None = None, name: str | None = None):
+        where = f"line {line}:{column} " if line is not None else ""
+        super().__init__(f"{where}{reason}")
+        self.reason = reason
+        self.line = line
+        self.column = column
+        self.name = name
+
+
+# -- What is, or is not, in the catalog -------------------------------------------------------------------------------
+
+
+class NoSuchNamespaceError(HiveViewsError, iceberg.NoSuchNamespaceError):
+    """The database does not exist in the metastore."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace does not exist: {namespace}")
+        self.namespace = namespace
+
+
+class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
+    """No view of that name; `detail` says what was tried, or what stands there instead."""
+
+    def __init__(self, identifier: str, detail: str = "") -> None:
+        super().__init__(f"View does not exist: {identifier}" + (f" ({detail})" if detail else ""))
+        self.identifier = identifier
+        self.detail = detail
+
+
+class NotAnIcebergViewError(NoSuchViewError):
+    """The name is taken by a row of the metastore that is no Iceberg view: a Hive view, a Hive table …"""
+
+    def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). "
+            "Choose another name, or import a Hive view with `hive-views import`",
+        )
+        self.identifier = identifier
+        self.table_type = table_type
+        self.format_type = format_type
+        self.detail = "not an iceberg view"
+
+
+class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
+    """No table of that name."""
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__(f"Table does not exist: {identifier}")
+        self.identifier = identifier
+
+
+class ViewAlreadyExistsError(HiveViewsError, iceberg.ViewAlreadyExistsError):
+    """A view of that name exists already."""
+
+    def __init__(self, identifier: str, message: str = "View already exists: {}") -> None:
+        super().__init__(message.format(identifier))
+        self.identifier = identifier
+
+
+class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
+    """A table of that name exists already."""
+
+    def __init__(self, identifier: str, message: str = "Table with same name already exists: {}") -> None:
+        super().__init__(message.format(identifier))
+        self.identifier = identifier
+
+
+class NamespaceAlreadyExistsError(HiveViewsError, iceberg.NamespaceAlreadyExistsError):
+    """A database of that name exists already."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace already exists: {namespace}")
+        self.namespace = namespace
+
+
+class NamespaceNotEmptyError(HiveViewsError, iceberg.NamespaceNotEmptyError):
+    """The database still holds tables or views."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace is not empty: {namespace}. Drop its tables and views first")
+        self.namespace = namespace
+
+
+# -- Metadata files ---------------------------------------------------------------------------------------------------
+
+
+class MetadataFileError(HiveViewsError):
+    """A view metadata file that cannot be used."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"Cannot read the view metadata file {location}: {reason}")
+        self.location = location
+        self.reason = reason
+
+
+class MetadataFileNotFoundError(MetadataFileError):
+    """The metastore names a metadata file that is not there."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(
+            location,
+            "it does not exist. If it was moved or deleted, restore it or register another one of the view's "
+            "metadata files (register_view)",
+        )
+
+
+class InvalidMetadataError(MetadataFileError):
+    """A metadata file whose content breaks the format; `path` says where in the document, e.g. `versions[1].schema-id`."""
+
+    def __init__(self, location: str, path: str, reason: str) -> None:
+        super().__init__(location, f"{path}: {reason}" if path else reason)
+        self.path = path
+
+
+class MetadataWriteError(HiveViewsError):
+    """A metadata file that could not be written; nothing was changed in the metastore."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"Cannot write the view metadata file {location}: {reason}. The metastore was not changed")
+        self.location = location
+        self.reason = reason
+
+
+# -- Commits ----------------------------------------------------------------------------------------------------------
+
+
+class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
+    """The commit was refused; nothing was changed. Load the view again and repeat the change."""
+
+    def __init__(self, identifier: str, reason: str, *, expected: str | None = None, found: str | None = None) -> None:
+        super().__init__(f"Cannot commit to {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+        self.expected = expected
+        self.found = found
+
+
+class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownException):
+    """The metastore did not say whether the commit took place. Nothing was deleted.
+
+    Load the view and compare its `metadata_location` with `metadata_location` here before trying again: trying
+    blindly may apply the change twice, and deleting the file may destroy the view.
+    """
+
+    def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
+        kept = f" The new metadata file {metadata_location} was kept." if metadata_location else ""
+        super().__init__(
+            f"Cannot tell whether the change to {identifier} was committed: {reason}.{kept} "
+            "Load it again before you repeat the change"
+        )
+        self.identifier = identifier
+        self.metadata_location = metadata_location
+        self.reason = reason
+
+
+class LockError(HiveViewsError):
+    """The metastore's lock could not be taken, or was lost; `lock_id` is None where none was given."""
+
+    def __init__(self, identifier: str, reason: str, *, lock_id: int | None = None) -> None:
+        super().__init__(f"Lock on {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+        self.lock_id = lock_id
+
+
+class LockTimeoutError(LockError):
+    """Somebody else held the lock all the time that we were willing to wait."""
+
+
+# -- The metastore ----------------------------------------------------------------------------------------------------
+
+
+class MetastoreError(HiveViewsError):
+    """The metastore, or the way to it, failed. `method` is the Thrift method that was called."""
+
+    def __init__(self, method: str, reason: str, *, uri: str | None = None) -> None:
+        super().__init__(f"{method}{f' at {uri}' if uri else ''}: {reason}")
+        self.method = method
+        self.reason = reason
+        self.uri = uri
+
+
+class MetastoreUnavailableError(MetastoreError):
+    """No metastore could be reached. The request was not sent: nothing happened there."""
+
+
+class MetastoreConnectionLostError(MetastoreError):
+    """The connection broke after the request was sent: it may or may not have been carried out."""
+
+
+class MetastoreTimeoutError(MetastoreConnectionLostError):
+    """No answer in time: the request may still be carried out later."""
+
+
+class MetastoreRefusedError(MetastoreError):
+    """The server answered that it failed (MetaException and the like), or that it does not know the method."""
+
+
+class EmbeddedMetastoreError(HiveViewsError):
+    """The embedded metastore could not be started or stopped; the message says what to install or where its log is."""
+
+    def __init__(self, directory: str, reason: str) -> None:
+        super().__init__(f"Embedded metastore in {directory}: {reason}")
+        self.directory = directory
+        self.reason = reason
