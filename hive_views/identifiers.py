@@ -1,8 +1,8 @@
 """Names: what a user writes, what the metastore can hold, and how a name is shown.
 
 The Hive Metastore lower-cases database and table names, stores at most 256 characters of a name, and its servers
-differ in which characters they take (facts: 3.1 refuses '-' and ' ', 4.x takes them, none takes non-ASCII). We accept
-what all of them accept: ASCII letters, digits and '_'.
+differ in which characters they take (3.1 refuses '-' and ' ', 4.x takes them, none takes non-ASCII). What stands there
+is read whatever its name; for something new we accept what all of them accept: ASCII letters, digits and '_'.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hive_views.errors import InvalidIdentifierError
 MAX_NAME_LENGTH = 256
 """The longest database or table name that a metastore's own database holds (TBLS.TBL_NAME)."""
 
-_NAME = re.compile(r"[A-Za-z0-9_]+")
+_WRITABLE = re.compile(r"[a-z0-9_]+")
 
 
 @dataclass(frozen=True, order=True)
@@ -32,6 +32,8 @@ class ViewName:
     def parse(cls, identifier: str | Sequence[str], *, catalog: str | None = None) -> ViewName:
         """Read `database.name`, or `catalog.database.name` where the catalog is the given one.
 
+        Any characters are taken: what stands in a metastore already must be readable. See `check_writable`.
+
         Args:
             identifier: A dotted string or a sequence of its parts.
             catalog: The catalog's own name, which a user may have written in front; None accepts no such prefix.
@@ -40,19 +42,17 @@ class ViewName:
             The name in lower case, as the metastore stores it.
 
         Raises:
-            InvalidIdentifierError: If it has other than two levels, or a part that a metastore cannot hold.
+            InvalidIdentifierError: If it has other than two levels, or an empty one.
         """
         parts = identifier.split(".") if isinstance(identifier, str) else list(identifier)
-        if not all(isinstance(part, str) for part in parts):
-            raise InvalidIdentifierError(identifier, "its parts must be strings")
         if len(parts) == 3 and catalog is not None and parts[0] == catalog:
             parts = parts[1:]
         if len(parts) != 2:
             raise InvalidIdentifierError(
                 identifier, "a Hive Metastore holds names of exactly two levels: write database.name"
             )
-        for part in parts:
-            check_part(part, identifier)
+        if not all(isinstance(part, str) and part for part in parts):
+            raise InvalidIdentifierError(identifier, "a level of the name is empty")
         return cls(parts[0].lower(), parts[1].lower())
 
     @property
@@ -60,27 +60,38 @@ class ViewName:
         """The name as PyIceberg's identifiers have it: a tuple of its levels."""
         return (self.database, self.name)
 
+    def check_writable(self) -> ViewName:
+        """Refuse a name for something new that not every metastore takes.
+
+        Returns:
+            The name itself.
+
+        Raises:
+            InvalidIdentifierError: If a level is too long, or has characters other than letters, digits and '_'.
+        """
+        for part in (self.database, self.name):
+            check_writable(part, str(self))
+        return self
+
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"
 
 
-def check_part(part: str, identifier: object) -> None:
-    """Refuse one level of a name that a metastore cannot hold.
+def check_writable(part: str, identifier: str) -> None:
+    """Refuse one level of a name for something new that not every metastore takes.
 
     Args:
         part: A database name or a table name.
         identifier: The whole name, for the message.
 
     Raises:
-        InvalidIdentifierError: If it is empty, too long, or has a character that not every metastore takes.
+        InvalidIdentifierError: If it is too long, or has characters other than letters, digits and '_'.
     """
-    if not part:
-        raise InvalidIdentifierError(identifier, "a part of the name is empty")
     if len(part) > MAX_NAME_LENGTH:
         raise InvalidIdentifierError(
-            identifier, f"a part has {len(part)} characters; the metastore holds at most {MAX_NAME_LENGTH}"
+            identifier, f"a level has {len(part)} characters; the metastore holds at most {MAX_NAME_LENGTH}"
         )
-    if not _NAME.fullmatch(part):
+    if not _WRITABLE.fullmatch(part):
         raise InvalidIdentifierError(
             identifier, f"{part!r} has characters other than ASCII letters, digits and '_', which not every metastore takes"
         )
@@ -97,12 +108,11 @@ def parse_namespace(namespace: str | Sequence[str], *, catalog: str | None = Non
         The database in lower case.
 
     Raises:
-        InvalidIdentifierError: If it has other than one level, or characters that a metastore cannot hold.
+        InvalidIdentifierError: If it has other than one level, or an empty one.
     """
     parts = namespace.split(".") if isinstance(namespace, str) else list(namespace)
     if len(parts) == 2 and catalog is not None and parts[0] == catalog:
         parts = parts[1:]
-    if len(parts) != 1 or not isinstance(parts[0], str):
+    if len(parts) != 1 or not isinstance(parts[0], str) or not parts[0]:
         raise InvalidIdentifierError(namespace, "a Hive Metastore's namespaces have exactly one level: the database")
-    check_part(parts[0], namespace)
     return parts[0].lower()

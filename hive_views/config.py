@@ -1,0 +1,238 @@
+"""Catalog properties: name, default and meaning, and one typed, checked value of them all.
+
+Iceberg's and Hive's own names are used wherever they exist; `hive-views.` is the prefix of ours. Every property is a
+string, as catalog properties are; a wrong one is refused when the catalog is made, before anything is written.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_views.errors import InvalidPropertyError
+
+URI = "uri"
+"""Metastores to connect to: `thrift://host:port`, several separated by commas (tried in turn)."""
+
+WAREHOUSE = "warehouse"
+"""Where databases without a location of their own keep their views' metadata: a URI such as `s3://bucket/warehouse`."""
+
+UGI = "ugi"
+"""User, or `user:group,group`, that the metastore is told on connecting (set_ugi). Default: not told."""
+
+CONNECT_TIMEOUT_MS = "hive-views.connect-timeout-ms"
+CONNECT_TIMEOUT_MS_DEFAULT = 10_000
+"""Milliseconds to wait for a connection to one metastore."""
+
+CALL_TIMEOUT_MS = "hive-views.call-timeout-ms"
+CALL_TIMEOUT_MS_DEFAULT = 60_000
+"""Milliseconds to wait for an answer. Keep it above 20 s: a server retries a failing database that long."""
+
+POOL_SIZE = "hive-views.pool-size"
+POOL_SIZE_DEFAULT = 8
+"""Kept connections at most. More callers than that at once open extra ones, which are closed after use."""
+
+LOCK_ENABLED = "iceberg.engine.hive.lock-enabled"
+LOCK_ENABLED_DEFAULT = True
+"""Take the metastore's lock for a commit (Iceberg: docs/configuration, Hive Metastore). Turn it off only if the server
+honors compare-and-swap (`hive-views doctor` tells) and every writer sends it."""
+
+LOCK_TIMEOUT_MS = "iceberg.hive.lock-timeout-ms"
+LOCK_TIMEOUT_MS_DEFAULT = 180_000
+"""Milliseconds to wait for somebody else's lock."""
+
+LOCK_CHECK_MIN_WAIT_MS = "iceberg.hive.lock-check-min-wait-ms"
+LOCK_CHECK_MIN_WAIT_MS_DEFAULT = 50
+"""Milliseconds before the first look at whether a lock that we wait for is ours (grows by half each time)."""
+
+LOCK_CHECK_MAX_WAIT_MS = "iceberg.hive.lock-check-max-wait-ms"
+LOCK_CHECK_MAX_WAIT_MS_DEFAULT = 5_000
+"""Milliseconds between two such looks, at most."""
+
+LOCK_HEARTBEAT_INTERVAL_MS = "iceberg.hive.lock-heartbeat-interval-ms"
+LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
+"""Milliseconds between heartbeats for a held lock. Must stay below the server's hive.txn.timeout."""
+
+PARAMETER_MAX_SIZE = "iceberg.hive.table-property-max-size"
+PARAMETER_MAX_SIZE_DEFAULT = 32_672
+"""The longest `current-schema` that is copied into the row, in characters; 0 never copies it."""
+
+UNIQUE_LOCATION = "unique-table-location"
+UNIQUE_LOCATION_DEFAULT = False
+"""Give each new view a location of its own (`<name>-<uuid>`), so that a dropped name's files never mix with it."""
+
+HIVE2_COMPATIBLE = "hive.hive2-compatible"
+HIVE2_COMPATIBLE_DEFAULT = False
+"""Write `timestamptz` columns as `timestamp`, which Hive 2 knows, in place of `timestamp with local time zone`."""
+
+VIEW_DEFAULT_PREFIX = "view-default."
+"""`view-default.<key>`: a view property for views that are created without it (Iceberg's CatalogProperties)."""
+
+VIEW_OVERRIDE_PREFIX = "view-override."
+"""`view-override.<key>`: a view property that no caller can set otherwise (Iceberg's CatalogProperties)."""
+
+
+@dataclass(frozen=True)
+class ConnectionConfig:
+    """How to reach the metastore."""
+
+    uris: tuple[str, ...]
+    """`thrift://host:port`, in the order in which they are tried."""
+    connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
+    """See `CONNECT_TIMEOUT_MS`."""
+    call_timeout_ms: int = CALL_TIMEOUT_MS_DEFAULT
+    """See `CALL_TIMEOUT_MS`."""
+    pool_size: int = POOL_SIZE_DEFAULT
+    """See `POOL_SIZE`."""
+    user: str | None = None
+    """The user that set_ugi tells; None tells none."""
+    groups: tuple[str, ...] = ()
+    """The groups that set_ugi tells."""
+
+
+@dataclass(frozen=True)
+class LockConfig:
+    """How the metastore's lock is taken and kept."""
+
+    enabled: bool = LOCK_ENABLED_DEFAULT
+    """See `LOCK_ENABLED`."""
+    timeout_ms: int = LOCK_TIMEOUT_MS_DEFAULT
+    """See `LOCK_TIMEOUT_MS`."""
+    check_min_wait_ms: int = LOCK_CHECK_MIN_WAIT_MS_DEFAULT
+    """See `LOCK_CHECK_MIN_WAIT_MS`."""
+    check_max_wait_ms: int = LOCK_CHECK_MAX_WAIT_MS_DEFAULT
+    """See `LOCK_CHECK_MAX_WAIT_MS`."""
+    heartbeat_interval_ms: int = LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT
+    """See `LOCK_HEARTBEAT_INTERVAL_MS`."""
+
+
+@dataclass(frozen=True)
+class CatalogConfig:
+    """All properties of a catalog that this package reads, typed and checked."""
+
+    connection: ConnectionConfig
+    """How to reach the metastore."""
+    lock: LockConfig
+    """How commits are locked."""
+    warehouse: str | None = None
+    """See `WAREHOUSE`; without a trailing slash."""
+    parameter_max_size: int = PARAMETER_MAX_SIZE_DEFAULT
+    """See `PARAMETER_MAX_SIZE`."""
+    unique_location: bool = UNIQUE_LOCATION_DEFAULT
+    """See `UNIQUE_LOCATION`."""
+    hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
+    """See `HIVE2_COMPATIBLE`."""
+    view_defaults: Mapping[str, str] = field(default_factory=dict)
+    """The `view-default.` properties, without the prefix."""
+    view_overrides: Mapping[str, str] = field(default_factory=dict)
+    """The `view-override.` properties, without the prefix."""
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> CatalogConfig:
+        """Read and check catalog properties.
+
+        Args:
+            properties: Catalog properties; those that are not ours are left alone.
+
+        Returns:
+            The typed values.
+
+        Raises:
+            InvalidPropertyError: If `uri` is missing, or a value is not of the form it must have.
+        """
+        user, groups = _ugi(properties.get(UGI))
+        minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
+        warehouse = properties.get(WAREHOUSE)
+        return cls(
+            connection=ConnectionConfig(
+                uris=parse_uris(properties.get(URI)),
+                connect_timeout_ms=_integer(properties, CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS_DEFAULT, least=1),
+                call_timeout_ms=_integer(properties, CALL_TIMEOUT_MS, CALL_TIMEOUT_MS_DEFAULT, least=1),
+                pool_size=_integer(properties, POOL_SIZE, POOL_SIZE_DEFAULT, least=1),
+                user=user,
+                groups=groups,
+            ),
+            lock=LockConfig(
+                enabled=_boolean(properties, LOCK_ENABLED, LOCK_ENABLED_DEFAULT),
+                timeout_ms=_integer(properties, LOCK_TIMEOUT_MS, LOCK_TIMEOUT_MS_DEFAULT, least=1),
+                check_min_wait_ms=minimum_wait,
+                check_max_wait_ms=_integer(
+                    properties, LOCK_CHECK_MAX_WAIT_MS, LOCK_CHECK_MAX_WAIT_MS_DEFAULT, least=minimum_wait
+                ),
+                heartbeat_interval_ms=_integer(
+                    properties, LOCK_HEARTBEAT_INTERVAL_MS, LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT, least=1
+                ),
+            ),
+            warehouse=warehouse.rstrip("/") if warehouse else None,
+            parameter_max_size=_integer(properties, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, least=0),
+            unique_location=_boolean(properties, UNIQUE_LOCATION, UNIQUE_LOCATION_DEFAULT),
+            hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
+            view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
+            view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),
+        )
+
+
+def parse_uris(value: str | None) -> tuple[str, ...]:
+    """Split and check the `uri` property.
+
+    Args:
+        value: `thrift://host:port`, several separated by commas.
+
+    Returns:
+        The URIs in the given order.
+
+    Raises:
+        InvalidPropertyError: If there is none, or one is not `thrift://host:port`.
+    """
+    uris = tuple(part.strip() for part in (value or "").split(",") if part.strip())
+    if not uris:
+        raise InvalidPropertyError(URI, value, "name at least one metastore: thrift://host:9083")
+    for uri in uris:
+        host, separator, port = uri.removeprefix("thrift://").rpartition(":")
+        if not uri.startswith("thrift://") or not separator or not host or not port.isdigit() or int(port) > 65535:
+            raise InvalidPropertyError(URI, value, f"{uri!r} is not of the form thrift://host:port")
+    return uris
+
+
+def current_user() -> str:
+    """The user who runs this process, as the owner of what it makes; `unknown` where the system knows no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _ugi(value: str | None) -> tuple[str | None, tuple[str, ...]]:
+    if not value:
+        return None, ()
+    user, _, groups = value.partition(":")
+    if not user:
+        raise InvalidPropertyError(UGI, value, "write user, or user:group,group")
+    return user, tuple(group for group in groups.split(",") if group)
+
+
+def _integer(properties: Mapping[str, str], key: str, default: int, *, least: int) -> int:
+    value = properties.get(key)
+    if value is None:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        raise InvalidPropertyError(key, value, "it must be a whole number") from None
+    if number < least:
+        raise InvalidPropertyError(key, value, f"it must be at least {least}")
+    return number
+
+
+def _boolean(properties: Mapping[str, str], key: str, default: bool) -> bool:
+    value = properties.get(key)
+    if value is None:
+        return default
+    if str(value).lower() not in ("true", "false"):
+        raise InvalidPropertyError(key, value, "it must be true or false")
+    return str(value).lower() == "true"
+
+
+def _prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {key.removeprefix(prefix): value for key, value in properties.items() if key.startswith(prefix)}
