@@ -33,6 +33,10 @@ POOL_SIZE = "hive-views.pool-size"
 POOL_SIZE_DEFAULT = 8
 """Kept connections at most. More callers than that at once open extra ones, which are closed after use."""
 
+SETTLE_TIMEOUT_MS = "hive-views.settle-timeout-ms"
+SETTLE_TIMEOUT_MS_DEFAULT = 60_000
+"""Milliseconds in which a change without an answer is sent again, before its outcome is reported as unknown."""
+
 LOCK_ENABLED = "iceberg.engine.hive.lock-enabled"
 LOCK_ENABLED_DEFAULT = True
 """Take the metastore's lock for a commit (Iceberg: docs/configuration, Hive Metastore). Turn it off only if the server
@@ -115,6 +119,8 @@ class CatalogConfig:
     """How to reach the metastore."""
     lock: LockConfig
     """How commits are locked."""
+    settle_timeout_ms: int = SETTLE_TIMEOUT_MS_DEFAULT
+    """See `SETTLE_TIMEOUT_MS`."""
     warehouse: str | None = None
     """See `WAREHOUSE`; without a trailing slash."""
     parameter_max_size: int = PARAMETER_MAX_SIZE_DEFAULT
@@ -164,6 +170,7 @@ class CatalogConfig:
                     properties, LOCK_HEARTBEAT_INTERVAL_MS, LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT, least=1
                 ),
             ),
+            settle_timeout_ms=_integer(properties, SETTLE_TIMEOUT_MS, SETTLE_TIMEOUT_MS_DEFAULT, least=0),
             warehouse=warehouse.rstrip("/") if warehouse else None,
             parameter_max_size=_integer(properties, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, least=0),
             unique_location=_boolean(properties, UNIQUE_LOCATION, UNIQUE_LOCATION_DEFAULT),

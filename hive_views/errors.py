@@ -16,6 +16,10 @@ class HiveViewsError(Exception):
     """The root of all errors of this package."""
 
 
+class DamagedRowWarning(UserWarning):
+    """The metastore's database changed what it was given (a latin1 schema, a cut comment); the metadata file is whole."""
+
+
 # -- What the caller passed in ---------------------------------------------------------------------------------------
 
 

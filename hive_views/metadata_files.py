@@ -1,0 +1,155 @@
+"""Reading, writing and deleting view metadata files, through PyIceberg's FileIO: local disk, S3, memory …
+
+A metadata file is written once under a name that nobody else uses, and never overwritten. Nothing here relies on
+renaming or on listing, which object stores do not promise.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from urllib.parse import urlparse
+
+from pyiceberg.io import FileIO, load_file_io
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
+from hive_views.errors import MetadataFileError, MetadataFileNotFoundError, MetadataWriteError
+from hive_views.spec.files import compression_codec, parse, serialize
+from hive_views.spec.metadata import ViewMetadata
+
+logger = logging.getLogger(__name__)
+
+READ_ATTEMPTS = 3
+"""How often a file is read before a failing storage is reported. A file that is not there is reported at once."""
+
+
+class MetadataFiles:
+    """View metadata files of one catalog.
+
+    Safe to share between threads.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Remember how to reach the storage.
+
+        Args:
+            properties: Catalog properties as PyIceberg's FileIO reads them (`s3.endpoint`, `py-io-impl` …).
+        """
+        self._properties = dict(properties)
+        self._ios: dict[tuple[str, str], FileIO] = {}
+        self._guard = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def read(self, location: str) -> ViewMetadata:
+        """Read and check a metadata file.
+
+        Args:
+            location: URI of the file.
+
+        Returns:
+            Its content.
+
+        Raises:
+            MetadataFileNotFoundError: If there is no such file.
+            InvalidMetadataError: If it breaks the format.
+            MetadataFileError: If the storage failed every time.
+        """
+        return parse(self._attempt(location, self._read_bytes), location)
+
+    def write(self, location: str, metadata: ViewMetadata) -> None:
+        """Write a new metadata file; a local one is on the disk, not only in a cache, when this returns.
+
+        Args:
+            location: URI that no file has yet.
+            metadata: What to write; its property `write.metadata.compression-codec` chooses the compression.
+
+        Raises:
+            InvalidPropertyError: If the compression codec is none that is known.
+            MetadataWriteError: If the storage refused, or a file of that name is there.
+        """
+        data = serialize(metadata, codec=compression_codec(metadata.properties))
+        try:
+            with self._io(location).new_output(location).create(overwrite=False) as stream:
+                stream.write(data)
+            _sync_local(location)
+        except (OSError, ValueError) as error:
+            raise MetadataWriteError(location, str(error)) from error
+
+    def delete(self, location: str) -> bool:
+        """Delete a metadata file that nothing names any more.
+
+        Args:
+            location: URI of the file.
+
+        Returns:
+            Whether it is gone; a storage that refuses is logged, because an orphan does no harm.
+        """
+        try:
+            self._io(location).delete(location)
+        except FileNotFoundError:
+            return True
+        except (OSError, ValueError) as error:
+            logger.warning("Could not delete the metadata file %s: %s", location, error)
+            return False
+        return True
+
+    def _read_bytes(self, location: str) -> bytes:
+        with self._io(location).new_input(location).open(seekable=False) as stream:
+            return stream.read()
+
+    def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
+        try:
+            return read(location)
+        except FileNotFoundError:
+            raise MetadataFileNotFoundError(location) from None
+        except OSError:
+            logger.debug("Reading %s failed; trying again", location, exc_info=True)
+        except ValueError as error:
+            raise MetadataFileError(location, str(error)) from error
+        try:
+            for attempt in Retrying(
+                retry=retry_if_exception(_is_transient),
+                stop=stop_after_attempt(READ_ATTEMPTS - 1),
+                wait=wait_exponential_jitter(initial=0.1, max=2),
+                reraise=True,
+            ):
+                with attempt:
+                    return read(location)
+        except FileNotFoundError:
+            raise MetadataFileNotFoundError(location) from None
+        except OSError as error:
+            raise MetadataFileError(location, str(error)) from error
+        raise AssertionError("unreachable: a retry either returns or raises")
+
+    def _io(self, location: str) -> FileIO:
+        parsed = urlparse(location)
+        key = (parsed.scheme, parsed.netloc)
+        io = self._ios.get(key)
+        if io is None:
+            with self._guard:
+                io = self._ios.setdefault(key, load_file_io(self._properties, location))
+        return io
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
+
+
+def _sync_local(location: str) -> None:
+    """Force a local file, and its name in the directory, to the disk: the metastore's row will name it for good."""
+    parsed = urlparse(location)
+    if parsed.scheme not in ("", "file"):
+        return
+    path = parsed.path if parsed.scheme == "file" else location
+    for target in (path, os.path.dirname(path)):  # noqa: PTH120 -- the location is a plain string
+        with suppress(FileNotFoundError):
+            descriptor = os.open(target, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,411 @@
+"""The row: an Iceberg view as one HMS Table object of type VIRTUAL_VIEW (Hive's flat model).
+
+The one place that knows the row's layout. Keys and values are those of Iceberg's Java catalog
+(HMSTablePropertyHelper, HiveOperationsBase), so both write the same row. What others put there is kept: a changed row
+starts as a copy of the row that the server gave.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hive_views.config import CatalogConfig, current_user
+from hive_views.definition import RowTexts, row_texts
+from hive_views.errors import InvalidPropertyError, InvalidViewError, NotAnIcebergViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hive_views.metastore.hive_types import hive_columns
+from hive_views.spec.metadata import ViewMetadata
+
+VIRTUAL_VIEW = "VIRTUAL_VIEW"
+"""Hive's tableType of a view."""
+
+TABLE_TYPE = "table_type"
+METADATA_LOCATION = "metadata_location"
+PREVIOUS_METADATA_LOCATION = "previous_metadata_location"
+UUID = "uuid"
+CURRENT_SCHEMA = "current-schema"
+"""Row parameters that Iceberg's catalogs write: the kind of row, the pointer, the pointer before, the identity and the
+schema as JSON."""
+
+ICEBERG_VIEW = "ICEBERG-VIEW"
+ICEBERG_TABLE = "ICEBERG"
+"""Values of `table_type`; read without regard to case."""
+
+OWNER_PROPERTY = "hive.metastore.table.owner"
+"""View property that names the row's owner (Iceberg's HiveCatalog.HMS_TABLE_OWNER); it does not become a parameter."""
+
+MAX_KEY_LENGTH = 256
+"""The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
+
+_RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
+_RETENTION = 2147483647
+_INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
+_OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
+_SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+
+
+class RowKind(Enum):
+    """What a row of the metastore is."""
+
+    ICEBERG_VIEW = "Iceberg view"
+    ICEBERG_TABLE = "Iceberg table"
+    HIVE_VIEW = "Hive view"
+    HIVE_TABLE = "Hive table"
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a view of any sort."""
+        return self in (RowKind.ICEBERG_VIEW, RowKind.HIVE_VIEW)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as the server gave it, or as it was sent to the server."""
+
+    name: ViewName
+    """Its name."""
+    kind: RowKind
+    """What it is."""
+    parameters: Mapping[str, str]
+    """Its parameters, those of others included."""
+    columns: tuple[tuple[str, str, str | None], ...]
+    """Name, Hive type and comment of each column, partition columns last."""
+    texts: RowTexts
+    """Its two view texts."""
+    owner: str | None
+    """Its owner."""
+    create_time: int
+    """When it was created, in seconds from the epoch, as the server says."""
+    table_type: str | None
+    """Its tableType, e.g. VIRTUAL_VIEW."""
+    table: Table
+    """The Thrift object itself: not for use outside of this package's metastore layer."""
+
+    @property
+    def metadata_location(self) -> str | None:
+        """The pointer to the metadata file."""
+        return self.parameters.get(METADATA_LOCATION)
+
+    @property
+    def previous_metadata_location(self) -> str | None:
+        """The pointer before the last commit."""
+        return self.parameters.get(PREVIOUS_METADATA_LOCATION)
+
+    @property
+    def uuid(self) -> str | None:
+        """The identity that Iceberg's catalogs write beside the pointer; None on rows written by hand."""
+        return self.parameters.get(UUID)
+
+    def require_iceberg_view(self) -> Row:
+        """The row itself.
+
+        Raises:
+            NotAnIcebergViewError: If it is anything but an Iceberg view.
+        """
+        if self.kind is not RowKind.ICEBERG_VIEW or not self.metadata_location:
+            raise NotAnIcebergViewError(str(self.name), self.table_type, self.parameters.get(TABLE_TYPE))
+        return self
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One respect in which a row and the metadata file it points to disagree."""
+
+    field: str
+    """`expanded-text`, `original-text` or `columns`."""
+    row: object
+    """What the row says."""
+    file: object
+    """What follows from the metadata file."""
+
+
+def read_row(table: Table) -> Row:
+    """Take a row apart.
+
+    Args:
+        table: What the server gave.
+
+    Returns:
+        Its values.
+    """
+    descriptor = table.sd
+    fields = [*(descriptor.cols or [] if descriptor is not None else []), *(table.partitionKeys or [])]
+    return Row(
+        name=ViewName(table.dbName, table.tableName),
+        kind=row_kind(table),
+        parameters=table.parameters or {},
+        columns=tuple((field.name, field.type, field.comment) for field in fields),
+        texts=RowTexts(original=table.viewOriginalText, expanded=table.viewExpandedText),
+        owner=table.owner,
+        create_time=table.createTime or 0,
+        table_type=table.tableType,
+        table=table,
+    )
+
+
+def row_kind(table: Table) -> RowKind:
+    """What a row is, as Iceberg's Java catalog tells it (HiveOperationsBase.validateTableIsIcebergView).
+
+    Args:
+        table: What the server gave.
+
+    Returns:
+        Its kind; the case of `table_type` and of the tableType does not count.
+    """
+    format_type = (table.parameters or {}).get(TABLE_TYPE, "").upper()
+    if (table.tableType or "").upper() == VIRTUAL_VIEW:
+        return RowKind.ICEBERG_VIEW if format_type == ICEBERG_VIEW else RowKind.HIVE_VIEW
+    return RowKind.ICEBERG_TABLE if format_type == ICEBERG_TABLE else RowKind.HIVE_TABLE
+
+
+def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: CatalogConfig, *, now_s: int) -> Table:
+    """The row of a view that does not exist yet.
+
+    Args:
+        name: Where it will stand.
+        metadata: What its metadata file says.
+        location: URI of that file.
+        config: The catalog's properties.
+        now_s: The time, in seconds from the epoch.
+
+    Returns:
+        The Thrift object to send.
+
+    Raises:
+        InvalidViewError: If a column has no Hive type.
+        InvalidPropertyError: If a view property cannot be a row parameter.
+    """
+    table = Table(
+        tableName=name.name,
+        dbName=name.database,
+        owner=_owner(metadata.properties) or current_user(),
+        createTime=now_s,
+        lastAccessTime=now_s,
+        retention=_RETENTION,
+        partitionKeys=[],
+        parameters={},
+        tableType=VIRTUAL_VIEW,
+    )
+    return _fill(table, name, metadata, location, config, removed=())
+
+
+def changed_row(
+    current: Row, base: ViewMetadata, metadata: ViewMetadata, location: str, config: CatalogConfig
+) -> Table:
+    """The row of a view after a commit: what stands there, with the pointer and all that follows from it changed.
+
+    Args:
+        current: The row as the server has it now.
+        base: What the metadata file says that it points to.
+        metadata: What the new metadata file says.
+        location: URI of the new file.
+        config: The catalog's properties.
+
+    Returns:
+        The Thrift object to send; `current` is not touched.
+
+    Raises:
+        InvalidViewError: If a column has no Hive type.
+        InvalidPropertyError: If a view property cannot be a row parameter.
+    """
+    table = copy.copy(current.table)
+    table.parameters = dict(current.parameters)
+    previous = current.metadata_location
+    if previous is not None and previous != location:
+        table.parameters[PREVIOUS_METADATA_LOCATION] = previous
+    owner = _owner(metadata.properties)
+    if owner and owner != _owner(base.properties):
+        table.owner = owner
+    return _fill(table, current.name, metadata, location, config, removed=set(base.properties) - set(metadata.properties))
+
+
+def renamed_row(current: Row, name: ViewName) -> Table:
+    """The row under another name; nothing else of it changes.
+
+    Args:
+        current: The row as the server has it now.
+        name: The new name.
+
+    Returns:
+        The Thrift object to send; `current` is not touched.
+    """
+    table = copy.copy(current.table)
+    table.parameters = dict(current.parameters)
+    table.dbName, table.tableName = name.database, name.name
+    return table
+
+
+def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
+    """What others changed in the row behind the metadata file's back, or what the database damaged.
+
+    Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
+    writer overwrote with the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) is no
+    difference in the definition and is not counted.
+
+    Args:
+        row: The row.
+        metadata: The content of the file it points to.
+        config: The catalog's properties.
+
+    Returns:
+        One entry for each respect in which they disagree; empty where they agree.
+    """
+    found = []
+    expected = row_texts(metadata.current_version())
+    if row.texts.expanded != expected.expanded:
+        found.append(Difference("expanded-text", row.texts.expanded, expected.expanded))
+    if row.texts.original not in (expected.original, expected.expanded):
+        found.append(Difference("original-text", row.texts.original, expected.original))
+    try:
+        columns = hive_columns(metadata.current_schema(), str(row.name), hive2_compatible=config.hive2_compatible)
+    except InvalidViewError:
+        # Another catalog wrote a type that Hive does not know, under a name of its own; there is nothing to compare.
+        return tuple(found)
+    wanted = [(name.lower(), kind.lower()) for name, kind, _ in columns]
+    # Iceberg's Java catalog writes timestamptz by the version of its own Hive classes: both names mean the same column.
+    actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
+    if [_plain_times(column) for column in actual] != [_plain_times(column) for column in wanted]:
+        found.append(Difference("columns", actual, wanted))
+    return tuple(found)
+
+
+def may_be_damaged(table: Table) -> bool:
+    """Whether a metastore's database could change this row without an error.
+
+    MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and cut long comments
+    (facts: metastore.md). A row of plain ASCII without long comments cannot be hurt and need not be read back.
+
+    Args:
+        table: A row that was sent.
+
+    Returns:
+        True where it should be read back and compared.
+    """
+    return not all(text.isascii() for text in _texts(table)) or any(
+        len(field.comment or "") > MAX_KEY_LENGTH for field in table.sd.cols
+    )
+
+
+def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
+    """What the metastore's database changed in a row that it accepted.
+
+    Args:
+        sent: The row as it was sent.
+        stored: The row as it was read back.
+
+    Returns:
+        One entry for each text, parameter or comment that came back otherwise.
+    """
+    found = []
+    for label, ours, theirs in (
+        ("original-text", sent.viewOriginalText, stored.viewOriginalText),
+        ("expanded-text", sent.viewExpandedText, stored.viewExpandedText),
+    ):
+        if ours != theirs:
+            found.append(Difference(label, theirs, ours))
+    for key, value in sent.parameters.items():
+        if value and stored.parameters.get(key) != value:
+            found.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
+    comments = {field.name.lower(): field.comment or "" for field in stored.sd.cols}
+    for field in sent.sd.cols:
+        theirs = comments.get(field.name.lower())
+        if theirs != (field.comment or ""):
+            found.append(Difference(f"comment of {field.name}", theirs, field.comment))
+    return tuple(found)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse view properties that a row cannot show, before anything is written.
+
+    Args:
+        properties: View properties that a caller wants to set.
+
+    Raises:
+        InvalidPropertyError: If a key is empty, too long or one that catalogs write themselves, or a key or value is
+            not a string.
+    """
+    for key, value in properties.items():
+        if not isinstance(key, str) or not key:
+            raise InvalidPropertyError(key, value, "a key must be a string that is not empty")
+        if not isinstance(value, str):
+            raise InvalidPropertyError(key, value, "a value must be a string")
+        if len(key) > MAX_KEY_LENGTH:
+            raise InvalidPropertyError(key, value, f"a metastore holds keys of at most {MAX_KEY_LENGTH} characters")
+        if key in _RESERVED:
+            raise InvalidPropertyError(key, value, "the catalog itself writes this key")
+
+
+def _fill(
+    table: Table,
+    name: ViewName,
+    metadata: ViewMetadata,
+    location: str,
+    config: CatalogConfig,
+    *,
+    removed: set[str] | tuple[()],
+) -> Table:
+    """Set all that follows from the metadata; in the order of Iceberg's HMSTablePropertyHelper."""
+    parameters = table.parameters
+    parameters.update({key: value for key, value in metadata.properties.items() if key.lower() != OWNER_PROPERTY})
+    parameters[UUID] = metadata.view_uuid
+    for key in removed:
+        parameters.pop(key, None)
+    parameters[TABLE_TYPE] = ICEBERG_VIEW
+    parameters[METADATA_LOCATION] = location
+    parameters.pop(CURRENT_SCHEMA, None)
+    schema = metadata.current_schema()
+    if config.parameter_max_size > 0:
+        text = json.dumps(schema.model_dump(mode="json"), separators=(",", ":"), ensure_ascii=False)
+        if len(text) <= config.parameter_max_size:
+            parameters[CURRENT_SCHEMA] = text
+    texts = row_texts(metadata.current_version())
+    if texts.expanded is not None:
+        table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
+    table.sd = _descriptor(table, name, metadata, config)
+    return table
+
+
+def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> StorageDescriptor:
+    descriptor = copy.copy(table.sd) if table.sd is not None else StorageDescriptor(compressed=False, numBuckets=0)
+    partition_columns = {field.name.lower() for field in table.partitionKeys or []}
+    descriptor.cols = [
+        FieldSchema(name=column, type=kind, comment=comment)
+        for column, kind, comment in hive_columns(
+            metadata.current_schema(), str(name), hive2_compatible=config.hive2_compatible
+        )
+        if column.lower() not in partition_columns
+    ]
+    descriptor.location = metadata.location
+    descriptor.inputFormat, descriptor.outputFormat = _INPUT_FORMAT, _OUTPUT_FORMAT
+    if descriptor.serdeInfo is None:
+        descriptor.serdeInfo = SerDeInfo(parameters={})
+    descriptor.serdeInfo.serializationLib = _SERDE
+    for attribute in ("bucketCols", "sortCols"):
+        if getattr(descriptor, attribute) is None:
+            setattr(descriptor, attribute, [])
+    if descriptor.parameters is None:
+        descriptor.parameters = {}
+    return descriptor
+
+
+def _owner(properties: Mapping[str, str]) -> str | None:
+    return next((value for key, value in properties.items() if key.lower() == OWNER_PROPERTY), None)
+
+
+def _plain_times(column: tuple[str, str]) -> tuple[str, str]:
+    return column[0], column[1].replace("timestamp with local time zone", "timestamp")
+
+
+def _texts(table: Table) -> Iterator[str]:
+    yield table.viewOriginalText or ""
+    yield table.viewExpandedText or ""
+    for key, value in table.parameters.items():
+        yield key
+        yield value or ""
+    for field in table.sd.cols:
+        yield field.comment or ""

@@ -1,0 +1,118 @@
+"""Reading views: one by name, names by kind. Listings ask the server for names, never for every object."""
+
+from __future__ import annotations
+
+from hive_views.errors import MetadataFileNotFoundError, NoSuchViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    InvalidOperationException,
+    MetaException,
+    UnknownDBException,
+)
+from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.flat_model import ICEBERG_TABLE, ICEBERG_VIEW, TABLE_TYPE, VIRTUAL_VIEW, RowKind, row_kind
+
+FILTER_FIELD = "hive_filter_field_params__"
+"""How the server's name filter addresses a parameter (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
+
+
+def load(store: Store, name: ViewName) -> Loaded:
+    """Read a view's row and the file it points to.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The view.
+
+    Returns:
+        Both, belonging together.
+
+    Raises:
+        NoSuchViewError: If nothing of that name is there, or an Iceberg table is.
+        NotAnIcebergViewError: If a Hive view or a Hive table stands there.
+        MetadataFileNotFoundError, InvalidMetadataError: If the file is missing or broken.
+    """
+    row = store.row(name)
+    while True:
+        if row is None:
+            raise NoSuchViewError(str(name))
+        if row.kind is RowKind.ICEBERG_TABLE:
+            raise NoSuchViewError(str(name), "an Iceberg table has that name")
+        row.require_iceberg_view()
+        location = row.metadata_location or ""
+        try:
+            return Loaded(row, store.files.read(location))
+        except MetadataFileNotFoundError:
+            # A view that was dropped and purged, or registered elsewhere, between the two reads.
+            row = store.row(name)
+            if row is not None and row.metadata_location == location:
+                raise
+
+
+def exists(store: Store, name: ViewName) -> bool:
+    """Whether an Iceberg view stands under a name; its file is not read.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The name.
+
+    Returns:
+        False also where a table or a Hive view has the name.
+    """
+    row = store.row(name)
+    return row is not None and row.kind is RowKind.ICEBERG_VIEW
+
+
+def view_names(store: Store, database: str) -> list[ViewName]:
+    """The Iceberg views of a database, sorted.
+
+    Args:
+        store: Metastore, files and properties.
+        database: Its name.
+
+    Returns:
+        Their names.
+
+    Raises:
+        NoSuchNamespaceError: If there is no such database.
+    """
+    return _names(store, database, ICEBERG_VIEW, RowKind.ICEBERG_VIEW, VIRTUAL_VIEW)
+
+
+def table_names(store: Store, database: str) -> list[ViewName]:
+    """The Iceberg tables of a database, sorted; never a view.
+
+    Args:
+        store: Metastore, files and properties.
+        database: Its name.
+
+    Returns:
+        Their names.
+
+    Raises:
+        NoSuchNamespaceError: If there is no such database.
+    """
+    return _names(store, database, ICEBERG_TABLE, RowKind.ICEBERG_TABLE, None)
+
+
+def _names(store: Store, database: str, format_type: str, kind: RowKind, table_type: str | None) -> list[ViewName]:
+    """Names by the server's filter on `table_type`; by reading the rows where a server cannot filter.
+
+    `like` without wildcards in place of `=`: the latter fails on Derby where values are CLOBs. The filter tells upper
+    from lower case, so both spellings that catalogs write are asked for.
+    """
+    spellings = (format_type, format_type.lower())
+    condition = " or ".join(f'{FILTER_FIELD}{TABLE_TYPE} like "{spelling}"' for spelling in spellings)
+    client = store.client
+    try:
+        names = client.get_table_names_by_filter(database, condition)
+    except UnknownDBException:
+        names = []
+    except (MetaException, InvalidOperationException):
+        client.get_database(database)
+        candidates = (
+            client.get_table_names_by_type(database, table_type) if table_type else client.get_all_tables(database)
+        )
+        names = [table.tableName for table in client.get_tables(database, candidates) if row_kind(table) is kind]
+    if not names:
+        client.get_database(database)
+    return [ViewName(database, name) for name in sorted(names)]

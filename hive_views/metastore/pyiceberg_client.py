@@ -1,0 +1,163 @@
+"""PyIceberg's HiveCatalog on our client: the methods of its own Thrift client that it calls, no more.
+
+PyIceberg opens a connection for each call, without time-outs and without fail-over, calls methods that Hive 4.0.1
+removed, and locks without heartbeats. Behind this face its table methods use our pool, our locks, and compare-and-swap
+for the tables that they commit. Its exceptions and structs are those of its own stubs (`hive_metastore`), so both are
+translated, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from hive_metastore import ttypes as theirs
+
+from hive_views.config import LockConfig
+from hive_views.errors import LockError, MetastoreRefusedError, NoSuchNamespaceError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore import ttypes as ours
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE
+from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION
+from hive_views.metastore.locks import HeldLock, acquire
+
+
+class PyIcebergClient:
+    """What PyIceberg's HiveCatalog takes for its client."""
+
+    def __init__(self, client: MetastoreClient, locks: LockConfig) -> None:
+        self._client = client
+        self._locks = locks
+        self._held: dict[int, HeldLock] = {}
+
+    def __enter__(self) -> PyIcebergClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to close: connections are kept."""
+
+    # -- Tables -----------------------------------------------------------------------------------------------------
+
+    def get_table(self, dbname: str, tbl_name: str) -> Any:
+        """The row of a table."""
+        table = self._client.get_table(dbname, tbl_name)
+        if table is None:
+            raise theirs.NoSuchObjectException(f"{dbname}.{tbl_name} table not found")
+        return _translate(table, theirs)
+
+    def get_table_objects_by_name(self, dbname: str, tbl_names: Sequence[str]) -> list[Any]:
+        """The rows of several tables."""
+        return [_translate(table, theirs) for table in self._client.get_tables(dbname, tbl_names)]
+
+    def get_all_tables(self, db_name: str) -> list[str]:
+        """The names of all rows of a database."""
+        return self._client.get_all_tables(db_name)
+
+    def create_table(self, tbl: Any) -> None:
+        """Add a row."""
+        with _Declared():
+            self._client.create_table(_translate(tbl, ours))
+
+    def alter_table_with_environment_context(
+        self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
+    ) -> None:
+        """Change a row; a table's commit becomes a compare-and-swap, since its row says what pointer it replaces."""
+        table = _translate(new_tbl, ours)
+        context = dict(environment_context.properties or {})
+        previous = (table.parameters or {}).get(PREVIOUS_METADATA_LOCATION)
+        renamed = (table.dbName, table.tableName) != (dbname, tbl_name)
+        if previous and not renamed:
+            context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
+        with _Declared():
+            self._client.alter_table(dbname, tbl_name, table, context)
+
+    def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
+        """Remove a row; data are never deleted by the server."""
+        with _Declared():
+            self._client.drop_table(dbname, name)
+
+    # -- Databases --------------------------------------------------------------------------------------------------
+
+    def get_all_databases(self) -> list[str]:
+        """The names of all databases."""
+        return self._client.get_all_databases()
+
+    def get_database(self, name: str) -> Any:
+        """A database; its parameters are never None."""
+        try:
+            database = _translate(self._client.get_database(name), theirs)
+        except NoSuchNamespaceError as error:
+            raise theirs.NoSuchObjectException(str(error)) from error
+        database.parameters = database.parameters or {}
+        return database
+
+    def create_database(self, database: Any) -> None:
+        """Add a database."""
+        with _Declared():
+            self._client.create_database(_translate(database, ours))
+
+    def alter_database(self, dbname: str, db: Any) -> None:
+        """Change a database."""
+        with _Declared():
+            self._client.alter_database(dbname, _translate(db, ours))
+
+    def drop_database(self, name: str, deleteData: bool, cascade: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
+        """Remove a database."""
+        try:
+            with _Declared():
+                self._client.drop_database(name, cascade=cascade)
+        except NoSuchNamespaceError as error:
+            raise theirs.NoSuchObjectException(str(error)) from error
+
+    # -- Locks ------------------------------------------------------------------------------------------------------
+
+    def lock(self, rqst: Any) -> Any:
+        """Take a lock as our commits do: with heartbeats, and waiting as long as the catalog's properties say."""
+        component = rqst.component[0]
+        try:
+            held = acquire(self._client, self._locks, ViewName(component.dbname, component.tablename))
+        except LockError as error:
+            return theirs.LockResponse(lockid=error.lock_id or 0, state=theirs.LockState.NOT_ACQUIRED)
+        self._held[held.lock_id] = held
+        return theirs.LockResponse(lockid=held.lock_id, state=theirs.LockState.ACQUIRED)
+
+    def unlock(self, rqst: Any) -> None:
+        """Release a lock that `lock` took; a request for one that was never had does nothing."""
+        held = self._held.pop(rqst.lockid, None)
+        if held is not None:
+            held.release()
+
+
+class _Declared:
+    """Turns exceptions that the server declared into those of PyIceberg's stubs, which PyIceberg catches."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, MetastoreRefusedError):
+            raise theirs.MetaException(str(error)) from error
+        same = getattr(theirs, type(error).__name__, None) if type(error).__module__ == ours.__name__ else None
+        if same is not None:
+            raise same(getattr(error, "message", None)) from error
+
+
+def _translate(value: Any, module: Any) -> Any:
+    """The same Thrift value in the classes of another set of stubs; a field that the other does not know is left out."""
+    if isinstance(value, list):
+        return [_translate(item, module) for item in value]
+    if isinstance(value, dict):
+        return {key: _translate(item, module) for key, item in value.items()}
+    if not hasattr(value, "thrift_spec"):
+        return value
+    kind = getattr(module, type(value).__name__)
+    translated = kind()
+    for field in kind.thrift_spec or ():
+        if field is not None:
+            setattr(translated, field[2], _translate(getattr(value, field[2], None), module))
+    return translated
