@@ -130,11 +130,12 @@ class NotAnIcebergViewError(NoSuchViewError):
 
 
 class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
-    """No table of that name."""
+    """No table of that name; `detail` says what stands there instead."""
 
-    def __init__(self, identifier: str) -> None:
-        super().__init__(f"Table does not exist: {identifier}")
+    def __init__(self, identifier: str, detail: str = "") -> None:
+        super().__init__(f"Table does not exist: {identifier}" + (f" ({detail})" if detail else ""))
         self.identifier = identifier
+        self.detail = detail
 
 
 class ViewAlreadyExistsError(HiveViewsError, iceberg.ViewAlreadyExistsError):

@@ -45,6 +45,23 @@ class MetadataFiles:
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
+    def io(self, location: str) -> FileIO:
+        """PyIceberg's FileIO for a location; one for each kind of storage is kept.
+
+        Args:
+            location: URI of a file or directory.
+
+        Returns:
+            The FileIO.
+        """
+        parsed = urlparse(location)
+        key = (parsed.scheme, parsed.netloc)
+        io = self._ios.get(key)
+        if io is None:
+            with self._guard:
+                io = self._ios.setdefault(key, load_file_io(self._properties, location))
+        return io
+
     def read(self, location: str) -> ViewMetadata:
         """Read and check a metadata file.
 
@@ -74,7 +91,7 @@ class MetadataFiles:
         """
         data = serialize(metadata, codec=compression_codec(metadata.properties))
         try:
-            with self._io(location).new_output(location).create(overwrite=False) as stream:
+            with self.io(location).new_output(location).create(overwrite=False) as stream:
                 stream.write(data)
             _sync_local(location)
         except (OSError, ValueError) as error:
@@ -90,7 +107,7 @@ class MetadataFiles:
             Whether it is gone; a storage that refuses is logged, because an orphan does no harm.
         """
         try:
-            self._io(location).delete(location)
+            self.io(location).delete(location)
         except FileNotFoundError:
             return True
         except (OSError, ValueError) as error:
@@ -99,7 +116,7 @@ class MetadataFiles:
         return True
 
     def _read_bytes(self, location: str) -> bytes:
-        with self._io(location).new_input(location).open(seekable=False) as stream:
+        with self.io(location).new_input(location).open(seekable=False) as stream:
             return stream.read()
 
     def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
@@ -125,15 +142,6 @@ class MetadataFiles:
         except OSError as error:
             raise MetadataFileError(location, str(error)) from error
         raise AssertionError("unreachable: a retry either returns or raises")
-
-    def _io(self, location: str) -> FileIO:
-        parsed = urlparse(location)
-        key = (parsed.scheme, parsed.netloc)
-        io = self._ios.get(key)
-        if io is None:
-            with self._guard:
-                io = self._ios.setdefault(key, load_file_io(self._properties, location))
-        return io
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ translated, by name.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -47,7 +48,9 @@ class PyIcebergClient:
         table = self._client.get_table(dbname, tbl_name)
         if table is None:
             raise theirs.NoSuchObjectException(f"{dbname}.{tbl_name} table not found")
-        return _translate(table, theirs)
+        translated = _translate(table, theirs)
+        translated.hive_views_origin = table
+        return translated
 
     def get_table_objects_by_name(self, dbname: str, tbl_names: Sequence[str]) -> list[Any]:
         """The rows of several tables."""
@@ -66,7 +69,9 @@ class PyIcebergClient:
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
     ) -> None:
         """Change a row; a table's commit becomes a compare-and-swap, since its row says what pointer it replaces."""
-        table = _translate(new_tbl, ours)
+        # Fields that PyIceberg's stubs do not know are kept from the row that it was given.
+        origin = copy.copy(getattr(new_tbl, "hive_views_origin", None))
+        table = _translate(new_tbl, ours, into=origin)
         context = dict(environment_context.properties or {})
         previous = (table.parameters or {}).get(PREVIOUS_METADATA_LOCATION)
         renamed = (table.dbName, table.tableName) != (dbname, tbl_name)
@@ -147,8 +152,8 @@ class _Declared:
             raise same(getattr(error, "message", None)) from error
 
 
-def _translate(value: Any, module: Any) -> Any:
-    """The same Thrift value in the classes of another set of stubs; a field that the other does not know is left out."""
+def _translate(value: Any, module: Any, *, into: Any = None) -> Any:
+    """The same Thrift value in the classes of another set of stubs; a field that one of them lacks is left alone."""
     if isinstance(value, list):
         return [_translate(item, module) for item in value]
     if isinstance(value, dict):
@@ -156,8 +161,8 @@ def _translate(value: Any, module: Any) -> Any:
     if not hasattr(value, "thrift_spec"):
         return value
     kind = getattr(module, type(value).__name__)
-    translated = kind()
+    translated = kind() if into is None else into
     for field in kind.thrift_spec or ():
-        if field is not None:
-            setattr(translated, field[2], _translate(getattr(value, field[2], None), module))
+        if field is not None and hasattr(value, field[2]):
+            setattr(translated, field[2], _translate(getattr(value, field[2]), module))
     return translated

@@ -1,0 +1,56 @@
+"""Deleting all metadata files of a dropped view (what Iceberg's Java catalog leaves behind: Iceberg #9433).
+
+A metadata file does not name the one before it, so the directory is listed where the storage can list. Only a file
+that says itself that it belongs to the view, by its uuid, is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlparse
+
+from hive_views.errors import MetadataFileError
+from hive_views.metadata_files import MetadataFiles
+from hive_views.spec.files import metadata_directory
+from hive_views.spec.metadata import ViewMetadata
+
+
+def purge(files: MetadataFiles, known: Iterable[str | None], metadata: ViewMetadata) -> list[str]:
+    """Delete a dropped view's metadata files.
+
+    Args:
+        files: Where they are.
+        known: Files that the view's row named; None entries are passed over.
+        metadata: The view's last state.
+
+    Returns:
+        The URIs of the files that were deleted, sorted. A file that could not be deleted is logged and left.
+    """
+    candidates = {location for location in known if location}
+    candidates.update(_listed(files, metadata_directory(metadata)))
+    return sorted(
+        location
+        for location in candidates
+        if _belongs(files, location, metadata.view_uuid) and files.delete(location)
+    )
+
+
+def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool:
+    try:
+        return files.read(location).view_uuid == view_uuid
+    except MetadataFileError:
+        return False
+
+
+def _listed(files: MetadataFiles, directory: str) -> Iterator[str]:
+    # A heavy import that only a purge needs.
+    from pyarrow.fs import FileSelector
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    io = files.io(directory)
+    if not isinstance(io, PyArrowFileIO):
+        return
+    scheme, netloc, path = io.parse_location(directory)
+    for info in io.fs_by_scheme(scheme, netloc).get_file_info(FileSelector(path, allow_not_found=True)):
+        if info.is_file and info.base_name.endswith((".metadata.json", ".metadata.json.gz")):
+            yield f"{directory}/{info.base_name}" if urlparse(directory).scheme else info.path
