@@ -1,0 +1,128 @@
+"""Which Thrift methods a metastore knows. Its version string lies, so it is asked by calling.
+
+A call that exists in several forms names them as variants; the first that the server knows is used, and what it does
+not know is remembered per metastore. When the memory leaves no variant (a metastore was replaced by another version),
+it is forgotten and all of them are tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from thrift.Thrift import TApplicationException, TException
+
+from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.connection import Connection
+
+T = TypeVar("T")
+
+
+class UnknownMethodError(Exception):
+    """The server knows none of a call's variants."""
+
+
+class Capabilities:
+    """What is known about the methods of each metastore, by its URI."""
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def ask(self, connection: Connection, method: str) -> bool:
+        """Whether a server knows a method: from memory, or by a call without effect.
+
+        Args:
+            connection: The server.
+            method: The method.
+
+        Returns:
+            Whether it does.
+
+        Raises:
+            ValueError: If the method cannot be called without an effect.
+            TException: What the server answers to the call; it knows the method then. The connection is of no use
+                afterwards if it is a TApplicationException: the server gave up in the middle of the request.
+        """
+        call = _PROBES.get(method)
+        if call is None:
+            raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
+        key = (connection.uri, method)
+        if key not in self._known:
+            try:
+                call(connection.client)
+            except TApplicationException as error:
+                self._known[key] = error.type != TApplicationException.UNKNOWN_METHOD
+                if self._known[key]:
+                    raise
+            except TException:
+                self._known[key] = True
+                raise
+            else:
+                self._known[key] = True
+        return self._known[key]
+
+    def first_known(
+        self, connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]
+    ) -> T:
+        """Call the first variant that the server knows; an unknown one was not carried out.
+
+        Args:
+            connection: The server.
+            variants: The forms of one call, by Thrift method: functions of the generated client and the arguments.
+            arguments: Arguments for each of them.
+
+        Returns:
+            What the variant returns.
+
+        Raises:
+            UnknownMethodError: If it knows none of them.
+        """
+        skipped = False
+        for method, invoke in variants.items():
+            if self._known.get((connection.uri, method)) is False:
+                skipped = True
+                continue
+            try:
+                return invoke(connection.client, *arguments)
+            except TApplicationException as error:
+                if error.type != TApplicationException.UNKNOWN_METHOD:
+                    raise
+                self._known[(connection.uri, method)] = False
+        if skipped:
+            for method in variants:
+                self._known.pop((connection.uri, method), None)
+            return self.first_known(connection, variants, arguments)
+        raise UnknownMethodError(
+            f"the server knows none of {', '.join(variants)}; is it a Hive Metastore of version 2.3 or later?"
+        )
+
+
+# Reads of what does not exist, and requests without their required fields, which the server refuses unread.
+_PROBES: dict[str, Callable[[Client], object]] = {
+    "getVersion": lambda client: client.getVersion(),
+    "get_catalogs": lambda client: client.get_catalogs(),
+    "get_config_value": lambda client: client.get_config_value("hive.txn.timeout", ""),
+    "get_current_notificationEventId": lambda client: client.get_current_notificationEventId(),
+    "get_all_databases": lambda client: client.get_all_databases(),
+    "get_database": lambda client: client.get_database(""),
+    "get_table": lambda client: client.get_table("", ""),
+    "get_table_req": lambda client: client.get_table_req(ttypes.GetTableRequest()),
+    "get_table_objects_by_name": lambda client: client.get_table_objects_by_name("default", ["-"]),
+    "get_table_objects_by_name_req": lambda client: client.get_table_objects_by_name_req(ttypes.GetTablesRequest()),
+    "get_tables": lambda client: client.get_tables("default", "-"),
+    "get_tables_by_type": lambda client: client.get_tables_by_type("default", "-", "-"),
+    "get_all_tables": lambda client: client.get_all_tables(""),
+    "get_table_meta": lambda client: client.get_table_meta("-", "-", []),
+    "get_table_names_by_filter": lambda client: client.get_table_names_by_filter("", "", 0),
+    "get_partitions": lambda client: client.get_partitions("", "", 0),
+    "get_partition_names": lambda client: client.get_partition_names("", "", 0),
+    "alter_table_req": lambda client: client.alter_table_req(ttypes.AlterTableRequest()),
+    "drop_table_req": lambda client: client.drop_table_req(ttypes.DropTableRequest()),
+    "lock": lambda client: client.lock(ttypes.LockRequest()),
+    "check_lock": lambda client: client.check_lock(ttypes.CheckLockRequest()),
+    "unlock": lambda client: client.unlock(ttypes.UnlockRequest()),
+    "heartbeat": lambda client: client.heartbeat(ttypes.HeartbeatRequest()),
+    "show_locks": lambda client: client.show_locks(ttypes.ShowLocksRequest()),
+}
