@@ -104,6 +104,11 @@ class MetastoreClient:
         """The metastores, as they were given."""
         return self._config.uris
 
+    @property
+    def user(self) -> str | None:
+        """The user whom the metastore is told on connecting; None if it is told none."""
+        return self._config.user
+
     # -- Tables and views: read ---------------------------------------------------------------------------------------
 
     def get_table(self, database: str, name: str) -> ttypes.Table | None:
