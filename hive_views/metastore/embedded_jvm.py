@@ -178,7 +178,8 @@ class MetastoreJvm:
             self._check_version(gateway.jvm)
             return _serve(gateway, self.directory, port)
         except (Py4JError, OSError) as error:
-            raise self._failure(_first_line(error)) from error
+            # Not `from error`: it asks the JVM, which is gone by then, for its text.
+            raise self._failure(_first_line(error)) from None
         finally:
             gateway.shutdown()
             logger.removeFilter(quiet)
@@ -293,7 +294,11 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
     server.setServerEventHandler(_connection_cleaner(jvm, gateway.new_array(jvm.java.lang.Object, 0)))
     _thread(jvm, server, "serve", "metastore").start()
 
-    hive.ql.txn.AcidHouseKeeperService().start(conf)
+    # It starts only under a transaction manager that knows transactions.
+    keeping = hive.conf.HiveConf(conf)
+    keeping.set("hive.support.concurrency", "true")
+    keeping.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
+    hive.ql.txn.AcidHouseKeeperService().start(keeping)
     shutdown = jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
     shutdown.setDatabaseName(directory.database_name)
     shutdown.setShutdownDatabase("shutdown")
