@@ -1,0 +1,235 @@
+"""View metadata files: bytes <-> `ViewMetadata`, where they lie and what they are called.
+
+Names and places are those of Iceberg's `BaseViewOperations` and `TableMetadataParser`. Numbers with a fraction under
+keys that nobody knows are kept as IEEE doubles, as JSON readers do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hive_views.errors import InvalidMetadataError, InvalidPropertyError, InvalidViewError
+from hive_views.spec import documents
+from hive_views.spec.metadata import INT_MAX, ViewMetadata
+
+METADATA_COMPRESSION = "write.metadata.compression-codec"
+METADATA_COMPRESSION_DEFAULT: Codec = "gzip"
+"""View property (Iceberg's ViewProperties): `gzip` or `none`, in any case."""
+
+METADATA_PATH = "write.metadata.path"
+"""View property (Iceberg's ViewProperties): URI of the directory for metadata files. Default: `<location>/metadata`."""
+
+MAX_BYTES = 32 * 1024 * 1024
+"""The longest document that is read or written, in bytes after decompression: a bomb must not fill the memory."""
+
+Codec = Literal["gzip", "none"]
+"""How a file is compressed."""
+
+_CODECS: Mapping[str, Codec] = {"gzip": "gzip", "none": "none"}
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_GZIP_LEVEL = 6
+
+
+def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMetadata:
+    """Read the content of a metadata file, of today's format or of the earlier draft.
+
+    What is gzip is decompressed whatever the file is called, and what is not is read as it stands: some object stores
+    decompress on the way.
+
+    Args:
+        data: The content.
+        location: URI of the file, for messages.
+        max_bytes: The longest document to read, in bytes after decompression.
+
+    Returns:
+        The metadata.
+
+    Raises:
+        InvalidMetadataError: If the content is damaged, too long, or breaks the format.
+    """
+    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
+    if len(document) > max_bytes:
+        raise _too_long(location, max_bytes)
+    try:
+        text = document.decode()
+    except UnicodeDecodeError as error:
+        compressed = ", nor gzip, as its name says" if _is_gzip_name(location) else ""
+        raise InvalidMetadataError(
+            location, "", f"it is not UTF-8{compressed}: {error.reason} at {error.start}"
+        ) from None
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise _too_deep(location) from None
+    except ValueError as error:
+        raise InvalidMetadataError(location, "", f"it is not the JSON of a metadata file: {error}") from None
+    # Counting brackets is a cheap upper bound, which nearly every file stays below.
+    if text.count("[") + text.count("{") > documents.MAX_DEPTH and documents.nests_deeper(value, documents.MAX_DEPTH):
+        raise _too_deep(location)
+    return documents.read(value, location)
+
+
+def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
+    """Make the content of a metadata file. The same metadata gives the same bytes.
+
+    Args:
+        metadata: What to write.
+        codec: How to compress it; see `compression_codec`.
+
+    Returns:
+        The content.
+
+    Raises:
+        InvalidViewError: If the document is longer than `MAX_BYTES`, so that it could not be read again.
+    """
+    document = documents.write(metadata)
+    try:
+        data = _ENCODER.encode(document).encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which a file of others may hold as an escape, can only be written as one.
+        data = _ASCII_ENCODER.encode(document).encode()
+    if len(data) > MAX_BYTES:
+        raise InvalidViewError(
+            metadata.location,
+            f"its metadata has {len(data)} bytes; at most {MAX_BYTES} can be read. Lower version.history.num-entries",
+        )
+    if codec == "none":
+        return data
+    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)  # writes no time into the header
+    return compressor.compress(data) + compressor.flush()
+
+
+def compression_codec(properties: Mapping[str, str]) -> Codec:
+    """Read the property `write.metadata.compression-codec`.
+
+    Args:
+        properties: View properties.
+
+    Returns:
+        The codec; gzip by default.
+
+    Raises:
+        InvalidPropertyError: If it is another one.
+    """
+    value = properties.get(METADATA_COMPRESSION, METADATA_COMPRESSION_DEFAULT)
+    if value.lower() not in _CODECS:
+        raise InvalidPropertyError(METADATA_COMPRESSION, value, "it must be gzip or none")
+    return _CODECS[value.lower()]
+
+
+def metadata_directory(metadata: ViewMetadata) -> str:
+    """Say where a view's new metadata files go.
+
+    Args:
+        metadata: The view's metadata.
+
+    Returns:
+        URI of the directory, without a slash at its end.
+
+    Raises:
+        InvalidPropertyError: If the property `write.metadata.path` is empty.
+    """
+    path = metadata.properties.get(METADATA_PATH)
+    if path is None:
+        return f"{_without_slash(metadata.location)}/metadata"
+    if not path:
+        raise InvalidPropertyError(METADATA_PATH, path, "it must be the URI of a directory")
+    return _without_slash(path)
+
+
+def new_location(metadata: ViewMetadata, previous_location: str | None, unique: str) -> str:
+    """Name the file for new metadata: `<directory>/<number>-<unique>.gz.metadata.json`, or without `.gz`.
+
+    Args:
+        metadata: What the file will hold; its properties choose directory and compression.
+        previous_location: URI of the view's file before; None for a new view.
+        unique: What makes the name unique: a UUID.
+
+    Returns:
+        URI of the file. Its number is the previous file's plus one; 0 where that has none.
+
+    Raises:
+        InvalidPropertyError: If a property that chooses the directory or the compression is wrong.
+    """
+    number = (-1 if previous_location is None else file_number(previous_location)) + 1
+    extension = ".gz.metadata.json" if compression_codec(metadata.properties) == "gzip" else ".metadata.json"
+    return f"{metadata_directory(metadata)}/{number:05d}-{unique}{extension}"
+
+
+def file_number(location: str) -> int:
+    """Read the number in front of a metadata file's name.
+
+    Args:
+        location: URI of the file.
+
+    Returns:
+        The number; -1 where the name does not begin with one, followed by `-`.
+    """
+    found = re.match(r"([0-9]{1,10})-", location.rpartition("/")[2])
+    number = int(found[1]) if found else -1
+    return number if number < INT_MAX else -1
+
+
+def _decompressed(data: bytes, location: str, max_bytes: int) -> bytes:
+    stream = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        document = stream.decompress(data, max_bytes + 1)
+    except zlib.error as error:
+        raise InvalidMetadataError(location, "", f"it is not valid gzip: {error}") from None
+    if len(document) > max_bytes:
+        raise _too_long(location, max_bytes)
+    if not stream.eof:
+        raise InvalidMetadataError(location, "", "it is cut off: the gzip stream does not end")
+    if stream.unused_data:
+        raise InvalidMetadataError(location, "", "something follows the gzip stream")
+    return document
+
+
+def _is_gzip_name(location: str) -> bool:
+    return location.endswith((".gz.metadata.json", ".metadata.json.gz"))
+
+
+def _without_slash(location: str) -> str:
+    while location.endswith("/") and not location.endswith("://"):
+        location = location[:-1]
+    return location
+
+
+def _too_long(location: str, max_bytes: int) -> InvalidMetadataError:
+    return InvalidMetadataError(location, "", f"it is longer than {max_bytes} bytes")
+
+
+def _too_deep(location: str) -> InvalidMetadataError:
+    return InvalidMetadataError(location, "", f"it nests values deeper than {documents.MAX_DEPTH} levels")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} occurs twice in one object")
+            seen.add(key)
+    return members
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite, parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))

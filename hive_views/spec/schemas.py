@@ -1,0 +1,226 @@
+"""Schemas as the JSON objects that a metadata file holds: checked, compared, and converted when somebody asks.
+
+They are kept as objects because PyIceberg's `Schema` drops unknown keys, and cannot hold types that it does not know
+(such as `variant`). Java's SchemaParser decides what a schema must have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+from pyiceberg.exceptions import ValidationError as IcebergValidationError
+from pyiceberg.schema import Schema
+
+from hive_views.errors import InvalidMetadataError
+
+
+def check(schema: object, location: str, path: str) -> None:
+    """Check the form of a schema: every key that Java requires is there and of its type; type names are not judged.
+
+    Args:
+        schema: A JSON value.
+        location: The file, for the message.
+        path: Where in the file, for the message.
+
+    Raises:
+        InvalidMetadataError: If it is no schema.
+    """
+    if type(schema) is not dict:
+        raise InvalidMetadataError(location, path, f"it must be an object, not {shown(schema)}")
+    if schema.get("type") != "struct":
+        raise _wrong(schema, "type", "the string 'struct'", location, path)
+    if not is_id(schema.get("schema-id")):
+        raise _wrong(schema, "schema-id", "an integer (32 bits)", location, path)
+    identifiers = schema.get("identifier-field-ids")
+    if identifiers is not None and not (type(identifiers) is list and all(map(is_id, identifiers))):
+        raise _wrong(schema, "identifier-field-ids", "a list of integers (32 bits)", location, path)
+    _check_fields(schema, location, path)
+
+
+def is_id(value: object) -> bool:
+    """Whether a JSON value is an integer that Java reads as an id (32 bits); true and "1" are none."""
+    return type(value) is int and -(2**31) <= value < 2**31
+
+
+def shown(value: object) -> str:
+    """A value for a message: its JSON, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two schemas have the same columns, as Java's `Schema.sameSchema`; their ids do not count.
+
+    A column is its id, name, type, comment, defaults and whether it is required; keys that nobody knows do not count.
+
+    Args:
+        one: A schema.
+        other: Another.
+
+    Returns:
+        Whether a version may use the one where it asks for the other.
+    """
+    return (
+        len(one["fields"]) == len(other["fields"])
+        and frozenset(one.get("identifier-field-ids") or ()) == frozenset(other.get("identifier-field-ids") or ())
+        and all(mine == theirs for mine, theirs in zip(_fields(one), _fields(other), strict=True))
+    )
+
+
+def to_pyiceberg(schema: dict[str, Any], location: str, path: str) -> Schema:
+    """Convert a schema.
+
+    Args:
+        schema: A checked schema.
+        location: The file, for the message.
+        path: Where in the file, for the message.
+
+    Returns:
+        PyIceberg's value, without unknown keys.
+
+    Raises:
+        InvalidMetadataError: If PyIceberg cannot represent it.
+    """
+    try:
+        return Schema(**schema)
+    except _REFUSALS as error:
+        unknown = next(_unknown_types(schema, path), None)
+        if unknown is None:
+            raise InvalidMetadataError(location, path, f"PyIceberg refuses the schema: {error}") from error
+        path, kind = unknown
+        raise InvalidMetadataError(
+            location,
+            path,
+            f"PyIceberg does not know the type {shown(kind)}; `raw_schema` gives the schema as it stands",
+        ) from error
+
+
+def from_pyiceberg(schema: Schema) -> dict[str, Any]:
+    """Convert PyIceberg's value to the JSON object that a file holds.
+
+    Args:
+        schema: Any schema.
+
+    Returns:
+        The object, in Java's order of keys.
+    """
+    document = json.loads(schema.model_dump_json())
+    identifiers = document.pop("identifier-field-ids", None)
+    return {
+        "type": "struct",
+        "schema-id": document.pop("schema-id"),
+        **({"identifier-field-ids": identifiers} if identifiers else {}),
+        **document,
+    }
+
+
+def _wrong(holder: dict[str, Any], key: str, wanted: str, location: str, path: str) -> InvalidMetadataError:
+    found = f"not {shown(holder[key])}" if key in holder else "it is missing"
+    return InvalidMetadataError(location, f"{path}.{key}", f"it must be {wanted}; {found}")
+
+
+def _check_fields(struct: dict[str, Any], location: str, path: str) -> None:
+    fields = struct.get("fields")
+    if type(fields) is not list:
+        raise _wrong(struct, "fields", "a list", location, path)
+    for index, field in enumerate(fields):
+        if type(field) is not dict:
+            raise InvalidMetadataError(location, f"{path}.fields[{index}]", f"it must be an object, not {shown(field)}")
+        if not is_id(field.get("id")):
+            raise _wrong(field, "id", "an integer (32 bits)", location, f"{path}.fields[{index}]")
+        if type(field.get("name")) is not str:
+            raise _wrong(field, "name", "a string", location, f"{path}.fields[{index}]")
+        if type(field.get("required")) is not bool:
+            raise _wrong(field, "required", "true or false", location, f"{path}.fields[{index}]")
+        if type(field.get("doc", "")) is not str and field["doc"] is not None:
+            raise _wrong(field, "doc", "a string", location, f"{path}.fields[{index}]")
+        if type(field.get("type")) is not str:
+            _check_type(field, "type", location, f"{path}.fields[{index}]")
+
+
+def _check_type(holder: dict[str, Any], key: str, location: str, path: str) -> None:
+    kind = holder.get(key)
+    if type(kind) is str:
+        return
+    if type(kind) is not dict or type(kind.get("type")) is not str:
+        raise _wrong(holder, key, "a type: its name, or an object that has a type", location, path)
+    path = f"{path}.{key}"
+    if kind["type"] == "struct":
+        _check_fields(kind, location, path)
+    for child in _CHILDREN.get(kind["type"], ()):
+        if not is_id(kind.get(f"{child}-id")):
+            raise _wrong(kind, f"{child}-id", "an integer (32 bits)", location, path)
+        if child != "key" and type(kind.get(f"{child}-required")) is not bool:
+            raise _wrong(kind, f"{child}-required", "true or false", location, path)
+        _check_type(kind, child, location, path)
+
+
+_REFUSALS = (
+    ValidationError,
+    IcebergValidationError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What PyIceberg raises on types and default values that it cannot take: whatever the conversion stumbled over."""
+
+_CHILDREN = {"list": ("element",), "map": ("key", "value")}
+"""The children of the nested types that are no structs; a map's keys are always required."""
+
+
+def _fields(struct: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    for field in struct["fields"]:
+        yield (
+            field["id"],
+            field["name"],
+            field["required"],
+            _type(field["type"]),
+            field.get("doc"),
+            _value(field.get("initial-default")),
+            _value(field.get("write-default")),
+        )
+
+
+def _type(kind: Any) -> object:
+    if type(kind) is str:
+        return kind.replace(" ", "")  # Java writes decimal(10, 2), others decimal(10,2)
+    if kind["type"] == "struct":
+        return "struct", tuple(_fields(kind))
+    if kind["type"] in _CHILDREN:
+        return kind["type"], tuple(
+            (kind[f"{child}-id"], kind.get(f"{child}-required"), _type(kind[child]))
+            for child in _CHILDREN[kind["type"]]
+        )
+    return _value(kind)
+
+
+def _value(value: object) -> object:
+    # As text, because Python takes 1, 1.0 and True for the same.
+    return None if value is None else json.dumps(value, sort_keys=True)
+
+
+def _unknown_types(struct: dict[str, Any], path: str) -> Iterator[tuple[str, object]]:
+    """The types that PyIceberg does not know, each with its path."""
+    for index, field in enumerate(struct["fields"]):
+        yield from _unknown_type(field["type"], f"{path}.fields[{index}].type")
+
+
+def _unknown_type(kind: Any, path: str) -> Iterator[tuple[str, object]]:
+    if type(kind) is dict and kind["type"] == "struct":
+        yield from _unknown_types(kind, path)
+    elif type(kind) is dict and kind["type"] in _CHILDREN:
+        for child in _CHILDREN[kind["type"]]:
+            yield from _unknown_type(kind[child], f"{path}.{child}")
+    elif type(kind) is dict:
+        yield path, kind
+    else:
+        try:
+            Schema(fields=[{"id": 1, "name": "x", "required": False, "type": kind}])
+        except _REFUSALS:
+            yield path, kind
