@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, FailFast, Field, Tag, ValidationInfo, model_validator
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, model_validator
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import IcebergBaseModel
 from pyiceberg.view import metadata as iceberg
@@ -29,7 +29,7 @@ INT_MAX = 2**31 - 1
 
 Id = Annotated[int, Field(ge=-(2**31), le=INT_MAX)]
 Milliseconds = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-Namespace = Annotated[tuple[str, ...], Field(strict=False), FailFast()]
+Namespace = Annotated[tuple[str, ...], Field(strict=False, fail_fast=True)]
 """A JSON array is a tuple here, as in PyIceberg; its elements must be strings all the same."""
 
 
@@ -54,9 +54,9 @@ class SQLViewRepresentation(iceberg.SQLViewRepresentation):
     """Catalog of references without one; a draft's file may have it here alone."""
     default_namespace: Namespace | None = None
     """Namespace of references that are a single identifier; a draft's file may have it here alone."""
-    field_aliases: Annotated[list[str], FailFast()] | None = None
+    field_aliases: Annotated[list[str], Field(fail_fast=True)] | None = None
     """Column names that the author gave in front of AS; None where the author gave none."""
-    field_comments: Annotated[list[str | None], FailFast()] | None = None
+    field_comments: Annotated[list[str | None], Field(fail_fast=True)] | None = None
     """Column comments that the author gave in front of AS, None for a column without one."""
 
 
@@ -113,7 +113,7 @@ class ViewVersion(iceberg.ViewVersion):
     """When the version was created (milliseconds from the epoch)."""
     summary: dict[str, str]
     """A string to string map of summary metadata about the version."""
-    representations: Annotated[list[ViewRepresentation], FailFast()]  # type: ignore[assignment]  # a list of ours
+    representations: Annotated[list[ViewRepresentation], Field(fail_fast=True)]  # type: ignore[assignment]  # a list of ours
     """The view's definition, expressed in one way or more."""
     default_catalog: str | None = None
     """Catalog of references without one; None is the catalog in which the view is stored."""
@@ -167,9 +167,9 @@ class ViewMetadata(IcebergBaseModel):
     """The known schemas as JSON objects, just as the file has them."""
     current_version_id: Id
     """ID of the current version of the view."""
-    versions: Annotated[list[ViewVersion], FailFast()]
+    versions: Annotated[list[ViewVersion], Field(fail_fast=True)]
     """The known versions of the view."""
-    version_log: Annotated[list[ViewHistoryEntry], FailFast()]
+    version_log: Annotated[list[ViewHistoryEntry], Field(fail_fast=True)]
     """Every change of which version is current, oldest first."""
     properties: dict[str, str] = Field(default_factory=dict)
     """A string to string map of view properties."""
