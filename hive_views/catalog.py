@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.exceptions import TableAlreadyExistsError as IcebergTableAlreadyExistsError
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.config import CatalogConfig
@@ -37,13 +39,11 @@ from hive_views.metastore.flat_model import RowKind, check_properties, row_kind
 from hive_views.metastore.load import exists, load, table_names, view_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
 from hive_views.purge import purge
-from hive_views.spec.changes import AddVersion, SetLocation, SetProperties, create
+from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.view import HiveView, change
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.table.sorting import SortOrder
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from pyiceberg.view.metadata import ViewVersion
 
@@ -225,10 +225,10 @@ class HiveViewCatalog(HiveCatalog):
             self._refuse_table(name)
             raise
         overridden = self._view_properties(properties, defaults=False)
-        changes = [AddVersion(schema=self._schema(schema), version=view_version)]
-        changed = [*changes, *([SetProperties(overridden, frozenset())] if overridden else [])]
-        moved = [*changed, *([SetLocation(location.rstrip("/"))] if location else [])]
-        return HiveView(change(self._store, loaded, moved, any_version=True), self._store)
+        changes: list[Change] = [AddVersion(self._schema(schema), view_version), SetProperties(overridden)]
+        if location:
+            changes.append(SetLocation(location.rstrip("/")))
+        return HiveView(change(self._store, loaded, changes, any_version=True), self._store)
 
     def create_or_replace_view(
         self,
@@ -333,8 +333,8 @@ class HiveViewCatalog(HiveCatalog):
         identifier: str | Identifier,
         schema: Schema | pa.Schema,
         location: str | None = None,
-        partition_spec: PartitionSpec | None = None,
-        sort_order: SortOrder | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> Table:
         """Create a table; see PyIceberg.
@@ -344,18 +344,15 @@ class HiveViewCatalog(HiveCatalog):
             TableAlreadyExistsError: If a table has it.
         """
         self._refuse_view(self._name(identifier))
-        given = {"partition_spec": partition_spec, "sort_order": sort_order}
-        return super().create_table(
-            identifier, schema, location, properties=properties, **{key: value for key, value in given.items() if value}
-        )
+        return super().create_table(identifier, schema, location, partition_spec, sort_order, properties)
 
     def create_table_transaction(
         self,
         identifier: str | Identifier,
         schema: Schema | pa.Schema,
         location: str | None = None,
-        partition_spec: PartitionSpec | None = None,
-        sort_order: SortOrder | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> CreateTableTransaction:
         """Begin the creation of a table; see PyIceberg.
@@ -364,10 +361,7 @@ class HiveViewCatalog(HiveCatalog):
             ViewAlreadyExistsError: If a view has the name.
         """
         self._refuse_view(self._name(identifier))
-        given = {"partition_spec": partition_spec, "sort_order": sort_order}
-        return super().create_table_transaction(
-            identifier, schema, location, properties=properties, **{key: value for key, value in given.items() if value}
-        )
+        return super().create_table_transaction(identifier, schema, location, partition_spec, sort_order, properties)
 
     def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
         """Register a table's metadata file; see PyIceberg.
@@ -451,7 +445,7 @@ class HiveViewCatalog(HiveCatalog):
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)
         if kind is not RowKind.ICEBERG_TABLE:
-            raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"a {kind.value} has that name")
+            raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"the name belongs to: {kind.value}")
         return super()._convert_hive_into_iceberg(table)
 
     def _create_hive_table(self, open_client: Any, hive_table: Any) -> None:
@@ -488,8 +482,10 @@ class HiveViewCatalog(HiveCatalog):
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
 
-    def _schema(self, schema: Schema | pa.Schema) -> Schema:
-        return schema if isinstance(schema, Schema) or schema is None else self._convert_schema_if_needed(schema)
+    def _schema(self, schema: Any) -> Any:
+        if schema is None or isinstance(schema, Schema):
+            return schema  # None is for `create` to refuse, with the view's name
+        return self._convert_schema_if_needed(schema)
 
     def _view_properties(self, properties: Properties, *, defaults: bool = True) -> dict[str, str]:
         check_properties(properties)

@@ -20,9 +20,6 @@ ORIGINAL_SQL = "hive-views.original-sql"
 GENERATED_DIALECTS = "hive-views.generated-dialects"
 """Summary key: comma-separated dialects whose text was derived from an authored one, and may be derived again."""
 
-DROP_DIALECT_ALLOWED = "replace.drop-dialect.allowed"
-"""View property (Iceberg's ViewProperties): whether a replace may lose the text of a dialect."""
-
 HIVE = "hive"
 """The dialect whose text stands in the row."""
 

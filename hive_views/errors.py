@@ -17,7 +17,7 @@ class HiveViewsError(Exception):
 
 
 class DamagedRowWarning(UserWarning):
-    """The metastore's database changed what it was given (a latin1 schema, a cut comment); the metadata file is whole."""
+    """The metastore's database changed the row that it was given (latin1, cut comments); the metadata file is whole."""
 
 
 # -- What the caller passed in ---------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ class InvalidPropertyError(HiveViewsError, ValueError):
 
 
 class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
-    """A view definition that cannot be stored: no query, no schema, a type that Hive cannot hold …"""
+    """A view definition that cannot be stored: no query, no schema, a type that Hive cannot hold."""
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Invalid view {identifier}: {reason}")
@@ -115,7 +115,7 @@ class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
 
 
 class NotAnIcebergViewError(NoSuchViewError):
-    """The name is taken by a row of the metastore that is no Iceberg view: a Hive view, a Hive table …"""
+    """The name is taken by a row of the metastore that is no Iceberg view: a Hive view, a Hive table."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
         HiveViewsError.__init__(
@@ -194,7 +194,7 @@ class MetadataFileNotFoundError(MetadataFileError):
 
 
 class InvalidMetadataError(MetadataFileError):
-    """A metadata file whose content breaks the format; `path` says where in the document, e.g. `versions[1].schema-id`."""
+    """A metadata file that breaks the format; `path` says where in the document, e.g. `versions[1].schema-id`."""
 
     def __init__(self, location: str, path: str, reason: str) -> None:
         super().__init__(location, f"{path}: {reason}" if path else reason)

@@ -93,7 +93,8 @@ def check_writable(part: str, identifier: str) -> None:
         )
     if not _WRITABLE.fullmatch(part):
         raise InvalidIdentifierError(
-            identifier, f"{part!r} has characters other than ASCII letters, digits and '_', which not every metastore takes"
+            identifier,
+            f"{part!r} has characters other than ASCII letters, digits and '_', which not every metastore takes",
         )
 
 

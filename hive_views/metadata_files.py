@@ -1,4 +1,4 @@
-"""Reading, writing and deleting view metadata files, through PyIceberg's FileIO: local disk, S3, memory …
+"""Reading, writing and deleting view metadata files, through PyIceberg's FileIO: local disk, S3, memory and others.
 
 A metadata file is written once under a name that nobody else uses, and never overwritten. Nothing here relies on
 renaming or on listing, which object stores do not promise.

@@ -29,9 +29,7 @@ def purge(files: MetadataFiles, known: Iterable[str | None], metadata: ViewMetad
     candidates = {location for location in known if location}
     candidates.update(_listed(files, metadata_directory(metadata)))
     return sorted(
-        location
-        for location in candidates
-        if _belongs(files, location, metadata.view_uuid) and files.delete(location)
+        location for location in candidates if _belongs(files, location, metadata.view_uuid) and files.delete(location)
     )
 
 

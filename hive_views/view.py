@@ -49,7 +49,7 @@ class HiveView(View):
         return f"HiveView({'.'.join(self._identifier)}, version {self.metadata.current_version_id})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, View) and self.name() == other.name() and self.metadata == other.metadata
+        return isinstance(other, HiveView) and self.name() == other.name() and self.metadata == other.metadata
 
     __hash__ = None  # type: ignore[assignment]  # as PyIceberg's View, which defines __eq__ alone
 
@@ -101,7 +101,7 @@ class HiveView(View):
         matching = (item for item in texts if item.dialect.casefold() == dialect.casefold())
         return next(matching, texts[0] if fallback and texts else None)
 
-    # -- What the metastore adds ----------------------------------------------------------------------------------------
+    # -- What the metastore adds --------------------------------------------------------------------------------------
 
     @property
     def metadata_location(self) -> str:
@@ -163,7 +163,9 @@ class HiveView(View):
         version = version_at(self.metadata, timestamp_ms)
         if version is None:
             raise NoSuchVersionError(
-                ".".join(self._identifier), f"at {timestamp_ms} ms", [item.version_id for item in self.metadata.versions]
+                ".".join(self._identifier),
+                f"at {timestamp_ms} ms",
+                [item.version_id for item in self.metadata.versions],
             )
         return version
 
@@ -225,7 +227,7 @@ class ViewUpdate:
         """
         updates = {**(properties or {}), **more}
         check_properties(updates)
-        self._changes.append(SetProperties(updates=updates, removals=frozenset()))
+        self._changes.append(SetProperties(updates))
         return self
 
     def remove_properties(self, *keys: str) -> ViewUpdate:
@@ -243,7 +245,7 @@ class ViewUpdate:
         for key in keys:
             if not isinstance(key, str):
                 raise InvalidPropertyError(key, None, "a key must be a string")
-        self._changes.append(SetProperties(updates={}, removals=frozenset(keys)))
+        self._changes.append(SetProperties(removals=frozenset(keys)))
         return self
 
     def set_comment(self, comment: str | None) -> ViewUpdate:
@@ -316,9 +318,7 @@ class ViewUpdate:
             CommitStateUnknownError: If the metastore did not say whether it took place.
             HiveViewsError: As `hive_views.metastore.commit.commit` says.
         """
-        return HiveView(
-            change(self._store, self._loaded, self._changes, any_version=self._any_version), self._store
-        )
+        return HiveView(change(self._store, self._loaded, self._changes, any_version=self._any_version), self._store)
 
 
 def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_version: bool = False) -> Loaded:
@@ -354,7 +354,8 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
 
     return Retrying(
         retry=retry_if_exception(_may_repeat),
-        stop=stop_after_attempt(1 + _number(properties, RETRIES)) | stop_after_delay(_number(properties, RETRY_TOTAL_MS) / 1000),
+        stop=stop_after_attempt(1 + _number(properties, RETRIES))
+        | stop_after_delay(_number(properties, RETRY_TOTAL_MS) / 1000),
         wait=wait_exponential_jitter(
             initial=_number(properties, RETRY_MIN_WAIT_MS) / 1000,
             max=_number(properties, RETRY_MAX_WAIT_MS) / 1000,

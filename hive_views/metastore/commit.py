@@ -237,9 +237,7 @@ def drop(store: Store, name: ViewName, expected: str | None = None) -> Row:
         if expected is not None and row.metadata_location != expected:
             raise _conflict(name, expected, row.metadata_location)
         lock.ensure_active()
-        answer = _until_answered(
-            store, name, None, request, lambda: store.client.drop_table(name.database, name.name)
-        )
+        answer = _until_answered(store, name, None, request, lambda: store.client.drop_table(name.database, name.name))
         if isinstance(answer, NoSuchObjectException):
             if request.unanswered is None:
                 raise NoSuchViewError(str(name), "dropped meanwhile")
@@ -424,7 +422,7 @@ def _holds(
     except MetadataFileError:
         return None
     version = metadata.current_version()
-    return history.version(version.version_id) == version and metadata.version_log[-1] in history.version_log or None
+    return (history.version(version.version_id) == version and metadata.version_log[-1] in history.version_log) or None
 
 
 def _check_alone(store: Store, name: ViewName, lock: HeldLock | _NoLock, location: str | None) -> None:
@@ -434,7 +432,9 @@ def _check_alone(store: Store, name: ViewName, lock: HeldLock | _NoLock, locatio
     except LockError as error:
         if not honors_expectations(store.client):
             raise CommitStateUnknownError(
-                str(name), location, f"the lock was lost during the change, and this server cannot refuse others ({error})"
+                str(name),
+                location,
+                f"the lock was lost during the change, and this server cannot refuse others ({error})",
             ) from error
 
 
@@ -471,9 +471,7 @@ class _NoLock:
 
 
 @contextmanager
-def _lock(
-    store: Store, name: ViewName, request: _Request, *, refusable: bool = True
-) -> Iterator[HeldLock | _NoLock]:
+def _lock(store: Store, name: ViewName, request: _Request, *, refusable: bool = True) -> Iterator[HeldLock | _NoLock]:
     """Hold the metastore's lock for the body, or none where the catalog's property says so.
 
     A lock is left to its time-out where a request went unanswered that the server would not refuse later: it keeps
@@ -483,8 +481,8 @@ def _lock(
         if not honors_expectations(store.client):
             raise LockError(
                 str(name),
-                "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without its lock "
-                "would lose updates. Set iceberg.engine.hive.lock-enabled=true",
+                "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without "
+                "its lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
             )
         yield _NoLock()
         return

@@ -221,7 +221,9 @@ def changed_row(
     owner = _owner(metadata.properties)
     if owner and owner != _owner(base.properties):
         table.owner = owner
-    return _fill(table, current.name, metadata, location, config, removed=set(base.properties) - set(metadata.properties))
+    return _fill(
+        table, current.name, metadata, location, config, removed=set(base.properties) - set(metadata.properties)
+    )
 
 
 def renamed_row(current: Row, name: ViewName) -> Table:

@@ -60,7 +60,9 @@ def hive_type(field_type: IcebergType, *, hive2_compatible: bool = False) -> str
     return visit(field_type, _HiveTypes(hive2_compatible))
 
 
-def hive_columns(schema: Schema, identifier: str, *, hive2_compatible: bool = False) -> list[tuple[str, str, str | None]]:
+def hive_columns(
+    schema: Schema, identifier: str, *, hive2_compatible: bool = False
+) -> list[tuple[str, str, str | None]]:
     """The columns of a schema as a row has them.
 
     Args:
@@ -86,7 +88,8 @@ def hive_columns(schema: Schema, identifier: str, *, hive2_compatible: bool = Fa
             columns.append((field.name, hive_type(field.field_type, hive2_compatible=hive2_compatible), field.doc))
         except KeyError as error:
             raise InvalidViewError(
-                identifier, f"column {field.name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query"
+                identifier,
+                f"column {field.name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query",
             ) from None
     return columns
 

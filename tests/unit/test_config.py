@@ -1,0 +1,76 @@
+import pytest
+
+from hive_views import config
+from hive_views.config import CatalogConfig
+from hive_views.errors import InvalidPropertyError
+
+URI = {"uri": "thrift://localhost:9083"}
+
+
+def test_defaults():
+    read = CatalogConfig.from_properties(URI)
+    assert read.connection.uris == ("thrift://localhost:9083",)
+    assert read.connection.call_timeout_ms > 20_000  # a server retries a failing database that long
+    assert read.lock.enabled
+    assert read.warehouse is None
+
+
+def test_every_property_is_read():
+    read = CatalogConfig.from_properties(
+        {
+            "uri": "thrift://a:1, thrift://[::1]:2",
+            "warehouse": "s3://bucket/wh/",
+            "ugi": "me:staff,bi",
+            config.CONNECT_TIMEOUT_MS: "1",
+            config.CALL_TIMEOUT_MS: "2",
+            config.POOL_SIZE: "3",
+            config.SETTLE_TIMEOUT_MS: "4",
+            config.LOCK_ENABLED: "false",
+            config.LOCK_TIMEOUT_MS: "5",
+            config.LOCK_CHECK_MIN_WAIT_MS: "6",
+            config.LOCK_CHECK_MAX_WAIT_MS: "7",
+            config.LOCK_HEARTBEAT_INTERVAL_MS: "8",
+            config.PARAMETER_MAX_SIZE: "0",
+            config.UNIQUE_LOCATION: "TRUE",
+            config.HIVE2_COMPATIBLE: "true",
+            "view-default.a": "x",
+            "view-override.b": "y",
+            "s3.endpoint": "not ours",
+        }
+    )
+    assert read.connection == config.ConnectionConfig(
+        ("thrift://a:1", "thrift://[::1]:2"), 1, 2, 3, "me", ("staff", "bi")
+    )
+    assert read.lock == config.LockConfig(False, 5, 6, 7, 8)
+    assert (read.warehouse, read.settle_timeout_ms, read.parameter_max_size) == ("s3://bucket/wh", 4, 0)
+    assert read.unique_location and read.hive2_compatible
+    assert (dict(read.view_defaults), dict(read.view_overrides)) == ({"a": "x"}, {"b": "y"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("uri", ""),
+        ("uri", "localhost:9083"),
+        ("uri", "thrift://localhost"),
+        ("uri", "thrift://:9083"),
+        ("uri", "thrift://a:70000"),
+        ("uri", "thrift://a:1,http://b:2"),
+        ("ugi", ":staff"),
+        (config.CALL_TIMEOUT_MS, "soon"),
+        (config.CALL_TIMEOUT_MS, "0"),
+        (config.POOL_SIZE, "-1"),
+        (config.LOCK_ENABLED, "yes"),
+        (config.LOCK_CHECK_MAX_WAIT_MS, "1"),  # below the least wait
+        (config.PARAMETER_MAX_SIZE, "-1"),
+    ],
+)
+def test_a_wrong_property_is_named(key, value):
+    with pytest.raises(InvalidPropertyError, match="Invalid property") as caught:
+        CatalogConfig.from_properties({**URI, key: value})
+    assert caught.value.key == key
+
+
+def test_a_missing_uri_says_what_to_write():
+    with pytest.raises(InvalidPropertyError, match="thrift://host:9083"):
+        CatalogConfig.from_properties({})

@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.errors import InvalidIdentifierError
+from hive_views.identifiers import MAX_NAME_LENGTH, ViewName, parse_namespace
+
+
+@pytest.mark.parametrize(
+    ("identifier", "catalog", "expected"),
+    [
+        ("Sales.Top", None, ("sales", "top")),
+        (("Sales", "Top"), None, ("sales", "top")),
+        ("prod.sales.top", "prod", ("sales", "top")),
+        (("prod", "sales", "top"), "prod", ("sales", "top")),
+        # A name that only newer servers take is still readable.
+        (("sales", "top-10 of"), None, ("sales", "top-10 of")),
+    ],
+)
+def test_a_name_is_read_in_every_form(identifier, catalog, expected):
+    assert ViewName.parse(identifier, catalog=catalog).identifier == expected
+
+
+@pytest.mark.parametrize(
+    "identifier", ["top", "", ".", "sales.", ".top", "a.b.c", "other.sales.top", (), ("a",), ("a", ""), ("a", 1)]
+)
+def test_a_name_of_other_than_two_levels_is_refused(identifier):
+    with pytest.raises(InvalidIdentifierError, match="Invalid identifier") as caught:
+        ViewName.parse(identifier, catalog="prod")
+    assert caught.value.identifier == identifier
+
+
+@pytest.mark.parametrize("name", ["top-10", "to p", "größe", "a`b", "x" * (MAX_NAME_LENGTH + 1), "a/b", "a\n"])
+def test_a_new_name_that_not_every_metastore_takes_is_refused(name):
+    with pytest.raises(InvalidIdentifierError):
+        ViewName("sales", name).check_writable()
+    with pytest.raises(InvalidIdentifierError):
+        ViewName(name, "top").check_writable()
+
+
+def test_the_longest_name_is_writable():
+    name = ViewName("d" * MAX_NAME_LENGTH, "v" * MAX_NAME_LENGTH)
+    assert name.check_writable() is name
+
+
+@given(st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True), st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True))
+def test_what_is_shown_is_read_back(database, name):
+    parsed = ViewName.parse(f"{database}.{name}")
+    assert ViewName.parse(str(parsed)) == parsed.check_writable()
+
+
+@pytest.mark.parametrize(
+    ("namespace", "expected"), [("Sales", "sales"), (("sales",), "sales"), ("prod.sales", "sales")]
+)
+def test_a_namespace_has_one_level(namespace, expected):
+    assert parse_namespace(namespace, catalog="prod") == expected
+
+
+@pytest.mark.parametrize("namespace", ["", (), ("a", "b"), "a.b", ("",)])
+def test_other_namespaces_are_refused(namespace):
+    with pytest.raises(InvalidIdentifierError):
+        parse_namespace(namespace, catalog="prod")
