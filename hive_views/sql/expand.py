@@ -1,0 +1,158 @@
+"""A query's text to the texts that are stored for it, by replacing tokens in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot.tokens import TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql.names import unquoted
+from hive_views.sql.resolve import Resolution, resolve
+from hive_views.sql.scopes import Schemas
+from hive_views.sql.tokens import Text
+
+MODES = ("portable", "hive-exact")
+"""What an expansion can be for: our own stored views, or equality with what Hive 4.1 stores."""
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of a view: its name (lower case), its Hive type (None where it cannot be told) and its comment."""
+
+    name: str
+    type: str | None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The texts of a view's query.
+
+    Attributes:
+        original: The text as Hive keeps it (hive-exact: identifiers lose their quotes) or as it was typed (portable).
+        stored: The typed text with only its stars replaced by columns: for engines that keep the current database.
+        expanded: Every table and column complete: valid under any current database.
+        columns: The view's columns, partition columns among them.
+        tables: The tables and views that the text names, as (database, name).
+    """
+
+    original: str
+    stored: str
+    expanded: str
+    columns: tuple[OutputColumn, ...]
+    tables: tuple[tuple[str, str], ...]
+
+
+def expand(
+    sql: str,
+    schemas: Schemas,
+    *,
+    database: str,
+    mode: str = "portable",
+    dialect: str = "hive",
+    column_names: tuple[str, ...] | None = None,
+    view_name: str | None = None,
+    functions: Mapping[str, str] | None = None,
+    conf: Mapping[str, str] | None = None,
+    whole: str | None = None,
+    offset: int = 0,
+) -> Expansion:
+    """Expand a view's query.
+
+    Args:
+        sql: The query.
+        schemas: Where the schemas of tables come from; asked lazily, table by table.
+        database: The current database, for tables without one.
+        mode: `portable`, or `hive-exact`: to the letter what Hive 4.1.0 would store.
+        dialect: `hive`, `spark` or `trino`: whose names and quotes the text has.
+        column_names: The names of an explicit column list; then `view_name` is needed for Hive's wrapper.
+        view_name: The view's name without its database.
+        functions: Functions that somebody registered: lower-case names to `udf`, `udaf`, `udtf` or `macro`.
+        conf: Hive's settings that change a text: `hive.support.quoted.identifiers`, `hive.groupby.position.alias`.
+        whole: The statement that holds the query, and
+        offset: where in it the query begins: errors then point into the statement.
+
+    Returns:
+        The texts and the columns.
+
+    Raises:
+        SqlError: If the text cannot be read, a name in it is unknown or ambiguous, two columns have one name, or the
+            column list does not fit.
+        ValueError: If the mode is not one of MODES.
+    """
+    if mode not in MODES:
+        raise ValueError(f"Unknown mode {mode!r}: choose one of {', '.join(MODES)}")
+    exact = mode == "hive-exact"
+    text = Text(sql, dialect, whole=whole, offset=offset)
+    found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
+    names = _unique_names(found)
+    if column_names is not None and len(column_names) != len(names):
+        raise text.error(
+            "The number of columns produced by the SELECT clause does not match the number of column names specified "
+            f"by CREATE VIEW: {len(names)} columns, {len(column_names)} names",
+            text.tokens[0].start,
+        )
+    if exact:
+        original = _hive_original(text, found)
+        expanded = found.state.edits.apply(_unquoting(text, found))
+        stored = original
+    else:
+        _name_columns(found, names)
+        original = sql
+        stored = found.state.stars.apply() if found.resolver.starred else text.between(0, len(text.tokens) - 1)
+        expanded = found.state.edits.apply()
+    quoted = text.quoted
+    if column_names is not None:
+        listed = ", ".join(
+            f"{quoted(name)} AS {quoted(given)}" for name, given in zip(names, column_names, strict=True)
+        )
+        expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
+        names = [name.lower() for name in column_names]
+    columns = tuple(
+        OutputColumn(name, column.type) for name, (_, column) in zip(names, found.columns, strict=True)
+    )
+    return Expansion(original, stored, expanded, columns, tuple(found.state.tables))
+
+
+def _unique_names(found: Resolution) -> list[str]:
+    names: list[str] = []
+    for name, _ in found.columns:
+        if name.lower() in names:
+            raise SqlError(f"Duplicate column name: {name}. Give one of them another name with AS", name=name)
+        names.append(name.lower())
+    return names
+
+
+def _name_columns(found: Resolution, names: list[str]) -> None:
+    """Add `AS name` where a column of the query has no name."""
+    text = found.text
+    for last, name in found.resolver.naming:
+        addition = f" AS {text.quoted(name)}"
+        found.state.edits.append(last, addition)
+        if found.resolver.starred:
+            found.state.stars.append(last, addition)
+
+
+def _unquoting(text: Text, found: Resolution):  # type: ignore[no-untyped-def]
+    """Hive's lexer takes the quotes off identifiers and the delimiters off hints."""
+    regex = found.state.regex_names
+
+    def untouched(index: int) -> str | None:
+        token = text.tokens[index]
+        if token.token_type is TokenType.HINT:
+            raw = text.raw(index)
+            return raw[3:-2] if raw.endswith("*/") else raw
+        raw = text.raw(index)
+        if not regex and len(raw) > 1 and raw[0] == "`":
+            return unquoted(raw)
+        return None
+
+    return untouched
+
+
+def _hive_original(text: Text, found: Resolution) -> str:
+    from hive_views.sql.tokens import Edits
+
+    return Edits(text).apply(_unquoting(text, found))

@@ -1,0 +1,583 @@
+"""Names in expressions: each column reference to the column it means, as Hive's type checker does.
+
+Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFactory`, `CalcitePlanner.genAllRexNode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql import functions, typetext
+from hive_views.sql.scopes import AmbiguousName, Column, Schemas, Scope
+from hive_views.sql.spans import key, span
+from hive_views.sql.tokens import Edits, Text
+
+
+class UnknownNameError(SqlError):
+    """A table, column or function that is not there, or a name that could mean several things."""
+
+
+@dataclass
+class Place:
+    """Where an expression stands: what its names can mean.
+
+    `plain` is the scope under a GROUP BY's: there a name inside a grouping key is looked up when its text has to be
+    complete on its own.
+    """
+
+    scopes: tuple[Scope, ...]
+    outer: Scope | None = None
+    plain: Scope | None = None
+    keys: bool = True
+    aggregates: bool = False
+    windows: bool = False
+
+
+FIELD = object()
+"""What a struct's field resolves to."""
+VALUE = object()
+"""What any other expression resolves to."""
+
+
+@dataclass
+class State:
+    """What one resolution shares: the text, its edits, and what was found on the way."""
+
+    text: Text
+    schemas: Schemas
+    database: str
+    strict: bool
+    """Whether Hive's own rules hold (for Hive's dialect), rather than those that Spark and Trino share."""
+    exact: bool
+    """Whether Hive's own faults are kept."""
+    cbo: bool = True
+    functions: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)
+    edits: Edits = field(init=False)
+    stars: Edits = field(init=False)
+    bindings: dict[int, Column] = field(default_factory=dict)
+    tables: dict[tuple[str, str], int] = field(default_factory=dict)
+    pending: list[tuple[int, int, str]] = field(default_factory=list)
+    copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.edits = Edits(self.text)
+        self.stars = Edits(self.text)
+
+    @property
+    def regex_names(self) -> bool:
+        """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
+        return self.conf.get("hive.support.quoted.identifiers") == "none"
+
+    def bindings_of_key(
+        self, scope: Scope, column: Column, table: str | None, name: str, wanted: str
+    ) -> tuple[str | None, str]:
+        """The complete name of a grouping key that is a column."""
+        for text, known in scope.keys.items():
+            if known is column:
+                bound = self.bindings.get(id(scope.key_nodes.get(text)))
+                if bound is not None:
+                    return bound.table, bound.name
+        return table, wanted
+
+    def fail(self, reason: str, at: exp.Expression | int | None, name: str | None = None) -> UnknownNameError:
+        """An error that points at an expression, or at a character."""
+        start = at if isinstance(at, int) or at is None else start_of(at)
+        line, column = self.text.position(start)
+        return UnknownNameError(reason, line=line, column=column, name=name)
+
+
+def start_of(node: exp.Expression) -> int | None:
+    """The first character of an expression whose place is known, in the text."""
+    starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
+    return min(starts) if starts else None
+
+
+class Names:
+    """Looks up the names of expressions, and notes the edits that make them complete."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._starts = state.text.starts
+
+    # -- Expressions ------------------------------------------------------------------------------------------------
+
+    def resolve(self, node: exp.Expression, place: Place) -> Any:
+        """Look up every name of an expression; its edits count only if all of it could be looked up.
+
+        Returns:
+            The column that the expression is, or FIELD or VALUE.
+
+        Raises:
+            UnknownNameError: If a name is not there, or could mean several things.
+        """
+        state = self.state
+        waiting, copying = state.pending, state.copies
+        state.pending, state.copies = [], []
+        try:
+            result = self.visit(node, place)
+            if type(node) is exp.Column and result is None:
+                raise self._no_column(node, place)
+            for first, last, replacement in state.pending:
+                state.edits.replace(first, last, replacement)
+            for target, source in state.copies:
+                state.edits.copy(target, source)
+            return result
+        finally:
+            state.pending, state.copies = waiting, copying
+
+    def visit(self, node: exp.Expression, place: Place) -> Any:
+        """Look up the names of one node and what is under it."""
+        if place.keys:
+            found = self._computed(node, place)
+            if found is not None:
+                return found
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            return handler(self, node, place)
+        if isinstance(node, exp.Func):
+            self._function(node, place)
+        self.visit_children(node, place)
+        return VALUE
+
+    def visit_children(self, node: exp.Expression, place: Place) -> None:
+        """Look up the names in everything under a node."""
+        for value in node.args.values():
+            if isinstance(value, exp.Expression):
+                self.visit(value, place)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, exp.Expression):
+                        self.visit(item, place)
+
+    def _computed(self, node: exp.Expression, place: Place) -> Column | None:
+        """The column that holds an expression's value already: a GROUP BY key, an aggregate, a window function."""
+        scope = place.scopes[0]
+        outer = place.outer
+        if not scope.keys and not (outer is not None and outer.keys):
+            return None
+        text = key(node)
+        column = scope.keys.get(text)
+        if column is None and outer is not None:
+            column = outer.keys.get(text)
+        if column is None:
+            return None
+        self.state.bindings[id(node)] = column
+        source = scope.key_nodes.get(text)
+        if not self.state.exact:
+            plain = place.plain
+            if plain is not None and source is not node:
+                self.visit(node, Place((plain,), place.outer, keys=False, aggregates=True, windows=True))
+        elif source is not None and source is not node:
+            target_span, source_span = span(self.state.text, node), span(self.state.text, source)
+            if target_span is not None and source_span is not None:
+                self.state.copies.append((target_span, source_span))
+        return column
+
+    # -- Column references -------------------------------------------------------------------------------------------
+
+    def _column(self, node: exp.Column, place: Place) -> Any:
+        parts = node.parts
+        if isinstance(parts[-1], exp.Star):
+            return VALUE
+        return self._chain(node, parts, place)
+
+    def _dot(self, node: exp.Dot, place: Place) -> Any:
+        parts: list[exp.Expression] = []
+        inner: exp.Expression = node
+        while type(inner) is exp.Dot:
+            parts.append(inner.expression)
+            inner = inner.this
+        parts.reverse()
+        if type(inner) is exp.Column and not isinstance(inner.this, exp.Star):
+            if place.keys and self._computed(inner, place) is not None:
+                self._fields(self.state.bindings[id(inner)].type, parts)
+                return FIELD
+            return self._chain(node, [*inner.parts, *parts], place)
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            self.visit_children(node, place)
+            return VALUE
+        base_type = None
+        result = self.visit(inner, place)
+        if isinstance(result, Column):
+            base_type = result.type
+        self._fields(base_type, parts)
+        return FIELD
+
+    def _chain(self, node: exp.Expression, parts: list[Any], place: Place) -> Any:
+        """`a`, `t.a`, `a.field`, `t.a.field.field`: Hive reads it from the left."""
+        first = parts[0].name.lower()
+        used = 1
+        column: Column | None = None
+        scope: Scope | None = None
+        if len(parts) == 1:
+            column, scope = self._find(place, None, first, parts[0])
+            if column is None:
+                return None
+        else:
+            owner = self._table_scope(place, first, parts[0])
+            if owner is None and not self.state.strict:
+                used, owner = self._qualified_table(place, parts)
+                used -= 1
+                first = parts[used].name.lower() if owner is not None else first
+            if owner is not None:
+                name = parts[used].name.lower()
+                column, scope = self._find(place, first, name, parts[used])
+                used += 1
+                if column is None:
+                    raise self.state.fail(
+                        f"Invalid column reference '{parts[used - 1].name}': table {first} has no such column "
+                        f"(it has: {self._offer(place, first)})",
+                        parts[used - 1],
+                        parts[used - 1].name,
+                    )
+            else:
+                column, scope = self._find(place, None, first, parts[0])
+                used = 1
+                if column is None:
+                    raise self._no_column(parts[0], place)
+        assert scope is not None and column is not None
+        self.state.bindings[id(node)] = column
+        self._point(parts, used, column, scope)
+        if used < len(parts):
+            self._fields(column.type, parts[used:])
+            return FIELD
+        return column
+
+    def _point(self, parts: list[Any], used: int, column: Column, scope: Scope) -> None:
+        """Replace a column reference by its complete name, with the parentheses and no-op signs around it."""
+        if not column.table:
+            return
+        table, name = scope.original(column)
+        start = parts[0]._meta
+        end = parts[used - 1]._meta
+        if not start or not end or table is None:
+            return
+        state = self.state
+        first = self._starts.get(start["start"])
+        last = self._starts.get(end["start"])
+        if first is None or last is None:
+            return
+        quoted = state.text.quoted
+        replacement = f"{quoted(table)}.{quoted(name)}"
+        if state.strict and used == len(parts):
+            first, last = self._widen(first, last)
+        elif state.strict:
+            first, last = self._parentheses(first, last)
+        state.pending.append((first, last, replacement))
+
+    def _parentheses(self, first: int, last: int) -> tuple[int, int]:
+        tokens = self.state.text.tokens
+        while (
+            first > 0
+            and last + 1 < len(tokens)
+            and tokens[first - 1].token_type is TokenType.L_PAREN
+            and tokens[last + 1].token_type is TokenType.R_PAREN
+            and (first == 1 or tokens[first - 2].token_type in _BEFORE_OPERAND)
+        ):
+            first -= 1
+            last += 1
+        return first, last
+
+    def _widen(self, first: int, last: int) -> tuple[int, int]:
+        """Take in `(…)` and a plus sign, which Hive's tree does not have."""
+        tokens = self.state.text.tokens
+        while True:
+            first, last = self._parentheses(first, last)
+            if (
+                first > 1
+                and tokens[first - 1].token_type is TokenType.PLUS
+                and tokens[first - 2].token_type in _BEFORE_OPERAND
+            ):
+                first -= 1
+                continue
+            return first, last
+
+    def _fields(self, type_text: str | None, parts: list[Any]) -> None:
+        """The fields of a struct: each is quoted in lower case; each must be there where the type is known."""
+        state = self.state
+        for part in parts:
+            if type_text is not None:
+                is_list = typetext.base(type_text) == "array"
+                inner = typetext.arguments(type_text)[0] if is_list and typetext.arguments(type_text) else type_text
+                known = typetext.fields(inner)
+                name = part.name.lower()
+                if known is None:
+                    if state.strict:
+                        raise state.fail(
+                            f"'.{part.name}': . is only supported on struct or list of struct types, not on {type_text}",
+                            part,
+                            part.name,
+                        )
+                    type_text = None
+                elif name not in known:
+                    raise state.fail(
+                        f"Cannot find field {part.name} in {inner}: it has {', '.join(known)}", part, part.name
+                    )
+                else:
+                    type_text = f"array<{known[name]}>" if is_list else known[name]
+            if state.strict and part._meta and "start" in part._meta:
+                at = self._starts.get(part._meta["start"])
+                if at is not None:
+                    state.pending.append((at, at, state.text.quoted(part.name.lower())))
+
+    def _table_scope(self, place: Place, alias: str, at: exp.Expression) -> Scope | None:
+        found = [scope for scope in place.scopes if alias in scope.tables]
+        if len(found) > 1:
+            raise self.state.fail(f"Ambiguous table alias '{alias}': both sides of the join have it", at, alias)
+        if found:
+            return found[0]
+        outer = place.outer
+        return outer if outer is not None and alias in outer.tables else None
+
+    def _qualified_table(self, place: Place, parts: list[Any]) -> tuple[int, Scope | None]:
+        """`db.t.a` and `catalog.db.t.a`, which Hive does not know: the number of parts that name the table."""
+        for used in range(min(3, len(parts) - 1), 1, -1):
+            owner = self._table_scope(place, parts[used - 1].name.lower(), parts[0])
+            if owner is not None:
+                return used, owner
+        return 1, None
+
+    def _find(self, place: Place, table: str | None, name: str, at: exp.Expression) -> tuple[Column | None, Scope | None]:
+        found: Column | None = None
+        owner: Scope | None = None
+        try:
+            for scope in place.scopes:
+                if not scope.grouped and scope.is_ambiguous(table, name):
+                    raise AmbiguousName(name)
+                column = scope.find(table, name)
+                if column is not None:
+                    if found is not None:
+                        raise AmbiguousName(name)
+                    found, owner = column, scope
+            if found is None and place.outer is not None:
+                found, owner = place.outer.find(table, name), place.outer
+        except AmbiguousName as error:
+            raise self.state.fail(
+                f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
+            ) from error
+        return found, owner
+
+    def _offer(self, place: Place, table: str | None = None) -> str:
+        names: list[str] = []
+        for scope in place.scopes:
+            names += list(scope.tables.get(table, ())) if table is not None else list(scope.visible())
+        return ", ".join(names[:40]) + (" …" if len(names) > 40 else "")
+
+    def _no_column(self, node: exp.Expression, place: Place) -> UnknownNameError:
+        name = node.name
+        if place.scopes[0].grouped:
+            return self.state.fail(f"Expression not in GROUP BY key '{name}'", node, name)
+        return self.state.fail(
+            f"Invalid table alias or column reference '{name}' (possible column names are: {self._offer(place)})",
+            node,
+            name,
+        )
+
+    # -- Other expressions ---------------------------------------------------------------------------------------------
+
+    def _paren(self, node: exp.Paren, place: Place) -> Any:
+        return self.visit(node.this, place)
+
+    def _operand(self, node: exp.Expression, place: Place) -> None:
+        """A column that must be one: nothing else can be meant by its name."""
+        if self.visit(node, place) is None and type(node) is exp.Column:
+            raise self._no_column(node, place)
+
+    def _cast(self, node: exp.Expression, place: Place) -> Any:
+        inner = node.this
+        result = self.visit(inner, place)
+        if result is None:
+            raise self._no_column(inner, place)
+        state = self.state
+        if not state.strict or not isinstance(result, Column):
+            return VALUE
+        target = CAST_TARGETS.get(node.args["to"].this.value) if not node.args["to"].expressions else None
+        if target is None or result.type != target:
+            return VALUE
+        state.bindings[id(node)] = result
+        if result.table:
+            whole = span(state.text, node)
+            text = next((edit[2] for edit in reversed(state.pending)), None)
+            if whole is not None and text is not None:
+                state.pending.append((*self._widen(*whole), text))
+        return result
+
+    def _window(self, node: exp.Window, place: Place) -> Any:
+        if self.state.strict and not place.windows:
+            raise self.state.fail("Window functions are only allowed in the SELECT list and in QUALIFY", node)
+        self.visit(node.this, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
+        for part in ("partition_by", "order", "spec"):
+            value = node.args.get(part)
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, exp.Expression):
+                    self.visit(item, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
+        return VALUE
+
+    def _subquery(self, node: exp.Expression, place: Place) -> Any:
+        self.subquery(node, place)
+        return VALUE
+
+    def _in(self, node: exp.In, place: Place) -> Any:
+        self.visit(node.this, place)
+        query = node.args.get("query")
+        if query is not None:
+            self.subquery(query, place, single=True)
+        for item in node.expressions:
+            self.visit(item, place)
+        return VALUE
+
+    def subquery(self, node: exp.Expression, place: Place, *, single: bool = False) -> None:
+        """Resolve a query inside an expression; the query blocks know how."""
+        raise NotImplementedError
+
+    def _function(self, node: exp.Func, place: Place) -> None:
+        """A function must exist; one that somebody registered is quoted."""
+        meta = node._meta
+        if not meta or "start" not in meta or not self.state.strict:
+            return
+        at = self._starts.get(meta["start"])
+        if at is None:
+            return
+        state = self.state
+        written = unquoted(state.text.raw(at))
+        name = written.lower()
+        if name in _KNOWN:
+            if name in functions.AGGREGATES and name not in functions.WINDOW and not place.aggregates:
+                raise state.fail(f"Not yet supported place for UDAF '{name}'", meta["start"], name)
+            if name in functions.TABLE_GENERATING:
+                raise state.fail(
+                    f"{name}: UDTF's are not supported outside the SELECT clause, nor nested in expressions",
+                    meta["start"],
+                    name,
+                )
+            return
+        if name.startswith("ds_") or at + 1 >= len(state.text.tokens):
+            return
+        if state.text.tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
+            return
+        if name in state.functions:
+            state.pending.append((at, at, state.text.quoted(written)))
+        elif name not in _PARSED_ELSEWHERE:
+            raise state.fail(
+                f"Invalid function '{written}': it is neither built in nor registered", meta["start"], written
+            )
+
+    def _lambda(self, node: exp.Lambda, place: Place) -> Any:
+        parameters = {item.name.lower() for item in node.expressions}
+        inner = Scope({None: {name: Column(name, None, name) for name in parameters}})
+        self.visit(node.this, Place((inner,), place.scopes[0], keys=False))
+        return VALUE
+
+    def _property(self, node: exp.PropertyEQ, place: Place) -> Any:
+        self.visit(node.expression, place)
+        return VALUE
+
+    def _skip(self, node: exp.Expression, place: Place) -> Any:
+        return VALUE
+
+
+def unquoted(raw: str) -> str:
+    """An identifier without its quotes, doubled quotes made single."""
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
+        return raw[1:-1].replace(raw[0] * 2, raw[0])
+    return raw
+
+
+CAST_TARGETS = {
+    "BOOLEAN": "boolean",
+    "TINYINT": "tinyint",
+    "SMALLINT": "smallint",
+    "INT": "int",
+    "BIGINT": "bigint",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "TEXT": "string",
+    "BINARY": "binary",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
+"""The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
+
+_KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.TABLE_GENERATING | functions.PARTITIONED
+_PARSED_ELSEWHERE = frozenset({"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"})
+_BEFORE_OPERAND = frozenset(
+    {
+        TokenType.SELECT,
+        TokenType.COMMA,
+        TokenType.L_PAREN,
+        TokenType.WHERE,
+        TokenType.HAVING,
+        TokenType.ON,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+        TokenType.PLUS,
+        TokenType.DASH,
+        TokenType.STAR,
+        TokenType.SLASH,
+        TokenType.MOD,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.PIPE,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.TILDE,
+        TokenType.CASE,
+        TokenType.WHEN,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.BETWEEN,
+        TokenType.LIKE,
+        TokenType.RLIKE,
+        TokenType.ORDER_BY,
+        TokenType.GROUP_BY,
+        TokenType.SORT_BY,
+        TokenType.DISTRIBUTE_BY,
+        TokenType.CLUSTER_BY,
+        TokenType.PARTITION_BY,
+        TokenType.DISTINCT,
+        TokenType.L_BRACKET,
+        TokenType.HINT,
+        TokenType.QUALIFY,
+        TokenType.ALL,
+    }
+)
+
+_HANDLERS: dict[type, Any] = {
+    exp.Column: Names._column,
+    exp.Dot: Names._dot,
+    exp.Paren: Names._paren,
+    exp.Cast: Names._cast,
+    exp.TryCast: Names._cast,
+    exp.Window: Names._window,
+    exp.Subquery: Names._subquery,
+    exp.Select: Names._subquery,
+    exp.Union: Names._subquery,
+    exp.Except: Names._subquery,
+    exp.Intersect: Names._subquery,
+    exp.In: Names._in,
+    exp.Lambda: Names._lambda,
+    exp.PropertyEQ: Names._property,
+    exp.Identifier: Names._skip,
+    exp.Literal: Names._skip,
+    exp.DataType: Names._skip,
+    exp.Var: Names._skip,
+    exp.Null: Names._skip,
+    exp.Boolean: Names._skip,
+    exp.Star: Names._skip,
+    exp.Hint: Names._skip,
+}

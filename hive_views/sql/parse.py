@@ -1,0 +1,124 @@
+"""A query's text to sqlglot's tree, with every failure a typed error that points into the text."""
+
+from __future__ import annotations
+
+import sqlglot.errors
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.tokens import Token, TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql import functions
+from hive_views.sql.tokens import Text, dialect_of
+
+MAX_DEPTH = 120
+"""The deepest nesting of parentheses, CASE, NOT and signs that is read."""
+MAX_TOKENS = 400_000
+"""The longest text that is read, in tokens."""
+
+
+class ParseTextError(SqlError):
+    """A text that is not SQL, or not a query."""
+
+
+def parse_query(text: Text) -> exp.Expression:
+    """Parse the text of a query.
+
+    Args:
+        text: The text; its tokens are used.
+
+    Returns:
+        The tree: a SELECT, a set operation, VALUES or one of these in parentheses.
+
+    Raises:
+        ParseTextError: If it is not one query, or is nested too deeply.
+    """
+    tokens = text.tokens
+    if not tokens:
+        raise _error(text, "The text is empty: a view needs a query", 0)
+    check_depth(text)
+    if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
+        raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
+    try:
+        trees = dialect_of(text.dialect).parser(error_level=ErrorLevel.IMMEDIATE).parse(_masked(text), text.sql)
+    except ParseError as error:
+        raise _parse_error(text, error) from error
+    except RecursionError as error:
+        raise _error(text, "The text is nested too deeply", 0) from error
+    except (sqlglot.errors.SqlglotError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
+        raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        extra = next((token.start for token in tokens if token.token_type is TokenType.SEMICOLON), 0)
+        raise _error(text, "A view has exactly one query", extra)
+    tree = found[0]
+    if not isinstance(tree, (exp.Query, exp.Values)):
+        raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
+    return tree
+
+
+def check_depth(text: Text) -> None:
+    """Refuse a text that is too long or too deeply nested to be read safely.
+
+    Raises:
+        ParseTextError: If it is.
+    """
+    tokens = text.tokens
+    if len(tokens) > MAX_TOKENS:
+        raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
+    depth = run = 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in _DEEPER:
+            depth += 1
+        elif kind in _SHALLOWER:
+            depth = max(depth - 1, 0)
+        run = run + 1 if kind in _PREFIX else 0
+        if depth + run > MAX_DEPTH:
+            raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)
+
+
+def _masked(text: Text) -> list[Token]:
+    """The tokens, with partitioned table functions (`noop(on t …)`), which sqlglot does not read, as plain tables."""
+    tokens = text.tokens
+    if text.dialect != "hive":
+        return tokens
+    kept: list[Token] = []
+    skip = -1
+    for index, token in enumerate(tokens):
+        if index <= skip:
+            continue
+        kept.append(token)
+        if (
+            token.text.lower() in functions.PARTITIONED
+            and index + 2 < len(tokens)
+            and tokens[index + 1].token_type is TokenType.L_PAREN
+            and tokens[index + 2].token_type is TokenType.ON
+        ):
+            skip = text.match.get(index + 1, index)
+    return kept
+
+
+def _error(text: Text, reason: str, start: int) -> ParseTextError:
+    line, column = text.position(start)
+    return ParseTextError(reason, line=line, column=column)
+
+
+def _parse_error(text: Text, error: ParseError) -> ParseTextError:
+    details = error.errors[0] if error.errors else {}
+    reason = str(details.get("description") or str(error).split("\n", 1)[0])
+    line, column = details.get("line"), details.get("col")
+    near = str(details.get("highlight") or "")
+    start = 0
+    if isinstance(line, int) and isinstance(column, int):
+        lines = text.sql.split("\n")
+        start = sum(len(item) + 1 for item in lines[: line - 1]) + max(column - len(near), 0)
+    what = f" near '{near[:60]}'" if near else ""
+    return ParseTextError(
+        f"Cannot read the text: {reason.rstrip('.')}{what}", **dict(zip(("line", "column"), text.position(start), strict=True))
+    )
+
+
+_DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
+_SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
+_PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

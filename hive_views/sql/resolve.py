@@ -1,0 +1,86 @@
+"""A query's names resolved: the entry to the resolver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from hive_views.sql.blocks import Blocks
+from hive_views.sql.names import State
+from hive_views.sql.parse import parse_query
+from hive_views.sql.scopes import Column, Schemas, Scope
+from hive_views.sql.tokens import Text
+
+
+@dataclass
+class Resolution:
+    """What is known about a query after its names were looked up."""
+
+    text: Text
+    tree: exp.Expression
+    scope: Scope
+    state: State
+    resolver: Blocks
+
+    @property
+    def columns(self) -> list[tuple[str, Column]]:
+        """Name and column of each column of the result."""
+        return [(self.scope.names[id(column)][1], column) for column in self.scope.columns]
+
+
+def resolve(
+    text: Text,
+    schemas: Schemas,
+    database: str,
+    *,
+    exact: bool = False,
+    functions: Mapping[str, str] | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Resolution:
+    """Look up every name of a query.
+
+    Args:
+        text: The query.
+        schemas: Where the schemas of tables come from.
+        database: The current database, for tables without one.
+        exact: Whether Hive's own faults are kept.
+        functions: Functions that somebody registered: lower-case names to `udf`, `udaf`, `udtf` or `macro`.
+        conf: Hive's settings that change a text: `hive.support.quoted.identifiers`, `hive.groupby.position.alias`.
+
+    Returns:
+        The tree, the columns and the edits.
+
+    Raises:
+        SqlError: If the text cannot be read, or a name in it is unknown or ambiguous.
+    """
+    tree = parse_query(text)
+    state = State(
+        text,
+        schemas,
+        database.lower(),
+        strict=text.dialect == "hive",
+        exact=exact,
+        cbo=not (exact and _without_cbo(text, tree)),
+        functions=functions or {},
+        conf=conf or {},
+    )
+    resolver = Blocks(state)
+    scope = resolver.query(tree, {}, level=0)
+    if not exact:
+        for definition in resolver.definitions:
+            resolver._cte(definition, definition.level)
+    return Resolution(text, tree, scope, state, resolver)
+
+
+def _without_cbo(text: Text, tree: exp.Expression) -> bool:
+    """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
+    lower = text.sql.lower()
+    if "tablesample" in lower and tree.find(exp.TableSample) is not None:
+        return True
+    if "using" in lower and tree.find(exp.QueryTransform) is not None:
+        return True
+    if "outer" in lower and any(lateral.args.get("outer") for lateral in tree.find_all(exp.Lateral)):
+        return True
+    return False

@@ -1,0 +1,339 @@
+"""Name scopes: which columns a clause of a query can name, under which table alias (Hive's `RowResolver`).
+
+A scope is ordered: a star lists its columns in this order. Hive's own rules are kept where they show in a stored text:
+a second column of the same name gets its internal name (`_col3`), a column that came from an expression has no table.
+Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+VIRTUAL_COLUMNS: dict[str, str] = {
+    "block__offset__inside__file": "bigint",
+    "input__file__name": "string",
+    "row__id": "struct<writeid:bigint,bucketid:int,rowid:bigint>",
+    "row__is__deleted": "boolean",
+}
+"""Columns that every stored table of Hive has and no star lists, with their types."""
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """What the resolver has to know about a table or view."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Name (lower case) and Hive type text of each column, partition columns last."""
+    kind: str = "table"
+    """`table`, `view`, `materialized` or `temporary`."""
+    bucket_columns: tuple[str, ...] = ()
+    """The columns that the table is CLUSTERED BY, lower case."""
+
+
+class Schemas(Protocol):
+    """Where table schemas come from: the metastore, asked lazily, table by table."""
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        """The schema of one table or view.
+
+        Args:
+            database: The database in lower case.
+            name: The table or view in lower case.
+
+        Returns:
+            Its schema, or None where there is no such table.
+        """
+        ...
+
+
+TypeSource = str | Callable[[], str | None] | None
+
+
+class Column:
+    """One column that can be named in a scope.
+
+    Attributes:
+        internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a select list.
+        table: The alias of its table as Hive writes it (lower case); None or empty where it came from an expression.
+        name: Its name in the scope, lower case.
+    """
+
+    __slots__ = ("_type", "internal", "name", "table")
+
+    def __init__(self, internal: str, table: str | None, name: str, type_: TypeSource = None) -> None:
+        self.internal = internal
+        self.table = table
+        self.name = name
+        self._type = type_
+
+    @property
+    def type(self) -> str | None:
+        """The Hive type text, or None where it is not known; worked out when first asked for."""
+        if callable(self._type):
+            self._type = self._type()
+        return self._type
+
+    @property
+    def type_source(self) -> TypeSource:
+        """The type, or what will say it: for another column of the same type."""
+        return self._type
+
+
+class AmbiguousName(Exception):  # noqa: N818  (the message and the position are added by the caller)
+    """A name that more than one table of a scope answers to."""
+
+
+@dataclass
+class Using:
+    """What a join with USING leaves for a star: the named columns come first, once."""
+
+    left: str
+    right: str
+    columns: list[str]
+    right_outer: bool
+
+
+@dataclass
+class Scope:
+    """The columns that a clause can name.
+
+    `tables` maps a table alias (lower case; None for columns of a select list that have none) to its columns by name.
+    `keys` maps an expression's key to the column that holds its value: a GROUP BY key, an aggregate, a window function;
+    `key_nodes` maps it to the expression itself.
+    """
+
+    tables: dict[str | None, dict[str, Column]] = field(default_factory=dict)
+    columns: list[Column] = field(default_factory=list)
+    names: dict[int, tuple[str | None, str]] = field(default_factory=dict)
+    keys: dict[str, Column] = field(default_factory=dict)
+    key_nodes: dict[str, Any] = field(default_factory=dict)
+    ambiguous: set[tuple[str | None, str]] = field(default_factory=set)
+    with_virtual: list[str] = field(default_factory=list)
+    using: Using | None = None
+    grouped: bool = False
+    hidden: Container[str] = ()
+
+    def put(self, table: str | None, name: str, column: Column) -> None:
+        """Add a column under a table alias, or a further name for a column that is in the scope already."""
+        known = self.tables.get(table)
+        if known is None:
+            known = self.tables[table] = {}
+        elif name in known:
+            self.ambiguous.add((table, name))
+        known[name] = column
+        if id(column) not in self.names:
+            self.names[id(column)] = (table, name)
+            self.columns.append(column)
+
+    def put_unique(self, table: str | None, name: str, column: Column) -> bool:
+        """Add a column; under its internal name where the scope has one of that name already.
+
+        Returns:
+            Whether it could be added.
+
+        Raises:
+            AmbiguousName: If the name without a table is in more than one table.
+        """
+        existing = self.find(table, name)
+        if existing is None:
+            self.put(table, name, column)
+            return True
+        if _same(existing, column):
+            return True
+        if self.find(table, column.internal) is None:
+            self.ambiguous.add((table, name))
+            self.put(table, column.internal, column)
+            return True
+        return False
+
+    def put_key(self, key: str, column: Column) -> None:
+        """Remember that a column holds the value of an expression."""
+        self.keys[key] = column
+        if id(column) not in self.names:
+            self.names[id(column)] = ("", key)
+            self.columns.append(column)
+
+    def has_table(self, alias: str) -> bool:
+        """Whether a table alias (lower case) is in the scope."""
+        return alias in self.tables
+
+    def find(self, table: str | None, name: str) -> Column | None:
+        """The column of a name, in one table or (None) in any.
+
+        Raises:
+            AmbiguousName: If more than one table has it.
+        """
+        if table is not None:
+            known = self.tables.get(table)
+            found = known.get(name) if known is not None else None
+            if found is None and name in VIRTUAL_COLUMNS and table in self.with_virtual:
+                return self._virtual(table, name)
+            return found
+        found = None
+        if name in self.hidden:
+            return None
+        found_in: str | None = None
+        for alias, columns in self.tables.items():
+            column = columns.get(name)
+            if column is not None:
+                if found is not None and found_in is not None and alias is not None:
+                    raise AmbiguousName(name)
+                found_in = found_in if alias is None else alias
+                found = column
+        if found is None and name in VIRTUAL_COLUMNS:
+            if len(self.with_virtual) > 1:
+                raise AmbiguousName(name)
+            if self.with_virtual:
+                return self._virtual(self.with_virtual[0], name)
+        return found
+
+    def is_ambiguous(self, table: str | None, name: str) -> bool:
+        """Whether a name stands for several columns of one table (of any, for None)."""
+        if not self.ambiguous:
+            return False
+        if table is not None:
+            return (table, name) in self.ambiguous
+        return any(column == name for _, column in self.ambiguous)
+
+    def original(self, column: Column) -> tuple[str | None, str]:
+        """The table alias and name under which a column came into the scope."""
+        return self.names.get(id(column), (column.table, column.name))
+
+    def add(self, other: Scope) -> None:
+        """Add every column of another scope, as a join does.
+
+        Raises:
+            AmbiguousName: If a name is in more than one table.
+        """
+        position = len(self.columns)
+        alternates: dict[int, list[tuple[str | None, str]]] = {}
+        for table, columns in other.tables.items():
+            for name, column in columns.items():
+                if other.names[id(column)] != (table, name):
+                    alternates.setdefault(id(column), []).append((table, name))
+        for column in other.columns:
+            table, name = other.names[id(column)]
+            new = Column(f"_col{position}", column.table, column.name, column.type_source)
+            position += 1
+            if table == "" and name in other.keys:
+                self.put_key(name, new)
+            else:
+                self.put_unique(table, name, new)
+            for alternate in alternates.get(id(column), ()):
+                self.put(alternate[0], alternate[1], new)
+        self.ambiguous |= other.ambiguous
+        self.with_virtual += other.with_virtual
+
+    def add_tables(self, other: Scope) -> None:
+        """Add another scope's columns as they are, without new internal names."""
+        for table, columns in other.tables.items():
+            self.tables.setdefault(table, {}).update(columns)
+        self.columns += other.columns
+        self.names.update(other.names)
+        self.with_virtual += other.with_virtual
+
+    def over(self, outer: Scope) -> Scope:
+        """This scope's names, and those of the scope around it that it does not have itself."""
+        result = Scope()
+        result.add_tables(outer)
+        own = {name for columns in self.tables.values() for name in columns}
+        for table, columns in list(result.tables.items()):
+            result.tables[table] = {name: column for name, column in columns.items() if name not in own}
+        for table in self.tables:
+            result.tables.pop(table, None)
+        result.add_tables(self)
+        return result
+
+    def find_any(self, name: str) -> Column | None:
+        """A column of a name in whichever table has it, the first of several."""
+        for columns in self.tables.values():
+            if name in columns:
+                return columns[name]
+        return None
+
+    def with_inputs(self, inputs: Scope) -> Scope:
+        """This scope (of a SELECT list), and what the list was made from where no name is in the way."""
+        result = Scope(grouped=False)
+        result.add_tables(self)
+        result.tables = {table: dict(columns) for table, columns in result.tables.items()}
+        for column in inputs.columns:
+            table, name = inputs.names[id(column)]
+            if table == "" and name in inputs.keys:
+                result.keys[name] = column
+                result.names[id(column)] = ("", name)
+                continue
+            try:
+                existing = result.find(table, name)
+            except AmbiguousName:
+                continue
+            if existing is None:
+                result.put(table, name, column)
+        for alias, columns in inputs.tables.items():
+            for name, column in columns.items():
+                if name not in result.tables.setdefault(alias, {}):
+                    result.tables[alias][name] = column
+                    result.names.setdefault(id(column), (alias, name))
+        result.key_nodes = inputs.key_nodes
+        result.with_virtual = inputs.with_virtual
+        return result
+
+    def only_names(self) -> Scope:
+        """The names of a query's result as ORDER BY sees them: without a table."""
+        result = Scope()
+        for column in self.columns:
+            _, name = self.names[id(column)]
+            result.put(None, name, Column(column.internal, None, name, column.type_source))
+        return result
+
+    def hiding(self, names: Container[str]) -> Scope:
+        """This scope without the columns of some names where these are written without a table."""
+        result = Scope(grouped=self.grouped, with_virtual=self.with_virtual, keys=self.keys, key_nodes=self.key_nodes)
+        result.tables = self.tables
+        result.columns = self.columns
+        result.names = self.names
+        result.hidden = names
+        return result
+
+    def with_aliases(self, items: list[Any]) -> Scope:
+        """This scope and the aliases of a SELECT list, which stand behind its own names."""
+        missing = {}
+        for item in items:
+            name = item.alias.lower() if item.alias else ""
+            if name and self.find_any(name) is None:
+                missing[name] = Column("", None, name)
+        return self.below(missing) if missing else self
+
+    def below(self, missing: dict[str, Column]) -> Scope:
+        """This scope and further names without a table, where it does not have them itself."""
+        result = Scope(grouped=self.grouped, with_virtual=self.with_virtual, keys=self.keys, key_nodes=self.key_nodes)
+        result.add_tables(self)
+        result.tables = dict(self.tables)
+        own = dict(self.tables.get(None, {}))
+        for name, column in missing.items():
+            if self.find_any(name) is None:
+                own[name] = column
+                result.names[id(column)] = (None, name)
+        result.tables[None] = own
+        return result
+
+    def visible(self) -> Iterator[str]:
+        """The names a message can offer."""
+        several = len(self.tables) > 1
+        for column in self.columns:
+            table, name = self.names[id(column)]
+            if not (table == "" and name in self.keys):
+                yield f"{table}.{name}" if several and table else name
+
+    def _virtual(self, table: str, name: str) -> Column:
+        column = Column(name, table, name, VIRTUAL_COLUMNS[name])
+        self.names[id(column)] = (table, name)
+        self._kept.append(column)
+        return column
+
+    _kept: list[Column] = field(default_factory=list)
+
+
+def _same(one: Column, other: Column) -> bool:
+    return (one.table, one.name, one.internal) == (other.table, other.name, other.internal)

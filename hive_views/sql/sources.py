@@ -1,0 +1,543 @@
+"""The FROM clause: each table, derived table, lateral view and join to the columns it brings.
+
+Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner.genJoinRelNode`, `LateralViewPlan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from hive_views.sql import typetext
+from hive_views.sql.names import Names, Place, unquoted
+from hive_views.sql.scopes import Column, Scope, Using
+from hive_views.sql.spans import span
+
+
+@dataclass
+class CteDefinition:
+    """A common table expression: its query and the definitions that its query can use."""
+
+    node: exp.CTE
+    visible: dict[str, CteDefinition]
+    top: bool
+    level: int = 0
+    recursive: bool = False
+    scope: Scope | None = None
+
+
+@dataclass
+class Block:
+    """One query block while it is resolved.
+
+    Attributes:
+        ctes: The common table expressions that it can name.
+        aliases: Its table aliases in the order in which a star lists them.
+        outer: The block around it, for a correlated subquery.
+    """
+
+    ctes: dict[str, CteDefinition]
+    outer: Scope | None = None
+    aliases: list[str] = field(default_factory=list)
+    level: int = 0
+
+
+class Sources(Names):
+    """Resolves FROM clauses."""
+
+    def query(
+        self,
+        node: exp.Expression,
+        ctes: dict[str, CteDefinition],
+        outer: Scope | None = None,
+        *,
+        alias: str | None = None,
+        level: int = 0,
+        naming: bool = True,
+    ) -> Scope:
+        """Resolve a whole query; the query blocks know how."""
+        raise NotImplementedError
+
+    def from_clause(self, select: exp.Select, block: Block) -> Scope:
+        """The scope of a query block's FROM clause, its tables, joins and lateral views resolved."""
+        clause = select.args.get("from_")
+        if clause is None:
+            return Scope()
+        return self._with_joins(clause.this, select.args.get("joins"), select.args.get("laterals"), block)
+
+    def _with_joins(self, first: exp.Expression, joins: Any, laterals: Any, block: Block) -> Scope:
+        alias, scope = self.source(first, block)
+        joins = joins or ()
+        if laterals and joins and self.state.strict:
+            raise self.state.fail(
+                "JOIN with a LATERAL VIEW is not supported: put the lateral view into a derived table", laterals[0]
+            )
+        for join in joins:
+            scope = self._join(alias, scope, join, block)
+            alias = None
+        for lateral in laterals or ():
+            scope = self._lateral(scope, lateral, block)
+        return scope
+
+    def source(self, node: exp.Expression, block: Block) -> tuple[str | None, Scope]:
+        """One element of a FROM clause: its alias (lower case) and its columns."""
+        kind = type(node)
+        if kind is exp.Table:
+            inner = node.this
+            if isinstance(inner, exp.Func):
+                alias, scope = self._table_function(node, inner, block)
+            else:
+                alias, scope = self._table(node, block)
+            return self._nested(node, alias, scope, block)
+        if kind is exp.Subquery:
+            alias, scope = self._derived(node, block)
+            return self._nested(node, alias, scope, block)
+        if kind is exp.Values:
+            return self._values(node, block)
+        if kind is exp.Lateral:
+            return None, self._lateral(Scope(), node, block)
+        if kind is exp.Unnest:
+            return self._unnest(node, Scope(), block)
+        if kind is exp.Paren:
+            return self.source(node.this, block)
+        raise self.state.fail(f"Cannot read this part of FROM: {kind.__name__}", node)
+
+    def _nested(self, node: exp.Expression, alias: str | None, scope: Scope, block: Block) -> tuple[str | None, Scope]:
+        joins = node.args.get("joins")
+        for join in joins or ():
+            scope = self._join(alias, scope, join, block)
+            alias = None
+        for lateral in node.args.get("laterals") or ():
+            scope = self._lateral(scope, lateral, block)
+        return alias, scope
+
+    # -- Tables --------------------------------------------------------------------------------------------------------
+
+    def _table(self, node: exp.Table, block: Block) -> tuple[str, Scope]:
+        state = self.state
+        parts = node.parts
+        name = parts[-1].name
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            raise state.fail("Cannot read this table name", node)
+        alias_node = node.args.get("alias")
+        alias_identifier = alias_node.this if alias_node is not None else None
+        alias = (alias_identifier.name if alias_identifier is not None else name).lower()
+        self._claim(alias, block, alias_identifier or parts[-1])
+        definition = block.ctes.get(name.lower()) if len(parts) == 1 else None
+        if definition is not None:
+            inner = self._cte(definition, block.level)
+            scope = self._renamed(inner, alias, alias_node)
+            if definition.top or not state.exact:
+                return alias, scope
+            self._point_table(parts)
+            self._quote(alias_identifier)
+            return alias, scope
+        database = parts[-2].name.lower() if len(parts) > 1 else state.database
+        schema = state.schemas.table(database, name.lower())
+        if schema is None:
+            raise state.fail(
+                f"Table not found '{name}': there is no table or view {database}.{name.lower()}", parts[-1], name
+            )
+        if schema.kind == "temporary":
+            raise state.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
+        state.tables.setdefault((database, name.lower()), parts[0]._meta["start"] if parts[0]._meta else 0)
+        self._point_table(parts)
+        self._quote(alias_identifier)
+        scope = Scope()
+        for column, type_text in schema.columns:
+            scope.put(alias, column, Column(column, alias, column, type_text))
+        if schema.kind == "table":
+            scope.with_virtual.append(alias)
+        names = alias_node.args.get("columns") if alias_node is not None else None
+        if names:
+            scope = self._renamed(scope, alias, alias_node)
+        sample = node.args.get("sample")
+        if sample is not None:
+            self._sample(sample, scope, schema.bucket_columns)
+        return alias, scope
+
+    def _claim(self, alias: str, block: Block, at: exp.Expression) -> None:
+        if alias in block.aliases:
+            raise self.state.fail(f"Ambiguous table alias '{alias}': it is there twice in one FROM", at, alias)
+        block.aliases.append(alias)
+
+    def _point_table(self, parts: list[Any]) -> None:
+        state = self.state
+        indexes = [self._starts.get(part._meta["start"]) for part in parts if part._meta]
+        if not indexes or None in indexes or state.regex_names:
+            return
+        quoted = state.text.quoted
+        for part, index in zip(parts, indexes, strict=True):
+            assert index is not None
+            written = quoted(part.name)
+            if len(parts) == 1:
+                written = f"{quoted(state.database)}.{written}"
+            state.edits.replace(index, index, written)
+
+    def _quote(self, identifier: exp.Expression | None) -> None:
+        """Put an alias into quotes, in the case in which it was written."""
+        if identifier is None or not identifier._meta or self.state.regex_names:
+            return
+        index = self._starts.get(identifier._meta["start"])
+        if index is not None:
+            self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
+
+    def _sample(self, sample: exp.Expression, scope: Scope, buckets: tuple[str, ...]) -> None:
+        """`TABLESAMPLE (BUCKET x OUT OF y ON …)`: bucket columns are quoted, others completed."""
+        state = self.state
+        start = sample.args.get("bucket_denominator")
+        if start is None or not start._meta:
+            return
+        index = self._starts.get(start._meta["start"], -1) + 1
+        tokens = state.text.tokens
+        items: list[list[int]] = [[]]
+        depth = 0
+        while index < len(tokens):
+            raw = state.text.raw(index)
+            if raw == "(":
+                depth += 1
+            elif raw == ")":
+                if depth == 0:
+                    break
+                depth -= 1
+            elif raw == "," and depth == 0:
+                items.append([])
+            elif raw.lower() != "on" or items[-1]:
+                items[-1].append(index)
+            index += 1
+        for item in items:
+            if not item:
+                continue
+            name = unquoted(state.text.raw(item[0]))
+            column = scope.find(None, name.lower()) if len(item) == 1 else None
+            if len(item) == 1 and column is None:
+                raise state.fail(f"Invalid column reference '{name}'", tokens[item[0]].start, name)
+            if column is not None and not (name.lower() in buckets and state.exact):
+                table, column_name = scope.original(column)
+                written = f"{state.text.quoted(str(table))}.{state.text.quoted(column_name)}"
+            elif column is not None or state.exact:
+                written = state.text.quoted(name)
+            else:
+                continue
+            state.edits.replace(item[0], item[0], written)
+
+    # -- Derived tables ----------------------------------------------------------------------------------------------
+
+    def _derived(self, node: exp.Subquery, block: Block) -> tuple[str | None, Scope]:
+        inner = node.this
+        alias_node = node.args.get("alias")
+        identifier = alias_node.this if alias_node is not None else None
+        if isinstance(inner, exp.Table):
+            return self.source(inner, block)
+        if identifier is None:
+            if self.state.strict:
+                raise self.state.fail("A derived table needs an alias: write (SELECT …) name", inner)
+            alias = f"__derived_{len(block.aliases)}"
+        else:
+            alias = identifier.name.lower()
+        scope = self.query(node, block.ctes, alias=alias, level=block.level + 1)
+        self._claim(alias, block, identifier or inner)
+        self._quote(identifier)
+        names = alias_node.args.get("columns") if alias_node is not None else None
+        for name in names or ():
+            self._quote(name)
+        return alias, self._renamed(scope, alias, alias_node)
+
+    def _cte(self, definition: CteDefinition, level: int) -> Scope:
+        if definition.scope is None:
+            if definition.recursive:
+                self._recursive(definition)
+            definition.scope = self.query(definition.node.this, definition.visible, alias=definition.node.alias, level=level + 1)
+        columns = definition.node.args["alias"].args.get("columns")
+        if columns:
+            return self._renamed(definition.scope, definition.node.alias.lower(), definition.node.args["alias"])
+        return definition.scope
+
+    def _recursive(self, definition: CteDefinition) -> None:
+        """The columns of a recursive definition, from its first branch, before its own name is looked up in it."""
+        branch = definition.node.this
+        while isinstance(branch, (exp.Union, exp.Subquery)):
+            branch = branch.this
+        visible = {name: other for name, other in definition.visible.items() if other is not definition}
+        scope = self.query(branch, visible, level=definition.level + 1)
+        alias_node = definition.node.args["alias"]
+        definition.scope = self._renamed(scope, definition.node.alias.lower(), alias_node)
+
+    def _renamed(self, scope: Scope, alias: str, alias_node: exp.Expression | None) -> Scope:
+        """The columns of a query as those of a table: Hive's step 9, with internal names for second ones of a name."""
+        names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
+        if len(names) > len(scope.columns):
+            raise self.state.fail(
+                f"The column list of '{alias}' has {len(names)} names, its query {len(scope.columns)} columns", alias_node
+            )
+        result = Scope()
+        for position, column in enumerate(scope.columns):
+            table, name = scope.names[id(column)]
+            if position < len(names):
+                name = names[position]
+            elif table == "":
+                name = column.internal
+            new = Column(column.internal, alias, name, column.type_source)
+            result.put_unique(alias, name, new)
+        return result
+
+    def _values(self, node: exp.Values, block: Block) -> tuple[str, Scope]:
+        alias_node = node.args.get("alias")
+        identifier = alias_node.this if alias_node is not None else None
+        if self.state.strict and identifier is None:
+            raise self.state.fail("VALUES in FROM needs an alias", node)
+        names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
+        if self.state.strict and names:
+            raise self.state.fail("VALUES in FROM cannot name its columns: write TABLE(VALUES …) AS t(a, b)", names_at(alias_node))
+        alias = identifier.name.lower() if identifier is not None else f"__values_{len(block.aliases)}"
+        self._claim(alias, block, identifier or node)
+        self._quote(identifier)
+        for item in (alias_node.args.get("columns") or ()) if alias_node is not None else ():
+            self._quote(item)
+        return alias, self.values_scope(node, alias, names)
+
+    def values_scope(self, node: exp.Expression, alias: str | None, names: list[str]) -> Scope:
+        """The columns of VALUES: `col1`, `col2` … where they have no names."""
+        rows = node.expressions
+        width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
+        scope = Scope()
+        for position in range(width):
+            name = names[position] if position < len(names) else f"col{position + 1}"
+            items = [row.expressions[position] if isinstance(row, exp.Tuple) else row for row in rows]
+            scope.put(alias, name, Column(f"_col{position}", alias, name, self._type_source(items[0], scope)))
+        return scope
+
+    def _type_source(self, node: exp.Expression, scope: Scope) -> Any:
+        return lambda: self.type_of(node)
+
+    def type_of(self, node: exp.Expression) -> str | None:
+        """The Hive type of an expression, or None where it is not known."""
+        raise NotImplementedError
+
+    def _table_function(self, node: exp.Table, inner: exp.Func, block: Block) -> tuple[str, Scope]:
+        """`TABLE(VALUES …)`, `TABLE(explode(…))` and the table functions of Spark and Trino."""
+        alias_node = node.args.get("alias")
+        identifier = alias_node.this if alias_node is not None else None
+        if identifier is None and self.state.strict:
+            raise self.state.fail("A table function in FROM needs an alias", node)
+        alias = identifier.name.lower() if identifier is not None else inner.name.lower()
+        self._claim(alias, block, identifier or inner)
+        columns = alias_node.args.get("columns") or () if alias_node is not None else ()
+        names = [item.name.lower() for item in columns]
+        for item in columns:
+            self._quote(item)
+        if not self.state.exact:
+            self._quote(identifier)
+        rows = inner.expressions[0] if inner.expressions else None
+        if isinstance(rows, exp.Values):
+            return alias, self.values_scope(rows, alias, names)
+        self.visit_children(inner, Place((Scope(),), block.outer))
+        scope = Scope()
+        for position, name in enumerate(names or ["col"]):
+            scope.put(alias, name, Column(f"_col{position}", alias, name))
+        return alias, scope
+
+    # -- Lateral views -------------------------------------------------------------------------------------------------
+
+    def _lateral(self, scope: Scope, node: exp.Expression, block: Block) -> Scope:
+        state = self.state
+        function = node.this
+        alias_node = node.args.get("alias")
+        if not node.args.get("view") and isinstance(function, exp.Subquery):
+            inner = self.query(function, block.ctes, outer=scope)
+            alias = alias_node.this.name.lower() if alias_node is not None and alias_node.this else "__lateral"
+            self._claim(alias, block, node)
+            self._quote(alias_node.this if alias_node is not None else None)
+            result = Scope()
+            result.add(scope)
+            result.add(self._renamed(inner, alias, alias_node))
+            return result
+        identifier = alias_node.this if alias_node is not None else None
+        if identifier is None:
+            if state.strict:
+                raise state.fail("A lateral view needs a table alias: LATERAL VIEW f(…) alias AS column", function)
+            alias = f"__lateral_{len(block.aliases)}"
+        else:
+            alias = identifier.name.lower()
+        if isinstance(function, exp.Unnest):
+            return self._unnest(node, scope, block)[1]
+        place = Place((scope,), block.outer, keys=False)
+        self._arguments(function, place)
+        columns = alias_node.args.get("columns") or [] if alias_node is not None else []
+        self._quote(identifier)
+        names = []
+        for item in columns:
+            self._quote(item)
+            if item.name.lower() in names:
+                raise state.fail(f"Column alias {item.name} already exists", item, item.name)
+            names.append(item.name.lower())
+        produced = self.produced(function)
+        if produced is None and not names:
+            raise state.fail(f"Cannot tell the columns of {function.sql()[:60]}: name them with AS", function)
+        if produced is not None and names and len(produced) != len(names):
+            raise state.fail(
+                "The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
+                f"expected {len(produced)} aliases but got {len(names)}",
+                function,
+            )
+        result = Scope()
+        result.add(scope)
+        if produced is None:
+            produced = [(name, None) for name in names]
+        for position, (name, type_text) in enumerate(produced):
+            name = names[position] if names else name
+            result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name, type_text))
+        if alias not in block.aliases:
+            block.aliases.append(alias)
+        return result
+
+    def _arguments(self, function: exp.Expression, place: Place) -> None:
+        """Look up the names in a table generating function's arguments; in a LATERAL VIEW its own name stays bare."""
+        for value in function.args.values():
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, exp.Expression):
+                    self.resolve(item, place)
+
+    def function_name(self, node: exp.Expression) -> str | None:
+        """The name of a function as it stands in the text, in lower case."""
+        meta = node._meta
+        if not meta or "start" not in meta:
+            return None
+        index = self._starts.get(meta["start"])
+        return unquoted(self.state.text.raw(index)).lower() if index is not None else None
+
+    def produced(self, function: exp.Expression) -> list[tuple[str, str | None]] | None:
+        """The columns that a table generating function gives; None where that cannot be told.
+
+        Raises:
+            UnknownNameError: If its argument cannot be of its type.
+        """
+        name = self.function_name(function)
+        if name is None:
+            return None
+        arguments = [
+            item
+            for value in function.args.values()
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, exp.Expression)
+        ]
+        if name == "json_tuple":
+            return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
+        if name == "parse_url_tuple":
+            return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
+        if name == "stack":
+            return self._stack(arguments)
+        if name not in ("explode", "posexplode", "inline"):
+            return None
+        type_text = self.type_of(arguments[0]) if arguments else None
+        if type_text is None:
+            return None
+        inner = typetext.arguments(type_text)
+        kind = typetext.base(type_text)
+        if name == "inline":
+            row = typetext.fields(inner[0]) if kind == "array" and inner else None
+            if row is None:
+                raise self.state.fail(f"inline() takes an array of structs, not {type_text}", function, name)
+            return list(row.items())
+        position: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
+        if kind == "array":
+            return [*position, ("val" if position else "col", inner[0])]
+        if kind == "map" and name == "explode":
+            return [("key", inner[0]), ("value", inner[1])]
+        takes = "an array or a map" if name == "explode" else "an array"
+        raise self.state.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)
+
+    def _stack(self, arguments: list[exp.Expression]) -> list[tuple[str, str | None]] | None:
+        rows = arguments[0]
+        if not isinstance(rows, exp.Literal) or rows.is_string or not rows.this.isdigit() or rows.this == "0":
+            return None
+        values = arguments[1:]
+        width = -(-len(values) // int(rows.this))
+        return [(f"col{position}", self.type_of(values[position])) for position in range(width)]
+
+    def _unnest(self, node: exp.Expression, scope: Scope, block: Block) -> tuple[str, Scope]:
+        unnest = node.this if isinstance(node, exp.Lateral) else node
+        alias_node = node.args.get("alias") or unnest.args.get("alias")
+        identifier = alias_node.this if alias_node is not None else None
+        alias = identifier.name.lower() if identifier is not None else f"__unnest_{len(block.aliases)}"
+        self._claim(alias, block, identifier or node)
+        for item in unnest.expressions:
+            self.resolve(item, Place((scope,), block.outer, keys=False))
+        columns = (alias_node.args.get("columns") or []) if alias_node is not None else []
+        self._quote(identifier)
+        result = Scope()
+        result.add(scope)
+        for item in columns or [exp.to_identifier("col")]:
+            self._quote(item if columns else None)
+            result.put(alias, item.name.lower(), Column(f"_col{len(result.columns)}", alias, item.name.lower()))
+        return alias, result
+
+    # -- Joins -----------------------------------------------------------------------------------------------------------
+
+    def _join(self, left_alias: str | None, left: Scope, join: exp.Join, block: Block) -> Scope:
+        state = self.state
+        node = join.this
+        if isinstance(node, exp.Lateral):
+            return self._lateral(left, node, block)
+        if isinstance(node, exp.Unnest):
+            return self._unnest(node, left, block)[1]
+        if state.strict and join.args.get("method"):
+            raise state.fail(f"{join.args['method']} JOIN: Hive has no such join. Write JOIN … ON", node)
+        if state.strict and (join.kind == "ANTI"):
+            raise state.fail("LEFT ANTI JOIN is not read by Hive 4.1: write NOT EXISTS", node)
+        if state.strict and isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            raise state.fail("A join in parentheses can only stand first in FROM", node)
+        right_alias, right = self.source(node, block)
+        using = join.args.get("using")
+        condition = join.args.get("on")
+        only_left = join.kind in ("SEMI", "ANTI")
+        if condition is not None:
+            scopes = (left, right)
+            self.resolve(condition, Place(scopes, block.outer, keys=False))
+        if only_left and not using:
+            return left
+        result = Scope()
+        result.add(left)
+        result.add(right)
+        natural = join.args.get("method") == "NATURAL"
+        if natural:
+            shared = {name for table in left.tables.values() for name in table}
+            names = [name for table in right.tables.values() for name in table if name in shared]
+            result.using = Using("", right_alias or "", names, join.side == "RIGHT") if names else None
+        elif using:
+            self._using(left_alias, left, right_alias, right, join, result)
+        if only_left:
+            return left
+        return result
+
+    def _using(
+        self, left_alias: str | None, left: Scope, right_alias: str | None, right: Scope, join: exp.Join, result: Scope
+    ) -> None:
+        state = self.state
+        names: list[str] = []
+        for identifier in join.args["using"]:
+            name = identifier.name
+            self._quote(identifier)
+            lower = name.lower()
+            owner = left_alias
+            if owner is None:
+                for table, columns in left.tables.items():
+                    if (name if state.strict else lower) in columns:
+                        owner = table
+                left_alias = owner
+            for alias, scope in ((owner, left), (right_alias, right)):
+                if scope.find(alias, lower) is None:
+                    raise state.fail(f"column '{name}' not present in both sides of the join", identifier, name)
+            names.append(name if state.strict else lower)
+        result.using = Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
+
+
+def names_at(alias_node: exp.Expression | None) -> exp.Expression | None:
+    """The first column name of an alias, to point an error at."""
+    columns = alias_node.args.get("columns") if alias_node is not None else None
+    return columns[0] if columns else alias_node
+
+
+__all__ = ["Block", "CteDefinition", "Sources", "span"]

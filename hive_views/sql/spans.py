@@ -1,0 +1,112 @@
+"""Where an expression stands in the text, and when two expressions are the same to Hive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from hive_views.sql.tokens import Text
+
+
+def key(node: exp.Expression) -> str:
+    """A text that two expressions share when Hive's trees of them are equal: parentheses, case and spaces do not count."""
+    kind = type(node)
+    if kind is exp.Paren:
+        return key(node.this)
+    if kind is exp.Column:
+        return _dotted([part.name.lower() for part in node.parts])
+    if kind is exp.Dot:
+        return f"(. {key(node.this)} {node.expression.name.lower()})"
+    if kind is exp.Literal:
+        return f"'{node.this}'" if node.is_string else node.this
+    if kind is exp.Identifier or kind is exp.Var:
+        return str(node.this).lower()
+    pieces = []
+    for name, value in node.args.items():
+        if isinstance(value, exp.Expression):
+            pieces.append(f"{name}={key(value)}")
+        elif isinstance(value, list):
+            pieces.append(f"{name}=[{','.join(key(item) if isinstance(item, exp.Expression) else str(item) for item in value)}]")
+        elif value is not None and value is not False:
+            pieces.append(f"{name}={str(value).lower()}")
+    return f"{kind.__name__}({';'.join(pieces)})"
+
+
+def _dotted(names: list[str]) -> str:
+    result = f"(tok_table_or_col {names[0]})"
+    for name in names[1:]:
+        result = f"(. {result} {name})"
+    return result
+
+
+def span(text: Text, node: exp.Expression) -> tuple[int, int] | None:
+    """The first and last token of an expression, or None where the tree does not tell."""
+    first: int | None = None
+    last: int | None = None
+    meta = node._meta
+    if meta and "start" in meta:
+        first = last = text.starts.get(meta["start"])
+        if first is None:
+            return None
+        if isinstance(node, exp.Func) and _is(text, first + 1, TokenType.L_PAREN):
+            return first, text.match.get(first + 1, first)
+        if isinstance(node, exp.Func):
+            return first, first
+    unknown = False
+    for value in node.args.values():
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, exp.Expression) or type(item) in _WITHOUT_PLACE:
+                continue
+            inner = span(text, item)
+            if inner is None:
+                unknown = True
+                continue
+            first = inner[0] if first is None else min(first, inner[0])
+            last = inner[1] if last is None else max(last, inner[1])
+    if first is None or last is None or unknown:
+        return None
+    return _around(text, node, first, last)
+
+
+def _around(text: Text, node: exp.Expression, first: int, last: int) -> tuple[int, int] | None:
+    """The tokens of an expression's own words around its parts."""
+    kind = type(node)
+    if kind is exp.Paren:
+        return first - 1, last + 1
+    if kind in (exp.Cast, exp.TryCast):
+        if _is(text, first - 1, TokenType.L_PAREN):
+            return first - 2, text.match.get(first - 1, last)
+        return (first - 1, last) if kind is exp.Cast else (first, last)
+    if kind is exp.If and _is(text, first - 1, TokenType.L_PAREN):
+        return first - 2, text.match.get(first - 1, last)
+    if kind is exp.Case:
+        while first > 0 and text.tokens[first].token_type is not TokenType.CASE:
+            first -= 1
+        while last < len(text.tokens) - 1 and text.tokens[last].token_type is not TokenType.END:
+            last += 1
+        return first, last
+    if kind in (exp.Not, exp.Neg, exp.BitwiseNot) and first > 0:
+        return (first - 1, last) if text.tokens[first - 1].token_type in _SIGNS else (first, last)
+    if kind is exp.Bracket:
+        return first, last + 1
+    if kind is exp.In:
+        return first, last + 1
+    if any(type(item) in (exp.Null, exp.Boolean) for item in _children(node)):
+        while last < len(text.tokens) - 1 and text.tokens[last].token_type not in _CONSTANTS:
+            last += 1
+    return first, last
+
+
+def _children(node: exp.Expression) -> list[Any]:
+    return [item for value in node.args.values() for item in (value if isinstance(value, list) else [value])]
+
+
+def _is(text: Text, index: int, kind: TokenType) -> bool:
+    return 0 <= index < len(text.tokens) and text.tokens[index].token_type is kind
+
+
+_WITHOUT_PLACE = (exp.DataType, exp.Null, exp.Boolean, exp.Var)
+_SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
+_CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)

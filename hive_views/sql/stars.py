@@ -1,0 +1,366 @@
+"""SELECT lists: their stars, their columns' names, and the functions that give several columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from hive_views.sql import functions
+from hive_views.sql.names import Place, unquoted
+from hive_views.sql.scopes import AmbiguousName, Column, Scope
+from hive_views.sql.sources import Block, CteDefinition, Sources
+from hive_views.sql.spans import span
+
+
+class Stars(Sources):
+    """Resolves SELECT lists."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__(state)
+        self.definitions: list[CteDefinition] = []
+        self.subquery_types: dict[int, Scope] = {}
+        self.naming: list[tuple[int, str]] = []
+        self.starred = False
+        self._current_ctes: dict[str, CteDefinition] = {}
+
+    def _items(
+        self,
+        node: exp.Select,
+        items: list[exp.Expression],
+        scope: Scope,
+        plain: Scope,
+        block: Block,
+        naming: bool,
+        distinct: bool,
+    ) -> Scope:
+        if len(items) == 1 and isinstance(items[0], exp.QueryTransform):
+            return self._transform(items[0], scope, block)
+        special = self._table_generating(items, scope, block)
+        if special is not None:
+            return special
+        output = Scope()
+        shift = 1 if node.args.get("hint") is not None and self.state.strict else 0
+        windows = 0
+        for position, item in enumerate(items):
+            if type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star):
+                self._star(item, scope, plain, block, output)
+                continue
+            if self._regex(item, scope, plain, block, output):
+                continue
+            windows += self._item(item, position + shift, windows, scope, plain, block, output, naming)
+        return output
+
+    def _item(
+        self,
+        item: exp.Expression,
+        position: int,
+        windows: int,
+        scope: Scope,
+        plain: Scope,
+        block: Block,
+        output: Scope,
+        naming: bool,
+    ) -> int:
+        """One element of a SELECT list; returns how many window functions it has."""
+        state = self.state
+        kind = type(item)
+        if kind is exp.Aliases and state.strict:
+            raise state.fail("AS (…) with several names is only allowed with a UDTF", item)
+        inner = item.this if kind is exp.Alias else item
+        alias = item.args.get("alias") if kind is exp.Alias else None
+        place = Place((scope,), None if state.strict else block.outer, plain, True, True, True)
+        if not state.strict:
+            place = Place((self._lateral_aliases(plain, output),), block.outer, plain, False, True, True)
+        result = self.resolve(inner, place)
+        if alias is not None:
+            self._quote(alias)
+        bare = inner
+        while type(bare) is exp.Paren:
+            bare = bare.this
+        found_windows = sum(1 for _ in inner.find_all(exp.Window)) if type(bare) is not exp.Column else 0
+        table, name = self._name(bare, alias, position, windows, scope)
+        recommended = self._recommended(bare, result, name) if state.strict else None
+        if recommended is not None and output.find_any(recommended) is None:
+            name = recommended
+        column = Column(f"_col{len(output.columns)}", table, name, self._type_source(inner, scope))
+        output.put(table, name, column)
+        if alias is None and naming and not self._has_name(bare, name):
+            where = span(state.text, inner)
+            last = where[1] if where is not None else self._end_of(item)
+            if last is not None:
+                self.naming.append((last, name))
+        return found_windows
+
+    def _lateral_aliases(self, plain: Scope, output: Scope) -> Scope:
+        """What an item of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
+        named = {name: column for name, column in output.tables.get(None, {}).items() if not name.startswith("_c")}
+        if not named or self.state.text.dialect != "spark":
+            return plain
+        missing = {name: Column(column.internal, None, name, column.type_source) for name, column in named.items()}
+        return plain.below(missing)
+
+    def _name(
+        self, bare: exp.Expression, alias: exp.Expression | None, position: int, windows: int, scope: Scope
+    ) -> tuple[str | None, str]:
+        """The table and the name of an item's column (Hive's `getColAlias`)."""
+        if alias is not None:
+            return None, alias.name.lower()
+        kind = type(bare)
+        if kind is exp.Column:
+            parts = bare.parts
+            if len(parts) == 1:
+                return None, parts[0].name.lower()
+            first = parts[0].name.lower()
+            table = first if len(parts) == 2 and first in scope.tables else None
+            return table, parts[-1].name.lower()
+        if kind is exp.Dot and isinstance(bare.expression, exp.Identifier):
+            return None, bare.expression.name.lower()
+        if kind is exp.Window and self.state.strict:
+            function = bare.this
+            while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+                function = function.this
+            written = self.function_name(function)
+            if written is not None:
+                return None, f"{written}_window_{windows}"
+        return None, f"_c{position}"
+
+    def _has_name(self, bare: exp.Expression, name: str) -> bool:
+        if type(bare) is exp.Column:
+            return bare.name.lower() == name
+        if type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier):
+            return bare.expression.name.lower() == name
+        return False
+
+    def _end_of(self, item: exp.Expression) -> int | None:
+        """The last token of an item of a SELECT list, found from the first token after which it stops."""
+        text = self.state.text
+        starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
+        index = max((self._starts[start] for start in starts if start in self._starts), default=None)
+        if index is None:
+            return None
+        while index + 1 < len(text.tokens):
+            following = text.tokens[index + 1].token_type
+            if following in _ITEM_ENDS:
+                return index
+            if following in (TokenType.L_PAREN, TokenType.L_BRACKET):
+                index = text.match.get(index + 1, index + 1)
+                continue
+            if following is TokenType.R_PAREN and text.match.get(index + 1, 0) < self._starts.get(min(starts), 0) - 1:
+                return index
+            index += 1
+        return index
+
+    def _recommended(self, bare: exp.Expression, result: Any, name: str) -> str | None:
+        """The name that Hive takes from the column under a cast, instead of `_c0`."""
+        if not name.startswith("_c"):
+            return None
+        column = result if isinstance(result, Column) else None
+        if column is None and type(bare) in (exp.Cast, exp.TryCast):
+            inner = bare.this
+            while type(inner) is exp.Paren:
+                inner = inner.this
+            column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
+        if column is None or column.internal.startswith("_c"):
+            return None
+        return column.internal
+
+    # -- Stars -----------------------------------------------------------------------------------------------------------
+
+    def _regex(self, item: exp.Expression, scope: Scope, plain: Scope, block: Block, output: Scope) -> bool:
+        """A quoted regular expression in place of a column name, where the configuration makes it one."""
+        state = self.state
+        if not state.regex_names or type(item) is not exp.Column or scope.grouped:
+            return False
+        pattern = item.this.name
+        if all(character.isalnum() or character == "_" for character in pattern):
+            return False
+        table = item.table.lower() or None
+        if table is not None and not scope.has_table(table):
+            return False
+        try:
+            compiled = re.compile(_python_pattern(pattern), re.IGNORECASE)
+        except re.error as error:
+            raise state.fail(f"Invalid column reference '{pattern}': {error}", item, pattern) from error
+        self._star(item, scope, plain, block, output, compiled)
+        return True
+
+    def _star(
+        self,
+        item: exp.Expression,
+        scope: Scope,
+        plain: Scope,
+        block: Block,
+        output: Scope,
+        pattern: re.Pattern[str] | None = None,
+    ) -> None:
+        """Replace a star by the columns it stands for, and put them into the block's result."""
+        state = self.state
+        star = item if type(item) is exp.Star else item.this
+        excepted = self._star_changes(star)
+        table = None
+        if type(item) is exp.Column and item.args.get("table") is not None:
+            table = item.args["table"].name.lower()
+            if len(item.parts) > 2 and state.strict or not plain.has_table(table):
+                raise state.fail(f"Invalid table alias '{table}' in front of a star", item, table)
+        chosen: list[tuple[str, str, Column]] = []
+        if plain.using is not None:
+            self._named_columns(plain, table, chosen, output)
+        for alias in [*block.aliases, ""]:
+            known = plain.tables.get(alias)
+            if known is None or (table is not None and alias != table):
+                continue
+            for column in known.values():
+                if plain.using is not None and column.name in plain.using.columns:
+                    continue
+                owner, name = plain.original(column)
+                if table is not None and owner != table:
+                    continue
+                if name in excepted or (pattern is not None and not pattern.fullmatch(name)):
+                    continue
+                actual = column
+                if scope.grouped:
+                    actual, owner, name = self._grouped_star(scope, table, name, item)
+                self._put_star(owner, name, actual, output, item)
+                chosen.append((owner or "", name, actual))
+        if not chosen:
+            raise state.fail("Invalid column reference: the star stands for no column", item)
+        self._write_star(item, chosen)
+
+    def _star_changes(self, star: exp.Expression) -> set[str]:
+        """The columns that `* EXCEPT (…)` leaves out."""
+        if star.args.get("replace") or star.args.get("rename"):
+            raise self.state.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
+        return {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
+
+    def _named_columns(self, plain: Scope, table: str | None, chosen: list[tuple[str, str, Column]], output: Scope) -> None:
+        using = plain.using
+        assert using is not None
+        owner = using.right if using.right_outer else using.left
+        known = plain.tables.get(owner, {})
+        for name in using.columns:
+            column = known.get(name)
+            if column is None or (table is not None and owner != table):
+                continue
+            output.put_unique(owner, name, Column(f"_col{len(output.columns)}", owner, name, column.type_source))
+            chosen.append((owner, name, column))
+
+    def _grouped_star(
+        self, scope: Scope, table: str | None, name: str, item: exp.Expression
+    ) -> tuple[Column, str | None, str]:
+        try:
+            found = scope.find(table, name)
+        except AmbiguousName:
+            found = None
+        if found is None:
+            raise self.state.fail(f"Expression not in GROUP BY key {name}", item, name)
+        owner, written = scope.original(found)
+        if not self.state.exact:
+            owner, written = self.state.bindings_of_key(scope, found, owner, written, name)
+        return found, owner, written
+
+    def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expression) -> None:
+        new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
+        if not output.put_unique(owner, name, new):
+            raise self.state.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
+
+    def _write_star(self, item: exp.Expression, chosen: list[tuple[str, str, Column]]) -> None:
+        state = self.state
+        first, last = self._star_span(item)
+        if first is None or last is None:
+            return
+        self.starred = True
+        quoted = state.text.quoted
+        state.edits.replace(first, last, ", ".join(f"{quoted(table)}.{quoted(name)}" for table, name, _ in chosen))
+        state.stars.replace(first, last, ", ".join(_typed(quoted, table, name) for table, name, _ in chosen))
+
+    def _star_span(self, item: exp.Expression) -> tuple[int | None, int | None]:
+        starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
+        if not starts:
+            return None, None
+        first = self._starts.get(min(starts))
+        last = self._starts.get(max(starts))
+        star = item if type(item) is exp.Star else item.this
+        if last is not None and (star.args.get("except_") or star.args.get("except")):
+            while last + 1 < len(self.state.text.tokens) and self.state.text.raw(last) != ")":
+                last += 1
+        return first, last
+
+    # -- Functions that give several columns -------------------------------------------------------------------------------
+
+    def _table_generating(self, items: list[exp.Expression], scope: Scope, block: Block) -> Scope | None:
+        """`SELECT explode(…)`: one function that gives the whole result; None where there is none."""
+        if not items:
+            return None
+        item = items[0]
+        kind = type(item)
+        inner = item.this if kind in (exp.Alias, exp.Aliases) else item
+        if not isinstance(inner, exp.Func):
+            return None
+        name = self.function_name(inner)
+        if name is None or not (name in functions.TABLE_GENERATING or self.state.functions.get(name) == "udtf"):
+            return None
+        state = self.state
+        if len(items) > 1:
+            if not state.strict:
+                return None
+            raise state.fail("Only a single expression in the SELECT clause is supported with UDTF's", items[1])
+        if scope.grouped:
+            raise state.fail(f"{name}: GROUP BY is not supported with a UDTF in the SELECT clause", inner)
+        self._arguments(inner, Place((scope,), None, scope, False))
+        if state.functions.get(name) == "udtf" and inner._meta:
+            index = self._starts[inner._meta["start"]]
+            state.edits.replace(index, index, state.text.quoted(unquoted(state.text.raw(index))))
+        names: list[str] = []
+        aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []
+        for alias in aliases:
+            self._quote(alias)
+            names.append(alias.name.lower())
+        produced = self.produced(inner)
+        if produced is not None and names and len(names) != len(produced):
+            raise state.fail(
+                f"The number of aliases supplied in the AS clause does not match: expected {len(produced)} aliases "
+                f"but got {len(names)}",
+                inner,
+            )
+        columns = produced or [(written, None) for written in names] or [("col", None)]
+        output = Scope()
+        for position, (written, type_text) in enumerate(columns):
+            column_name = names[position] if names else written
+            output.put(None, column_name, Column(f"_col{position}", None, column_name, type_text))
+        return output
+
+    def _transform(self, item: exp.Expression, scope: Scope, block: Block) -> Scope:
+        """`SELECT TRANSFORM (…) USING … AS (…)`."""
+        ignored = Scope()
+        for expression in item.expressions:
+            if type(expression) is exp.Star or (type(expression) is exp.Column and type(expression.this) is exp.Star):
+                self._star(expression, scope, scope, block, ignored)
+            else:
+                self.resolve(expression, Place((scope,), None, scope, True))
+        schema = item.args.get("schema")
+        output = Scope()
+        definitions = schema.expressions if schema is not None else []
+        for position, definition in enumerate(definitions):
+            name = definition.name.lower()
+            kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
+            type_text = kind.sql(dialect="hive").lower() if kind is not None else "string"
+            output.put(None, name, Column(f"_col{position}", None, name, type_text))
+        if not definitions:
+            for position, name in enumerate(("key", "value")):
+                output.put(None, name, Column(f"_col{position}", None, name, "string"))
+        return output
+
+
+def _typed(quoted: Any, table: str, name: str) -> str:
+    return f"{quoted(table)}.{quoted(name)}" if table and not table.startswith("__") else str(quoted(name))
+
+
+def _python_pattern(pattern: str) -> str:
+    """Java's possessive quantifiers, which Python before 3.11 lacks, as plain ones where that means the same."""
+    return pattern
+
+
+_ITEM_ENDS = frozenset({TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT})

@@ -1,0 +1,209 @@
+"""A text as tokens, and edits on it: the token replacement by which Hive expands a view (its `UnparseTranslator`).
+
+Everything that is not replaced stays to the letter: case, comments, white space, literals.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import lru_cache
+
+import sqlglot
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from hive_views.errors import SqlError
+
+QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
+"""What stands around an identifier in each dialect."""
+
+
+@lru_cache(maxsize=None)
+def dialect_of(name: str) -> Dialect:
+    """sqlglot's dialect of one of our dialect names.
+
+    Raises:
+        SqlError: If it is none of `hive`, `spark`, `trino`.
+    """
+    if name not in QUOTES:
+        raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(QUOTES)}", name=name)
+    return sqlglot.Dialect.get_or_raise(name)
+
+
+class Text:
+    """A text, its tokens, and where it stands in a bigger text.
+
+    Args:
+        sql: The text.
+        dialect: `hive`, `spark` or `trino`.
+        whole: The text that the user gave, where `sql` is a part of it: errors point into this one.
+        offset: Where `sql` begins in `whole`, in characters.
+
+    Raises:
+        SqlError: If it cannot be split into tokens.
+    """
+
+    def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
+        self.sql = sql
+        self.dialect = dialect
+        self.quote = QUOTES[dialect] if dialect in QUOTES else "`"
+        self.whole = sql if whole is None else whole
+        self.offset = offset
+        parser = dialect_of(dialect)
+        try:
+            self.tokens: list[Token] = parser.tokenize(sql)
+        except SqlglotError as error:
+            raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
+        except (ValueError, IndexError, RecursionError, OverflowError) as error:
+            raise self.error(f"Cannot read the text: {error}", 0) from error
+        self._starts: dict[int, int] | None = None
+        self._match: dict[int, int] | None = None
+
+    @property
+    def starts(self) -> dict[int, int]:
+        """Token index by the character where the token starts."""
+        if self._starts is None:
+            self._starts = {token.start: index for index, token in enumerate(self.tokens)}
+        return self._starts
+
+    @property
+    def match(self) -> dict[int, int]:
+        """The token index of each parenthesis' or bracket's partner, both ways."""
+        if self._match is None:
+            self._match = {}
+            opened: list[int] = []
+            for index, token in enumerate(self.tokens):
+                if token.token_type in _OPENING:
+                    opened.append(index)
+                elif token.token_type in _CLOSING and opened:
+                    partner = opened.pop()
+                    self._match[index] = partner
+                    self._match[partner] = index
+        return self._match
+
+    def raw(self, index: int) -> str:
+        """A token as it stands in the text, quotes and all."""
+        token = self.tokens[index]
+        return self.sql[token.start : token.end + 1]
+
+    def between(self, first: int, last: int) -> str:
+        """The text from one token to another, both included."""
+        return self.sql[self.tokens[first].start : self.tokens[last].end + 1]
+
+    def position(self, start: int | None) -> tuple[int | None, int | None]:
+        """Line and column, from 1, of a character of the text in the text that the user gave."""
+        if start is None:
+            return None, None
+        at = min(max(start + self.offset, 0), len(self.whole))
+        line_start = self.whole.rfind("\n", 0, at) + 1
+        return self.whole.count("\n", 0, at) + 1, at - line_start + 1
+
+    def error(self, reason: str, start: int | None, name: str | None = None) -> SqlError:
+        """An error that points at a character of the text."""
+        line, column = self.position(start)
+        return SqlError(reason, line=line, column=column, name=name)
+
+    def quoted(self, name: str) -> str:
+        """A name in this dialect's quotes, the quotes within doubled."""
+        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET}
+
+
+def _reason(error: Exception) -> str:
+    """sqlglot's message without the marked-up excerpt of the text."""
+    message = str(error).split("\n", 1)[0]
+    return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
+
+
+class Edits:
+    """Replacements of token ranges in one text.
+
+    Of overlapping ones the widest wins, of equal ranges the last: so a whole expression that Hive takes for a column
+    swallows what was replaced in it. A copy replaces a range by what another range has become (GROUP BY keys).
+    """
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self._edits: dict[tuple[int, int], str] = {}
+        self._copies: list[tuple[int, int, int, int]] = []
+        self._additions: dict[int, str] = {}
+
+    def replace(self, first: int, last: int, replacement: str) -> None:
+        """Replace the tokens `first` to `last`, both included."""
+        self._edits[first, last] = replacement
+
+    def copy(self, target: tuple[int, int], source: tuple[int, int]) -> None:
+        """Replace the tokens of `target` by what those of `source` become."""
+        if target != source:
+            self._copies.append((*target, *source))
+
+    def append(self, last: int, addition: str) -> None:
+        """Write something behind a token, and behind what replaced it."""
+        self._additions[last] = addition
+
+    def discard(self, first: int, last: int) -> None:
+        """Forget the replacement of a range."""
+        self._edits.pop((first, last), None)
+
+    def apply(self, untouched: Callable[[int], str | None] | None = None) -> str:
+        """The text with every replacement made.
+
+        Args:
+            untouched: Says, for the index of a token that nothing replaces, what to write for it; None leaves it.
+
+        Returns:
+            The new text, from the first token to the last.
+        """
+        edits = dict(self._edits)
+        for first, last, source_first, source_last in self._copies:
+            become = _render(self.text, edits, source_first, source_last, untouched)
+            if become != _render(self.text, edits, first, last, untouched):
+                edits[first, last] = become
+        tokens = self.text.tokens
+        if not tokens:
+            return ""
+        for last, addition in self._additions.items():
+            range_ = max(
+                (span for span in edits if span[0] <= last <= span[1]), key=lambda span: span[1] - span[0], default=None
+            )
+            if range_ is None:
+                edits[last, last] = self.text.raw(last) + addition
+            else:
+                edits[range_] += addition
+        return _render(self.text, edits, 0, len(tokens) - 1, untouched)
+
+
+def _render(
+    text: Text, edits: dict[tuple[int, int], str], first: int, last: int, untouched: Callable[[int], str | None] | None
+) -> str:
+    chosen: list[tuple[int, int, str]] = []
+    end = first - 1
+    for (start, stop), replacement in sorted(edits.items(), key=lambda item: (item[0][0], -item[0][1])):
+        if start > end and start >= first and stop <= last:
+            chosen.append((start, stop, replacement))
+            end = stop
+    if untouched is not None:
+        taken = [start for start, _, _ in chosen]
+        extra = []
+        for index in range(first, last + 1):
+            at = bisect_right(taken, index) - 1
+            if at >= 0 and chosen[at][1] >= index:
+                continue
+            written = untouched(index)
+            if written is not None:
+                extra.append((index, index, written))
+        chosen = sorted(chosen + extra)
+    pieces: list[str] = []
+    tokens = text.tokens
+    at = tokens[first].start
+    for start, stop, replacement in chosen:
+        pieces.append(text.sql[at : tokens[start].start])
+        pieces.append(replacement)
+        at = tokens[stop].end + 1
+    pieces.append(text.sql[at : tokens[last].end + 1])
+    return "".join(pieces)
