@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from hive_views.errors import InvalidPropertyError
 
@@ -202,6 +203,7 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
     return uris
 
 
+@cache
 def current_user() -> str:
     """The user who runs this process, as the owner of what it makes; `unknown` where the system knows no name."""
     try:

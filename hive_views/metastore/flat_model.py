@@ -360,9 +360,9 @@ def _fill(
     parameters[TABLE_TYPE] = ICEBERG_VIEW
     parameters[METADATA_LOCATION] = location
     parameters.pop(CURRENT_SCHEMA, None)
-    schema = metadata.current_schema()
     if config.parameter_max_size > 0:
-        text = json.dumps(schema.model_dump(mode="json"), separators=(",", ":"), ensure_ascii=False)
+        schema = metadata.raw_schema(metadata.current_schema_id)
+        text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
         if len(text) <= config.parameter_max_size:
             parameters[CURRENT_SCHEMA] = text
     texts = row_texts(metadata.current_version())

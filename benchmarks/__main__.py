@@ -1,0 +1,60 @@
+"""`python -m benchmarks [NAME …] [--json FILE]`: run benchmarks against a metastore of their own, and show a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import catalog_operations, import_time, listing, writers
+from benchmarks.measure import Result
+
+BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
+    "import": import_time.run,
+    "operations": catalog_operations.run,
+    "listing": listing.run,
+    "writers": writers.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - BENCHMARKS.keys()
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="hive-views-bench-") as directory:
+        for name in arguments.names or BENCHMARKS:
+            results += BENCHMARKS[name](Path(directory))
+    show(results)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([vars(result) for result in results], indent=1) + "\n")
+
+
+def show(results: list[Result]) -> None:
+    table = Table(title="hive_views against its peers, one run", caption=_machine())
+    for column in ("what", "ours", "peer", "peer's", "ratio", "target"):
+        table.add_column(column, justify="left" if column in ("what", "peer") else "right", no_wrap=True)
+    for result in results:
+        style = "" if result.met is None else "green" if result.met else "red"
+        table.add_row(result.what, result.ours, result.peer, result.theirs, result.ratio, result.target, style=style)
+    Console(width=180).print(table)
+
+
+def _machine() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in ("pyiceberg", "thrift", "pyspark"))
+    return f"Python {platform.python_version()}, {packages}, Hive Metastore 2.3.10 on Derby, {platform.machine()}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Create, load, replace and drop: our cost over the raw Thrift calls that each needs, in turns in the same run."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from benchmarks.measure import Result, alternate, compare
+from benchmarks.raw import RawMetastore, write_file
+from hive_views import EmbeddedMetastore, HiveViewCatalog, define
+
+TURNS = 150
+WARM_UP = 60
+COLUMNS = 20
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure on an embedded metastore of its own."""
+    with (
+        EmbeddedMetastore(directory / "operations") as metastore,
+        HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+    ):
+        raw = RawMetastore(metastore.port)
+        try:
+            catalog.create_namespace("bench")
+            _measure(catalog, raw, directory, WARM_UP, "w")
+            return _measure(catalog, raw, directory, TURNS, "m")
+        finally:
+            raw.close()
+
+
+def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns: int, prefix: str) -> list[Result]:
+    schema = Schema(*(NestedField(index, f"column_{index}", LongType()) for index in range(1, COLUMNS + 1)))
+    texts = [
+        f"SELECT {', '.join(f'column_{i} + {n} AS column_{i}' for i in range(1, COLUMNS + 1))} FROM t" for n in range(2)
+    ]
+
+    def definition(turn: int):
+        text = f"{texts[turn % 2]} WHERE column_1 > {turn}"
+        return define(text, dialect="spark", default_namespace=("bench",), expanded=text)
+
+    catalog.create_view(f"bench.{prefix}", schema, definition(0))
+    row = raw.get("bench", prefix)
+    data = Path(row.parameters["metadata_location"].removeprefix("file:")).read_bytes()
+    scratch = directory / "floor" / prefix
+
+    def raw_row(turn: int):
+        table = copy.copy(row)
+        table.tableName = f"{prefix}_raw_{turn}"
+        return table
+
+    def raw_create(turn: int) -> None:
+        write_file(scratch / str(turn) / "metadata" / "0.json", data)
+        raw.create(raw_row(turn))
+
+    def raw_replace(turn: int) -> None:
+        write_file(scratch / str(turn) / "metadata" / "1.json", data)
+        raw.swap(raw_row(turn), f"file:/floor/{turn}")
+
+    create = alternate(
+        lambda turn: catalog.create_view(f"bench.{prefix}_{turn}", schema, definition(turn)), raw_create, turns
+    )
+    load = alternate(
+        lambda turn: catalog.load_view(f"bench.{prefix}_{turn}"),
+        lambda turn: raw.get("bench", f"{prefix}_raw_{turn}"),
+        turns,
+    )
+    loaded = [catalog.load_view(f"bench.{prefix}_{turn}") for turn in range(turns)]
+    replace = alternate(
+        lambda turn: loaded[turn].update().replace_version(definition(turn + 1), schema).commit(), raw_replace, turns
+    )
+    drop = alternate(
+        lambda turn: catalog.drop_view(f"bench.{prefix}_{turn}"),
+        lambda turn: raw.drop("bench", f"{prefix}_raw_{turn}"),
+        turns,
+    )
+    catalog.drop_view(f"bench.{prefix}")
+    return [
+        compare(f"load a view of {COLUMNS} columns", "get_table", *load, 1.15),
+        compare("create", "write file, get_database, lock, get, create, unlock", *create, 1.25),
+        compare("replace", "write file, lock, get, alter, unlock", *replace, 1.25),
+        compare("drop", "lock, get, drop, unlock", *drop, 1.25),
+    ]

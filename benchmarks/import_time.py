@@ -1,0 +1,56 @@
+"""What importing costs, each time in a new process; and that it loads neither pyspark nor pyarrow."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.measure import Result
+
+RUNS = 9
+MOST_SECONDS = 0.35
+_MEASURE = """
+import sys, time
+started = time.perf_counter()
+{statement}
+seconds = time.perf_counter() - started
+heavy = [name for name in ("pyspark", "pyarrow", "pandas", "numpy") if name in sys.modules]
+print(seconds, ",".join(heavy))
+"""
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure `import hive_views`, its catalog, and PyIceberg's catalog that it extends, in turns."""
+    statements = ("import hive_views", "from hive_views import HiveViewCatalog", "import pyiceberg.catalog.hive")
+    seconds: dict[str, list[float]] = {statement: [] for statement in statements}
+    for _ in range(RUNS):
+        for statement in statements:
+            seconds[statement].append(_import(statement))
+    plain, catalog, peer = (statistics.median(seconds[statement]) for statement in statements)
+    return [
+        _result("import hive_views", plain, peer, MOST_SECONDS),
+        _result("from hive_views import HiveViewCatalog", catalog, peer, None),
+    ]
+
+
+def _import(statement: str) -> float:
+    output = subprocess.run(
+        [sys.executable, "-c", _MEASURE.format(statement=statement)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    if "hive_views" in statement and len(output) > 1:
+        raise AssertionError(f"`{statement}` loads {output[1]}")
+    return float(output[0])
+
+
+def _result(what: str, ours: float, peer: float, most: float | None) -> Result:
+    return Result(
+        what,
+        f"{ours:.3f} s",
+        "import pyiceberg.catalog.hive",
+        f"{peer:.3f} s",
+        f"{ours / peer:.2f}x",
+        "" if most is None else f"<= {most} s",
+        None if most is None else ours <= most,
+    )

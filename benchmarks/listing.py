@@ -1,0 +1,86 @@
+"""Listing 2,000 views: names by the server's filter, against reading every object as Iceberg's Java catalog does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.measure import Result, alternate, compare
+from benchmarks.raw import RawMetastore
+from hive_views import EmbeddedMetastore, HiveViewCatalog
+from hive_views.metastore._thrift.hive_metastore import ttypes
+
+VIEWS = 2_000
+TURNS = 20
+JAVA_BATCH = 100
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure on an embedded metastore of its own."""
+    with (
+        EmbeddedMetastore(directory / "listing") as metastore,
+        HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+    ):
+        raw = RawMetastore(metastore.port)
+        try:
+            catalog.create_namespace("many")
+            for number in range(VIEWS):
+                raw.client.create_table(_row(number))
+            by_filter = alternate(
+                lambda turn: _check(catalog.list_views("many")), lambda turn: _names_by_filter(raw), TURNS
+            )
+            as_java = alternate(lambda turn: _check(catalog.list_views("many")), lambda turn: _as_java(raw), 4)
+        finally:
+            raw.close()
+    return [
+        compare(f"list {VIEWS:,} views", "get_table_names_by_filter", *by_filter, None),
+        compare(f"list {VIEWS:,} views", "names by type + objects (Iceberg Java's way)", *as_java, None),
+    ]
+
+
+def _row(number: int) -> ttypes.Table:
+    columns = [ttypes.FieldSchema(f"column_{index}", "bigint", "") for index in range(5)]
+    return ttypes.Table(
+        tableName=f"v_{number:05d}",
+        dbName="many",
+        owner="bench",
+        createTime=0,
+        lastAccessTime=0,
+        retention=0,
+        sd=ttypes.StorageDescriptor(
+            cols=columns,
+            location=f"file:/nowhere/v_{number}",
+            compressed=False,
+            numBuckets=0,
+            serdeInfo=ttypes.SerDeInfo(parameters={}),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        ),
+        partitionKeys=[],
+        parameters={"table_type": "ICEBERG-VIEW", "metadata_location": f"file:/nowhere/v_{number}.metadata.json"},
+        viewOriginalText="SELECT 1",
+        viewExpandedText="SELECT 1",
+        tableType="VIRTUAL_VIEW",
+    )
+
+
+def _check(names: list[tuple[str, ...]]) -> None:
+    if len(names) != VIEWS:
+        raise AssertionError(f"{len(names)} views listed")
+
+
+def _names_by_filter(raw: RawMetastore) -> None:
+    condition = 'hive_filter_field_params__table_type = "ICEBERG-VIEW"'
+    if len(raw.client.get_table_names_by_filter("many", condition, -1)) != VIEWS:
+        raise AssertionError("the filter missed views")
+
+
+def _as_java(raw: RawMetastore) -> None:
+    names = raw.client.get_tables_by_type("many", "*", "VIRTUAL_VIEW")
+    found = 0
+    for start in range(0, len(names), JAVA_BATCH):
+        request = ttypes.GetTablesRequest(dbName="many", tblNames=names[start : start + JAVA_BATCH])
+        tables = raw.client.get_table_objects_by_name_req(request).tables
+        found += sum(table.parameters.get("table_type", "").lower() == "iceberg-view" for table in tables)
+    if found != VIEWS:
+        raise AssertionError(f"{found} views found")

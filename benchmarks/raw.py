@@ -1,0 +1,89 @@
+"""The floor: the Thrift calls that an operation needs, made with the generated client on one kept connection."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+
+CONTEXT = {"DO_NOT_UPDATE_STATS": "true", "expected_parameter_key": "metadata_location"}
+
+
+class RawMetastore:
+    """A connection, and the sequences of calls that create, replace, drop and load need."""
+
+    def __init__(self, port: int) -> None:
+        self._transport = TBufferedTransport(TSocket("127.0.0.1", port))
+        self._transport.open()
+        self.client = Client(TBinaryProtocolAccelerated(self._transport))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+
+    def get(self, database: str, name: str) -> ttypes.Table:
+        """Read a row."""
+        return self.client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table
+
+    def lock(self, database: str, name: str) -> int:
+        """Take the exclusive lock; give its number."""
+        component = ttypes.LockComponent(
+            type=ttypes.LockType.EXCLUSIVE,
+            level=ttypes.LockLevel.TABLE,
+            dbname=database,
+            tablename=name,
+            operationType=ttypes.DataOperationType.NO_TXN,
+        )
+        request = ttypes.LockRequest(component=[component], user="bench", hostname=socket.gethostname())
+        return self.client.lock(request).lockid
+
+    def unlock(self, lock_id: int) -> None:
+        """Give the lock back."""
+        self.client.unlock(ttypes.UnlockRequest(lockid=lock_id))
+
+    def create(self, table: ttypes.Table) -> None:
+        """What creating a view calls."""
+        self.client.get_database(table.dbName)
+        lock_id = self.lock(table.dbName, table.tableName)
+        try:
+            self.get(table.dbName, table.tableName)
+        except ttypes.NoSuchObjectException:
+            self.client.create_table(table)
+        self.unlock(lock_id)
+
+    def swap(self, table: ttypes.Table, location: str) -> None:
+        """What replacing a view calls."""
+        lock_id = self.lock(table.dbName, table.tableName)
+        current = self.get(table.dbName, table.tableName)
+        expected = current.parameters["metadata_location"]
+        current.parameters = {**current.parameters, "metadata_location": location}
+        context = ttypes.EnvironmentContext({**CONTEXT, "expected_parameter_value": expected})
+        self.client.alter_table_with_environment_context(table.dbName, table.tableName, current, context)
+        self.unlock(lock_id)
+
+    def drop(self, database: str, name: str) -> None:
+        """What dropping a view calls."""
+        lock_id = self.lock(database, name)
+        self.get(database, name)
+        self.client.drop_table(database, name, False)
+        self.unlock(lock_id)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """What putting a metadata file on a local disk for good costs: directory, bytes, and waiting for the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for target in (path, path.parent):
+        if target is path:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            os.write(descriptor, data)
+        else:
+            descriptor = os.open(target, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
