@@ -251,6 +251,19 @@ class MetastoreClient:
         """What the server calls its version. It is no help: 2.3 and 3.1 both say `3.0`. See `supports`."""
         return self._read("getVersion", lambda client: client.getVersion())
 
+    def config_value(self, name: str, default: str) -> str:
+        """A setting of the server.
+
+        Args:
+            name: Its name, e.g. `hive.txn.timeout`; servers tell only names that begin with hive, hdfs, mapred or
+                metastore.
+            default: What to return where it is not set.
+
+        Returns:
+            Its value.
+        """
+        return self._read("get_config_value", lambda client: client.get_config_value(name, default))
+
     def supports(self, method: str) -> bool:
         """Whether the server knows a Thrift method, found by calling it in a way that changes nothing.
 

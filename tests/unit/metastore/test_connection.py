@@ -1,0 +1,369 @@
+"""The bytes of a connection, against peers on the loopback that send exactly what a case says."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from thrift.protocol.TProtocol import TProtocolException
+
+from hive_views.config import ConnectionConfig
+from hive_views.errors import (
+    MetastoreConnectionLostError,
+    MetastoreRefusedError,
+    MetastoreTimeoutError,
+    MetastoreUnavailableError,
+)
+from hive_views.metastore import connection as module
+from hive_views.metastore.client import MAX_SENDS, MetastoreClient
+from hive_views.metastore.connection import Connection
+
+Peer = Callable[[socket.socket], None]
+
+
+@contextmanager
+def listening(peer: Peer, host: str = "127.0.0.1") -> Iterator[tuple[str, list[socket.socket]]]:
+    """A listener that hands each connection to `peer`; yields its URI and the connections it got."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    accepted: list[socket.socket] = []
+    with socket.create_server((host, 0), family=family) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    sock, _ = server.accept()
+                except OSError:
+                    return
+                accepted.append(sock)
+                threading.Thread(target=run, args=(sock,), daemon=True).start()
+
+        def run(sock: socket.socket) -> None:
+            with suppress(OSError):  # the client hangs up, as many cases expect
+                peer(sock)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        shown = f"[{host}]" if ":" in host else host
+        try:
+            yield f"thrift://{shown}:{server.getsockname()[1]}", accepted
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+            for sock in accepted:
+                sock.close()
+
+
+def request(sock: socket.socket) -> tuple[bytes, bytes]:
+    """Name and sequence number of the next request without arguments."""
+    head = receive(sock, 8)
+    name = receive(sock, int.from_bytes(head[4:], "big"))
+    number = receive(sock, 4)
+    assert receive(sock, 1) == b"\0"
+    return name, number
+
+
+def receive(sock: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise ConnectionError("the client hung up")
+        data += piece
+    return data
+
+
+def string_answer(name: bytes, number: bytes, value: bytes, length: int | None = None) -> bytes:
+    size = len(value) if length is None else length
+    return (
+        b"\x80\x01\x00\x02" + len(name).to_bytes(4, "big") + name + number
+        + b"\x0b\x00\x00" + (size & 0xFFFFFFFF).to_bytes(4, "big") + value + b"\0"
+    )  # fmt: skip
+
+
+def honest(sock: socket.socket) -> None:
+    while True:
+        name, number = request(sock)
+        sock.sendall(string_answer(name, number, b"honest"))
+
+
+def client(*uris: str, connect_timeout_ms: int = 5_000, call_timeout_ms: int = 5_000) -> MetastoreClient:
+    return MetastoreClient(
+        ConnectionConfig(uris=uris, connect_timeout_ms=connect_timeout_ms, call_timeout_ms=call_timeout_ms)
+    )
+
+
+def open_connection(uri: str) -> Connection:
+    return Connection.open(uri, connect_timeout=5, call_timeout=5, user=None, groups=())
+
+
+def test_an_answer_that_arrives_byte_by_byte_is_read() -> None:
+    def dribble(sock: socket.socket) -> None:
+        answer = string_answer(*request(sock), b"3.0")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for index in range(len(answer)):
+            sock.sendall(answer[index : index + 1])
+
+    with listening(dribble) as (uri, _), client(uri) as metastore:
+        assert metastore.server_version() == "3.0"
+
+
+def test_a_dribbling_answer_does_not_outlive_the_time_limit() -> None:
+    def dribble_for_ever(sock: socket.socket) -> None:
+        name, number = request(sock)
+        sock.sendall(string_answer(name, number, b"x", length=1_000_000)[:-1])
+        while True:
+            sock.sendall(b"x")
+            time.sleep(0.02)
+
+    with (
+        listening(dribble_for_ever) as (uri, _),
+        client(uri, call_timeout_ms=200) as metastore,
+        pytest.raises(MetastoreTimeoutError, match="no answer within 200 ms"),
+    ):
+        metastore.server_version()
+
+
+@pytest.mark.parametrize(
+    ("length", "problem"),
+    [
+        pytest.param(-2, "its answer cannot be read", id="negative"),
+        pytest.param(module.MAX_STRING_LENGTH + 1, "its answer cannot be read", id="longer than the limit"),
+    ],
+)
+def test_an_impossible_length_is_refused_before_its_bytes_come(length: int, problem: str) -> None:
+    def lie(sock: socket.socket) -> None:
+        name, number = request(sock)
+        sock.sendall(string_answer(name, number, b"x", length=length))
+
+    with listening(lie) as (uri, accepted), client(uri) as metastore:
+        with pytest.raises(MetastoreRefusedError, match=problem):
+            metastore.server_version()
+        assert len(accepted) == 1, "an answer that cannot be read is no reason to ask again"
+
+
+def test_a_long_length_without_bytes_costs_no_memory() -> None:
+    def promise(sock: socket.socket) -> None:
+        name, number = request(sock)
+        sock.sendall(string_answer(name, number, b"only this", length=module.MAX_STRING_LENGTH)[:-1])
+        sock.close()
+
+    with listening(promise) as (uri, accepted), client(uri) as metastore:
+        with pytest.raises(MetastoreConnectionLostError, match="the server closed the connection"):
+            metastore.server_version()
+        assert len(accepted) == MAX_SENDS
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", id="a web server"),
+        pytest.param(b"\x15\x03\x01\x00\x02\x02\x28" + b"\0" * 20, id="a TLS alert"),
+        pytest.param(string_answer(b"getVersion", b"\xff\xff\xff\xff", b"late"), id="another request's number"),
+        pytest.param(string_answer(b"getVertigo", b"\0\0\0\1", b"late"), id="another method"),
+    ],
+)
+def test_what_is_no_answer_is_not_taken_for_one(junk: bytes) -> None:
+    def speak(sock: socket.socket) -> None:
+        request(sock)
+        sock.sendall(junk)
+        sock.recv(1)
+
+    with listening(speak) as (uri, _), client(uri) as metastore:
+        with pytest.raises(MetastoreRefusedError, match="its answer cannot be read") as caught:
+            metastore.server_version()
+        assert caught.value.method == "getVersion"
+        assert caught.value.uri == uri
+
+
+def test_an_unreadable_answer_to_a_write_leaves_it_unknown() -> None:
+    def speak(sock: socket.socket) -> None:
+        sock.recv(1000)
+        sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        sock.recv(1)
+
+    with (
+        listening(speak) as (uri, _),
+        client(uri) as metastore,
+        pytest.raises(MetastoreConnectionLostError, match="its answer cannot be read"),
+    ):
+        metastore.drop_table("d", "t")
+
+
+def test_a_kept_connection_with_stray_bytes_is_not_used() -> None:
+    twice = threading.Event()
+
+    def repeat(sock: socket.socket) -> None:
+        name, number = request(sock)
+        answer = string_answer(name, number, b"twice")
+        sock.sendall(answer + (b"" if twice.is_set() else answer))
+        twice.set()
+        sock.recv(1)
+
+    with listening(repeat) as (uri, accepted), client(uri) as metastore:
+        assert metastore.server_version() == "twice"
+        assert metastore.server_version() == "twice"
+        assert len(accepted) == 2
+
+
+def test_a_kept_connection_that_the_server_closed_is_not_used() -> None:
+    def once(sock: socket.socket) -> None:
+        sock.sendall(string_answer(*request(sock), b"once"))
+        sock.close()
+
+    with listening(once) as (uri, _):
+        connection = open_connection(uri)
+        assert connection.client.getVersion() == "once"
+        connection.idle_since = time.monotonic()
+        while connection.is_usable(60):
+            time.sleep(0.001)
+        connection.close()
+
+
+def test_a_connection_that_idled_too_long_is_not_used() -> None:
+    with listening(honest) as (uri, _):
+        connection = open_connection(uri)
+        assert connection.client.getVersion() == "honest"
+        connection.idle_since = time.monotonic()
+        assert connection.is_usable(60)
+        connection.idle_since -= 61
+        assert not connection.is_usable(60)
+        connection.close()
+
+
+def test_answers_in_the_wrong_order_are_noticed() -> None:
+    def late(sock: socket.socket) -> None:
+        first, second = request(sock), request(sock)
+        sock.sendall(string_answer(*first, b"first") + string_answer(*second, b"second"))
+        sock.recv(1)
+
+    with listening(late) as (uri, _):
+        connection = open_connection(uri)
+        connection.client.send_getVersion()
+        connection.client.send_getVersion()
+        with pytest.raises(TProtocolException, match="belongs to another request"):
+            connection.client.recv_getVersion()
+        connection.close()
+
+
+def test_ipv6_hosts_are_reached() -> None:
+    try:
+        with listening(honest, "::1") as (uri, _), client(uri) as metastore:
+            assert uri.startswith("thrift://[::1]:")
+            assert metastore.server_version() == "honest"
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+
+
+def test_a_name_with_several_addresses_is_tried_at_each() -> None:
+    with listening(honest) as (uri, _):
+        port = uri.rpartition(":")[2]
+        with client(f"thrift://localhost:{port}") as metastore:
+            assert metastore.server_version() == "honest"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def test_when_no_metastore_can_be_reached_each_is_named_with_its_reason() -> None:
+    first, second = f"thrift://127.0.0.1:{free_port()}", "thrift://no-such-host.invalid:9083"
+    with client(first, second) as metastore, pytest.raises(MetastoreUnavailableError) as caught:
+        metastore.drop_table("d", "t")
+    message = str(caught.value)
+    assert f"{first}: " in message
+    assert "refused" in message
+    assert f"{second}: " in message
+    assert caught.value.method == "drop_table"
+
+
+def test_a_metastore_that_is_down_is_asked_once_not_with_every_call() -> None:
+    dead = socket.socket()
+    dead.bind(("127.0.0.1", 0))  # bound and not listened on: it refuses connections
+    with dead, listening(honest) as (alive, accepted):
+        with client(f"thrift://127.0.0.1:{dead.getsockname()[1]}", alive) as metastore:
+            assert metastore.server_version() == "honest"
+            dead.listen()
+            accepted[0].shutdown(socket.SHUT_RDWR)  # a new connection must be made
+            assert metastore.server_version() == "honest"
+        assert len(accepted) == 2
+        dead.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            dead.accept()
+
+
+def test_a_metastore_that_does_not_accept_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, listening(honest) as (alive, _):
+        hanging = f"thrift://127.0.0.1:{full.getsockname()[1]}"
+        fillers = [socket.socket() for _ in range(8)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        with (
+            client(hanging, connect_timeout_ms=150) as metastore,
+            pytest.raises(MetastoreUnavailableError, match="no connection within 150 ms"),
+        ):
+            metastore.server_version()
+        with client(hanging, alive, connect_timeout_ms=150) as metastore:
+            assert metastore.server_version() == "honest"
+        for filler in fillers:
+            filler.close()
+
+
+def test_a_metastore_that_hangs_is_left_for_the_next_one() -> None:
+    def hang(sock: socket.socket) -> None:
+        while sock.recv(1000):
+            pass
+
+    with (
+        listening(hang) as (hanging, calls),
+        listening(honest) as (alive, _),
+        client(hanging, alive, call_timeout_ms=200) as metastore,
+    ):
+        with pytest.raises(MetastoreTimeoutError):
+            metastore.server_version()
+        assert metastore.server_version() == "honest"
+        assert len(calls) == 1
+
+
+def test_a_metastore_that_breaks_connections_is_left_for_the_next_one() -> None:
+    with (
+        listening(socket.socket.close) as (broken, calls),
+        listening(honest) as (alive, _),
+        client(broken, alive) as metastore,
+    ):
+        assert metastore.server_version() == "honest"
+        assert metastore.server_version() == "honest"
+        assert len(calls) == 1
+
+
+def test_a_closed_client_says_so() -> None:
+    with listening(honest) as (uri, accepted):
+        metastore = client(uri)
+        assert metastore.server_version() == "honest"
+        metastore.close()
+        with pytest.raises(MetastoreUnavailableError, match="this client was closed"):
+            metastore.server_version()
+        assert len(accepted) == 1
+
+
+def test_what_cannot_be_written_as_thrift_is_the_callers_error_and_sends_nothing() -> None:
+    sent = threading.Event()
+
+    def watch(sock: socket.socket) -> None:
+        if sock.recv(1):
+            sent.set()
+
+    with listening(watch) as (uri, _), client(uri) as metastore:
+        with pytest.raises(TypeError):
+            metastore.drop_table("d", 5)  # type: ignore[arg-type]
+        assert not sent.is_set()
+
+
+def test_a_client_shows_where_it_connects_and_nothing_secret() -> None:
+    config = ConnectionConfig(uris=("thrift://a:1", "thrift://b:2"), user="ann", groups=("staff",))
+    assert repr(MetastoreClient(config)) == "MetastoreClient(thrift://a:1, thrift://b:2)"
