@@ -14,7 +14,7 @@ from contextlib import suppress
 from urllib.parse import urlparse
 
 from pyiceberg.io import FileIO, load_file_io
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_views.errors import MetadataFileError, MetadataFileNotFoundError, MetadataWriteError
 from hive_views.spec.files import compression_codec, parse, serialize
@@ -132,7 +132,7 @@ class MetadataFiles:
             for attempt in Retrying(
                 retry=retry_if_exception(_is_transient),
                 stop=stop_after_attempt(READ_ATTEMPTS - 1),
-                wait=wait_exponential_jitter(initial=0.1, max=2),
+                wait=wait_random_exponential(multiplier=0.1, max=2),
                 reraise=True,
             ):
                 with attempt:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.view import View
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from tenacity.stop import stop_after_delay
 
 from hive_views.definition import sql_texts
@@ -356,10 +356,8 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
         retry=retry_if_exception(_may_repeat),
         stop=stop_after_attempt(1 + _number(properties, RETRIES))
         | stop_after_delay(_number(properties, RETRY_TOTAL_MS) / 1000),
-        wait=wait_exponential_jitter(
-            initial=_number(properties, RETRY_MIN_WAIT_MS) / 1000,
-            max=_number(properties, RETRY_MAX_WAIT_MS) / 1000,
-            jitter=_number(properties, RETRY_MIN_WAIT_MS) / 1000,
+        wait=wait_random_exponential(
+            multiplier=_number(properties, RETRY_MIN_WAIT_MS) / 1000, max=_number(properties, RETRY_MAX_WAIT_MS) / 1000
         ),
         reraise=True,
     )(attempt_once)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
@@ -374,7 +374,7 @@ def _until_answered(
         for attempt in Retrying(
             retry=retry_if_exception_type((MetastoreConnectionLostError, MetastoreUnavailableError)),
             stop=stop_after_delay(store.config.settle_timeout_ms / 1000),
-            wait=wait_exponential_jitter(initial=0.1, max=5, jitter=0.1),
+            wait=wait_random_exponential(multiplier=0.1, max=5),
         ):
             with attempt:
                 try:

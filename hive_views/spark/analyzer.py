@@ -1,0 +1,128 @@
+"""Column types of a query from Spark's own analyzer: exact, and without running the query."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from hive_views.errors import SqlError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType
+    from pyspark.sql.types import StructType as SparkStructType
+
+_PRIMITIVES: dict[str, IcebergType] = {
+    "boolean": BooleanType(),
+    "tinyint": IntegerType(),
+    "smallint": IntegerType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "string": StringType(),
+    "binary": BinaryType(),
+    "date": DateType(),
+    "timestamp": TimestamptzType(),
+    "timestamp_ntz": TimestampType(),
+}
+"""Spark's simple type names (DataType.simpleString) and Iceberg's types (Iceberg: Spark type conversion)."""
+
+
+def schema_of(spark: SparkSession, query: str) -> Schema:
+    """The columns that a query returns, as Spark analyzes it.
+
+    Args:
+        spark: A session, classic or Spark Connect, whose current catalog and database resolve the query's names.
+        query: The text of a SELECT.
+
+    Returns:
+        Columns with new ids from 1; comments of the base tables' columns are kept as Spark passes them on.
+
+    Raises:
+        SqlError: If a column has a type that Iceberg does not know; the error names the column.
+    """
+    return iceberg_schema(spark.sql(query).schema)
+
+
+def iceberg_schema(columns: SparkStructType) -> Schema:
+    """Convert Spark's columns to Iceberg's.
+
+    Args:
+        columns: A DataFrame's schema.
+
+    Returns:
+        The same columns with new ids from 1.
+
+    Raises:
+        SqlError: If a column has a type that Iceberg does not know.
+    """
+    ids = count(1)
+    numbered = [(next(ids), column) for column in columns.fields]
+    return Schema(
+        *(
+            NestedField(
+                field_id=number,
+                name=column.name,
+                field_type=_convert(column.dataType, column.name, ids),
+                required=False,
+                doc=column.metadata.get("comment"),
+            )
+            for number, column in numbered
+        )
+    )
+
+
+def _convert(kind: DataType, column: str, ids: Iterator[int]) -> IcebergType:
+    name = kind.typeName()
+    if name == "decimal":
+        return DecimalType(kind.precision, kind.scale)
+    if name == "array":
+        element = next(ids)
+        return ListType(element, _convert(kind.elementType, column, ids), element_required=False)
+    if name == "map":
+        key, value = next(ids), next(ids)
+        return MapType(
+            key,
+            _convert(kind.keyType, column, ids),
+            value,
+            _convert(kind.valueType, column, ids),
+            value_required=False,
+        )
+    if name == "struct":
+        return StructType(
+            *(
+                NestedField(next(ids), field.name, _convert(field.dataType, column, ids), required=False)
+                for field in kind.fields
+            )
+        )
+    simple = kind.simpleString()
+    if simple.startswith(("varchar(", "char(")):
+        return StringType()
+    if simple not in _PRIMITIVES:
+        raise SqlError(
+            f"column {column!r}: Iceberg has no type for Spark's {simple}; cast it in the query", name=column
+        )
+    return _PRIMITIVES[simple]
