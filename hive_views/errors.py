@@ -42,6 +42,15 @@ class InvalidPropertyError(HiveViewsError, ValueError):
         self.reason = reason
 
 
+class UsageError(HiveViewsError, ValueError):
+    """An argument of a command that cannot be read, or that does not go with another one."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(f"{argument}: {reason}")
+        self.argument = argument
+        self.reason = reason
+
+
 class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
     """A view definition that cannot be stored: no query, no schema, a type that Hive cannot hold."""
 
