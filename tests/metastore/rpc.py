@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
@@ -12,14 +11,23 @@ from thrift.transport.TTransport import TBufferedTransport
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
 
-@contextmanager
-def connect(port: int, timeout_s: float = 30.0) -> Iterator[Client]:
-    """A connection of its own to the server at a port of 127.0.0.1."""
-    socket = TSocket("127.0.0.1", port)
-    socket.setTimeout(timeout_s * 1000)
-    transport = TBufferedTransport(socket)
-    transport.open()
-    try:
-        yield Client(TBinaryProtocolAccelerated(transport))
-    finally:
-        transport.close()
+class connect:  # noqa: N801 - used like a function
+    """A connection of its own to the server at a port of 127.0.0.1, as a context manager.
+
+    Not a generator with `@contextmanager`: that one sets the `__traceback__` of what passes through it, and the
+    exceptions that Thrift generates refuse to be changed ("can't modify immutable instance").
+    """
+
+    def __init__(self, port: int, timeout_s: float = 30.0) -> None:
+        socket = TSocket("127.0.0.1", port)
+        socket.setTimeout(timeout_s * 1000)
+        self._transport = TBufferedTransport(socket)
+
+    def __enter__(self) -> Client:
+        self._transport.open()
+        return Client(TBinaryProtocolAccelerated(self._transport))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._transport.close()
