@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.exceptions import TableAlreadyExistsError as IcebergTableAlreadyExistsError
@@ -19,6 +20,7 @@ from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
+from hive_views.authoring import Analyzer, Definition, author
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
     CommitFailedError,
@@ -129,6 +131,46 @@ class HiveViewCatalog(HiveCatalog):
         except InvalidIdentifierError:
             return False
         return exists(self._store, name)
+
+    def author(
+        self,
+        identifier: str | Identifier,
+        sql: str,
+        *,
+        analyzer: Analyzer,
+        database: str | None = None,
+        dialect: str = "spark",
+        column_names: Sequence[str] | None = None,
+        column_comments: Sequence[str | None] | None = None,
+    ) -> Definition:
+        """Resolve and expand an author's query against the metastore's tables; nothing is written.
+
+        Args:
+            identifier: The view that the query is for: `database.name`.
+            sql: The query as typed.
+            analyzer: Where column types come from, e.g. `hive_views.spark.analyzer.schema_of` with a session.
+            database: The author's current database; None is the view's.
+            dialect: The author's dialect: `spark`, `hive` or `trino`.
+            column_names: Names in front of AS, where the author gave them.
+            column_comments: Their comments.
+
+        Returns:
+            `schema` and `version`, for `create_view` or `replace_version`.
+
+        Raises:
+            SqlError: If the text cannot be read, or names something that is not there; it points at line and column.
+        """
+        name = self._name(identifier)
+        return author(
+            self._store,
+            name,
+            sql,
+            database=(database or name.database).lower(),
+            dialect=dialect,
+            analyzer=analyzer,
+            column_names=column_names,
+            column_comments=column_comments,
+        )
 
     # -- Views: write -----------------------------------------------------------------------------------------------
 
@@ -404,6 +446,15 @@ class HiveViewCatalog(HiveCatalog):
         name = self._table_name(identifier)
         self._refuse_as_table(name)
         super().drop_table(name.identifier)
+
+    def purge_table(self, identifier: str | Identifier) -> None:
+        """Drop a table, never a view, and delete its data and metadata files; see PyIceberg.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+        """
+        # PyIceberg purges tables of its other metastores; its HiveCatalog says "not yet implemented".
+        MetastoreCatalog.purge_table(self, self._table_name(identifier).identifier)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see PyIceberg.

@@ -67,6 +67,14 @@ UNIQUE_LOCATION = "unique-table-location"
 UNIQUE_LOCATION_DEFAULT = False
 """Give each new view a location of its own (`<name>-<uuid>`), so that a dropped name's files never mix with it."""
 
+SESSION_CATALOG = "hive-views.session-catalog"
+SESSION_CATALOG_DEFAULT = "spark_catalog"
+"""Spark's name of the catalog that serves Hive's own tables; default catalog of the views over them."""
+
+SESSION_CATALOG_SERVES_ICEBERG = "hive-views.session-catalog-serves-iceberg"
+SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
+"""Whether that catalog serves Iceberg's tables as well (Iceberg's SparkSessionCatalog), so a view may be over both."""
+
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = False
 """Write `timestamptz` columns as `timestamp`, which Hive 2 knows, in place of `timestamp with local time zone`."""
@@ -128,6 +136,10 @@ class CatalogConfig:
     """See `PARAMETER_MAX_SIZE`."""
     unique_location: bool = UNIQUE_LOCATION_DEFAULT
     """See `UNIQUE_LOCATION`."""
+    session_catalog: str = SESSION_CATALOG_DEFAULT
+    """See `SESSION_CATALOG`."""
+    session_catalog_serves_iceberg: bool = SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
+    """See `SESSION_CATALOG_SERVES_ICEBERG`."""
     hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
     """See `HIVE2_COMPATIBLE`."""
     view_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -175,6 +187,10 @@ class CatalogConfig:
             warehouse=warehouse.rstrip("/") if warehouse else None,
             parameter_max_size=_integer(properties, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, least=0),
             unique_location=_boolean(properties, UNIQUE_LOCATION, UNIQUE_LOCATION_DEFAULT),
+            session_catalog=properties.get(SESSION_CATALOG) or SESSION_CATALOG_DEFAULT,
+            session_catalog_serves_iceberg=_boolean(
+                properties, SESSION_CATALOG_SERVES_ICEBERG, SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
+            ),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),
