@@ -1,0 +1,6 @@
+"""`python -m hive_views`: the command line."""
+
+from hive_views.cli.main import run
+
+if __name__ == "__main__":
+    run()

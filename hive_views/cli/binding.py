@@ -1,0 +1,128 @@
+"""Commands from plain functions: parameters become options, the docstring becomes the help, the result is printed.
+
+A function that takes a `catalog` gets the one that the global options name. What it returns is a frozen dataclass:
+`--json` prints its fields as they are, otherwise the function's own renderer shows it to people. So each command can be
+used from Python as well, and there is one place where its parameters, its help and its JSON are written down.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from contextlib import closing
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from hive_views.cli.connection import Connection
+from hive_views.cli.exits import ExitCode
+from hive_views.cli.output import print_json
+from hive_views.errors import UsageError
+
+T = TypeVar("T")
+
+CATALOG = "catalog"
+"""The parameter that is given the catalog."""
+
+_AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of text.")]
+_YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def bind(
+    app: typer.Typer,
+    name: str,
+    function: Callable[..., T],
+    render: Callable[[T], None],
+    *,
+    question: Callable[..., str] | None = None,
+    code: Callable[[T], ExitCode] | None = None,
+) -> None:
+    """Make a function a command.
+
+    Args:
+        app: Where to add it.
+        name: The command's name.
+        function: A function with typed parameters and a Google-style docstring. A parameter `catalog` is filled in.
+        render: Shows its result to people, on stdout.
+        question: Called with the function's arguments; what it returns is asked before the function is called, and
+            `--yes` answers it. Without a terminal to ask on, `--yes` is required.
+        code: The exit code that a result means; always 0 by default.
+    """
+    signature = inspect.signature(function)
+    # The catalog's class is imported for type checkers alone: it takes half a second.
+    hints = get_type_hints(function, localns={"HiveViewCatalog": object}, include_extras=True)
+    summary, helps = read_docstring(inspect.getdoc(function) or "")
+
+    def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
+        connection = context.ensure_object(Connection)
+        if question is not None and not yes:
+            _ask(question(**arguments))
+        if CATALOG in signature.parameters:
+            with closing(connection.catalog()) as catalog:
+                result = function(catalog, **arguments)
+        else:
+            result = function(**arguments)
+        if as_json or connection.as_json:
+            print_json(result)
+        else:
+            render(result)
+        if code is not None and code(result) != ExitCode.OK:
+            raise typer.Exit(code(result))
+
+    parameters = [
+        parameter.replace(annotation=_documented(hints[key], helps[key]), kind=inspect.Parameter.KEYWORD_ONLY)
+        for key, parameter in signature.parameters.items()
+        if key != CATALOG
+    ]
+    own = [("context", typer.Context, inspect.Parameter.empty), ("as_json", _AS_JSON, False)]
+    if question is not None:
+        own.append(("yes", _YES, False))
+    parameters += [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for key, annotation, default in own
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(name, help=summary)(command)
+
+
+def read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Take a Google-style docstring apart.
+
+    Args:
+        text: The docstring, as `inspect.getdoc` gives it.
+
+    Returns:
+        What stands before the first section, and the text of each argument by its name.
+    """
+    summary, *sections = re.split(r"^(Args|Returns|Raises|Yields):\n", text, flags=re.MULTILINE)
+    helps: dict[str, str] = {}
+    for heading, body in zip(sections[::2], sections[1::2], strict=True):
+        if heading != "Args":
+            continue
+        for name, described in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", body, flags=re.MULTILINE):
+            helps[name] = _plain_help(described)
+    return "\n\n".join(_plain_help(paragraph) for paragraph in summary.strip().split("\n\n")), helps
+
+
+def _plain_help(text: str) -> str:
+    # Help texts are rich markup, where a bracket would begin a tag.
+    return " ".join(text.split()).replace("[", r"\[")
+
+
+def _documented(annotation: Any, text: str) -> Any:
+    """The annotation with the docstring's text as the help of its option or argument."""
+    for item in getattr(annotation, "__metadata__", ()):
+        if hasattr(item, "help"):
+            item.help = text
+            return annotation
+    return Annotated[annotation, typer.Option(help=text)]
+
+
+def _ask(question: str) -> None:
+    # On stderr, so that stdout holds the result alone.
+    stdin, stderr = typer.get_text_stream("stdin"), typer.get_text_stream("stderr")
+    if not stdin.isatty() or not stderr.isatty():
+        raise UsageError("--yes", f"there is no terminal to ask on: {question} Add --yes if so")
+    typer.confirm(question, abort=True, err=True)

@@ -1,0 +1,51 @@
+"""What commands print: one JSON document, or text for people. Diagnoses go to stderr, nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 10_000
+"""Columns of a file or pipe: nothing is wrapped or cut there, so that other programs can read it."""
+
+_VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def print_json(value: Any) -> None:
+    """Print a command's result as one JSON document on stdout.
+
+    Args:
+        value: A frozen dataclass; its fields are the document's keys.
+    """
+    unicode = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    json.dump(dataclasses.asdict(value), sys.stdout, ensure_ascii=not unicode, indent=2)
+    sys.stdout.write("\n")
+
+
+def console() -> Console:
+    """Where text for people goes: stdout, in colors where it is a terminal that shows them (NO_COLOR is heeded)."""
+    from rich.console import Console
+
+    found = Console(highlight=False, markup=False, emoji=False)
+    if not found.is_terminal and "COLUMNS" not in os.environ:
+        found.width = WIDE
+    return found
+
+
+def shown(value: object) -> str:
+    """A text of somebody else's as it can be shown: characters that would steer the terminal become visible signs.
+
+    Args:
+        value: Anything; None gives an empty text.
+
+    Returns:
+        One text; its lines and tabs stay.
+    """
+    return "" if value is None else str(value).translate(_VISIBLE)
