@@ -37,12 +37,12 @@ from hive_views.identifiers import ViewName, check_writable, parse_namespace
 from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import Store, commit, drop, rename
-from hive_views.metastore.flat_model import RowKind, check_properties, row_kind
+from hive_views.metastore.flat_model import RowKind, row_kind
 from hive_views.metastore.load import exists, load, table_names, view_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
 from hive_views.purge import purge
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
-from hive_views.view import HiveView, change
+from hive_views.view import HiveView, change, check_view_properties
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -539,7 +539,7 @@ class HiveViewCatalog(HiveCatalog):
         return self._convert_schema_if_needed(schema)
 
     def _view_properties(self, properties: Properties, *, defaults: bool = True) -> dict[str, str]:
-        check_properties(properties)
+        check_view_properties(properties)
         return {
             **(self._config.view_defaults if defaults else {}),
             **properties,

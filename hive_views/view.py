@@ -6,6 +6,7 @@ history, and `update()`. It shows the state that was loaded; `refresh()` and eve
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, Vi
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
     from pyiceberg.view.metadata import ViewVersion as IcebergViewVersion
+
+logger = logging.getLogger(__name__)
 
 RETRIES = ("commit.retry.num-retries", 4)
 RETRY_MIN_WAIT_MS = ("commit.retry.min-wait-ms", 100)
@@ -198,6 +201,8 @@ class ViewUpdate:
         self._store = store
         self._changes: list[Change] = []
         self._any_version = False
+        self._updated: set[str] = set()
+        self._removed: set[str] = set()
 
     def replace_version(self, version: IcebergViewVersion, schema: Schema | None = None) -> ViewUpdate:
         """Make a new definition the current one.
@@ -223,10 +228,13 @@ class ViewUpdate:
             This update.
 
         Raises:
-            InvalidPropertyError: If a key or value cannot be stored.
+            InvalidPropertyError: As `check_view_properties` does, and if a key is also to be removed.
         """
         updates = {**(properties or {}), **more}
-        check_properties(updates)
+        check_view_properties(updates)
+        for key in self._removed & updates.keys():
+            raise _both(key, updates[key])
+        self._updated.update(updates)
         self._changes.append(SetProperties(updates))
         return self
 
@@ -240,11 +248,14 @@ class ViewUpdate:
             This update.
 
         Raises:
-            InvalidPropertyError: If a key is not a string.
+            InvalidPropertyError: If a key is not a string, or is also to be set.
         """
         for key in keys:
             if not isinstance(key, str):
                 raise InvalidPropertyError(key, None, "a key must be a string")
+            if key in self._updated:
+                raise _both(key, None)
+        self._removed.update(keys)
         self._changes.append(SetProperties(removals=frozenset(keys)))
         return self
 
@@ -354,10 +365,11 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
 
     return Retrying(
         retry=retry_if_exception(_may_repeat),
-        stop=stop_after_attempt(1 + _number(properties, RETRIES))
-        | stop_after_delay(_number(properties, RETRY_TOTAL_MS) / 1000),
+        stop=stop_after_attempt(1 + _stored_number(properties, RETRIES))
+        | stop_after_delay(_stored_number(properties, RETRY_TOTAL_MS) / 1000),
         wait=wait_random_exponential(
-            multiplier=_number(properties, RETRY_MIN_WAIT_MS) / 1000, max=_number(properties, RETRY_MAX_WAIT_MS) / 1000
+            multiplier=_stored_number(properties, RETRY_MIN_WAIT_MS) / 1000,
+            max=_stored_number(properties, RETRY_MAX_WAIT_MS) / 1000,
         ),
         reraise=True,
     )(attempt_once)
@@ -386,8 +398,35 @@ def _check_same(seen: Loaded, now: Loaded, definition: bool) -> None:
         )
 
 
+def _both(key: str, value: str | None) -> InvalidPropertyError:
+    return InvalidPropertyError(key, value, "Cannot remove and update the same key")
+
+
 def _may_repeat(error: BaseException) -> bool:
     return isinstance(error, CommitFailedError) and not isinstance(error, _DefinitionChangedError)
+
+
+def check_view_properties(properties: Mapping[str, str]) -> None:
+    """Refuse view properties that could not be stored, or that would stop the view's later commits.
+
+    Args:
+        properties: View properties that a caller wants to set.
+
+    Raises:
+        InvalidPropertyError: If a key or value cannot be stored, or a number for `commit.retry.` is none.
+    """
+    check_properties(properties)
+    for key, default in (RETRIES, RETRY_MIN_WAIT_MS, RETRY_MAX_WAIT_MS, RETRY_TOTAL_MS):
+        _number(properties, (key, default))
+
+
+def _stored_number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
+    """A number that others may have written: a wrong one must not keep its owner from putting it right."""
+    try:
+        return _number(properties, key)
+    except InvalidPropertyError as error:
+        logger.warning("%s. Using %s", error, key[1])
+        return key[1]
 
 
 def _number(properties: Mapping[str, str], key: tuple[str, int]) -> int:

@@ -151,7 +151,8 @@ def commit(
         CommitStateUnknownError: If the server never said whether it did it. The new file is kept.
     """
     if base is not None and metadata is base.metadata:
-        return base
+        # Nothing to write; but what the caller wants to see must still be what stands there.
+        return Loaded(_check_unchanged(name, store.row(name), base), metadata)
     location = registered
     if location is None:
         location = new_location(metadata, base.row.metadata_location if base else None, str(uuid.uuid4()))
