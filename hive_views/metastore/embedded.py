@@ -129,20 +129,27 @@ class EmbeddedMetastore:
         java = find_java(self.directory, self._java)
         self._directory.create()
         lock = self._directory.acquire()
-        self._directory.write_site(self._site())
-        jvm = MetastoreJvm(
-            self._directory, lock, java, jars, max_memory_mb=self._max_memory_mb, detached=self._detached
-        )
+        try:
+            self._directory.write_site(self._site())
+            jvm = MetastoreJvm(
+                self._directory, lock, java, jars, max_memory_mb=self._max_memory_mb, detached=self._detached
+            )
+        except OSError as error:
+            raise EmbeddedMetastoreError(self.directory, f"its files cannot be written: {error}") from error
+        finally:
+            # The JVM has its own copy; the directory is taken for as long as the JVM lives.
+            os.close(lock)
         try:
             self._directory.write_record(jvm.process.pid, None, detached=self._detached)
-            self._port = jvm.boot(self._wanted_port, deadline)
-            _wait_until_ready(self._directory, self._port, deadline)
-            self._directory.write_record(jvm.process.pid, f"thrift://{LOOPBACK}:{self._port}", detached=self._detached)
+            port = jvm.boot(self._wanted_port, deadline)
+            _wait_until_ready(self._directory, port, deadline)
+            self._directory.write_record(jvm.process.pid, f"thrift://{LOOPBACK}:{port}", detached=self._detached)
         except BaseException:
+            # Ctrl-C included: nothing may be left running.
             jvm.kill()
             self._directory.forget()
             raise
-        self._jvm = jvm
+        self._jvm, self._port = jvm, port
         return self
 
     def stop(self) -> None:

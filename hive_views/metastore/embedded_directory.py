@@ -123,7 +123,8 @@ class MetastoreDirectory:
                     "or choose another directory",
                 )
             time.sleep(0.05)
-        self.forget()
+        # What it says is of an earlier metastore, and a process id may be another's by now.
+        self._record.unlink(missing_ok=True)
         return descriptor
 
     def in_use(self) -> bool:
@@ -157,8 +158,14 @@ class MetastoreDirectory:
         draft.replace(self._record)
 
     def forget(self) -> None:
-        """Remove `metastore.json`."""
-        self._record.unlink(missing_ok=True)
+        """Remove `metastore.json` of a metastore that has ended, unless the next one has the directory already."""
+        with suppress(FileNotFoundError):
+            descriptor = os.open(self._lock, os.O_RDWR)
+            try:
+                if _try_lock(descriptor, fcntl.LOCK_EX):
+                    self._record.unlink(missing_ok=True)
+            finally:
+                os.close(descriptor)
 
     def write_site(self, properties: Mapping[str, str]) -> None:
         """Write the metastore's configuration."""
@@ -171,12 +178,11 @@ class MetastoreDirectory:
         lines.append("</configuration>")
         self.site.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def log_tail(self, lines: int = 15) -> str:
-        """The last lines of the log."""
-        try:
-            return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-        except FileNotFoundError:
-            return ""
+    def log_tail(self, start: int, lines: int = 15) -> str:
+        """The last lines of the log, from an offset in bytes on."""
+        with self.log.open("rb") as log:
+            log.seek(start)
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
 
     def terminate(self, timeout_s: float = 15.0) -> MetastoreRecord | None:
         """Stop the metastore that runs here, whoever started it.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -99,7 +100,7 @@ class MetastoreJvm:
 
     Args:
         directory: The metastore's directory, already taken (`MetastoreDirectory.acquire`), its site file written.
-        lock: The file descriptor that `acquire` returned; the JVM gets it, and the caller's copy is closed.
+        lock: The file descriptor that `acquire` returned; the JVM gets a copy.
         java: The `java` command.
         jars: PySpark's jars.
         max_memory_mb: The JVM's largest heap, in megabytes.
@@ -123,6 +124,7 @@ class MetastoreJvm:
         command += ["0"]
         try:
             with directory.log.open("ab") as log:
+                self._log_start = log.tell()
                 self.process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL if detached else subprocess.PIPE,
@@ -136,8 +138,6 @@ class MetastoreJvm:
                 )
         except OSError as error:
             raise EmbeddedMetastoreError(str(directory), f"cannot run {java}: {error}. {INSTALL_JAVA}") from error
-        finally:
-            os.close(lock)
 
     def boot(self, port: int, deadline: float) -> int:
         """Start the metastore's server.
@@ -161,7 +161,7 @@ class MetastoreJvm:
         gateway_port = self._line(deadline)
         token = self._line(deadline)
         if not gateway_port.isdigit() or not token:
-            raise self._failure(f"{self._java} did not start. {self._java_version()}")
+            raise self._failure(self._why_java_failed())
         quiet = _TokenFilter(token)
         logger = logging.getLogger("py4j.java_gateway")
         logger.addFilter(quiet)
@@ -179,7 +179,7 @@ class MetastoreJvm:
             return _serve(gateway, self.directory, port)
         except (Py4JError, OSError) as error:
             # Not `from error`: it asks the JVM, which is gone by then, for its text.
-            raise self._failure(_first_line(error)) from None
+            raise self._failure(self._why_boot_failed(error, port, deadline)) from None
         finally:
             gateway.shutdown()
             logger.removeFilter(quiet)
@@ -216,12 +216,14 @@ class MetastoreJvm:
                 pipe.close()
 
     def _line(self, deadline: float) -> str:
-        """One line from the JVM; empty if it ended, or said nothing until the deadline."""
+        """One line from the JVM; empty if it ended."""
         pipe = self.process.stdout
         line = b""
         while pipe and not line.endswith(b"\n"):
             ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
-            byte = pipe.read(1) if ready else b""
+            if not ready:
+                raise self._failure(f"{self._java} did not start in time")
+            byte = pipe.read(1)
             if not byte:
                 return ""
             line += byte
@@ -229,21 +231,32 @@ class MetastoreJvm:
 
     def _check_version(self, jvm: Any) -> None:
         version = str(jvm.java.lang.System.getProperty("java.specification.version"))
-        # Java 8 calls itself 1.8.
-        if int(version.split(".")[0]) < OLDEST_JAVA:
-            raise self._failure(f"{self._java} is Java {version}, too old. {INSTALL_JAVA}")
+        if _major(version) < OLDEST_JAVA:
+            raise self._failure(f"{self._java} is Java {version}, which is too old. {INSTALL_JAVA}")
 
-    def _java_version(self) -> str:
-        """What to say of a Java that did not start."""
+    def _why_java_failed(self) -> str:
         try:
             done = subprocess.run([self._java, "-version"], capture_output=True, text=True, timeout=20, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"It cannot be run: {error}. {INSTALL_JAVA}"
-        said = (done.stderr or done.stdout).strip().splitlines()
-        return f"It says of itself: {said[0] if said else '(nothing)'}. {INSTALL_JAVA}"
+            return f"{self._java} cannot be run: {error}. {INSTALL_JAVA}"
+        said = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
+        if said is None:
+            return f"{self._java} does not say a version: it is no Java. {INSTALL_JAVA}"
+        if _major(said[1]) < OLDEST_JAVA:
+            return f"{self._java} is Java {said[1]}, which is too old. {INSTALL_JAVA}"
+        return f"{self._java} (Java {said[1]}) ended at once"
+
+    def _why_boot_failed(self, error: Exception, port: int, deadline: float) -> str:
+        cause = getattr(error, "java_exception", None)
+        text = str(cause.toString() if cause is not None else error) or type(error).__name__
+        if "Could not create ServerSocket" in text:
+            return f"port {port} of {LOOPBACK} is taken; choose another one, or 0 for a free one"
+        if time.monotonic() >= deadline:
+            return "it did not start in time"
+        return text.splitlines()[0].rstrip(".")
 
     def _failure(self, reason: str) -> EmbeddedMetastoreError:
-        tail = self.directory.log_tail()
+        tail = self.directory.log_tail(self._log_start)
         return EmbeddedMetastoreError(
             str(self.directory), f"{reason}. Its log is {self.directory.log}" + (f"; it ends:\n{tail}" if tail else "")
         )
@@ -273,9 +286,10 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
     system.setOut(system.err)
     hive = jvm.org.apache.hadoop.hive
     thrift = jvm.org.apache.thrift
+    # First, because it fails where the port is taken; it listens from here on, and answers when the server runs.
+    socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
     hive.conf.HiveConf.setHiveSiteLocation(jvm.java.net.URL(directory.site.as_uri()))
     conf = hive.conf.HiveConf()
-    socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
     _create_lock_tables(hive, conf)
 
     store = hive.metastore.HiveMetaStore
@@ -354,7 +368,7 @@ class _TokenFilter(logging.Filter):
         return self._token not in record.getMessage()
 
 
-def _first_line(error: Exception) -> str:
-    cause = getattr(error, "java_exception", None)
-    text = str(cause.toString()) if cause is not None else str(error)
-    return text.splitlines()[0] if text else type(error).__name__
+def _major(version: str) -> int:
+    """17 of `17.0.15`; Java 8 calls itself 1.8."""
+    number = re.match(r"(?:1\.)?(\d+)", version)
+    return int(number[1]) if number else 0
