@@ -16,7 +16,9 @@ from hive_views.sql.names import Place
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.sources import Block, CteDefinition
 from hive_views.sql.spans import key, span
+from hive_views.sql.names import State
 from hive_views.sql.stars import Stars
+from hive_views.sql.types import Types
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
 _NEVER_REMOVED = 99
@@ -25,7 +27,10 @@ _NEVER_REMOVED = 99
 class Blocks(Stars):
     """Resolves queries."""
 
-    _set_operations = 0
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._set_operations = 0
+        self._types = Types(state.text, state.bindings, self.subquery_types)
 
     # -- Queries -------------------------------------------------------------------------------------------------------
 
@@ -103,6 +108,7 @@ class Blocks(Stars):
     def _set_operation(
         self, node: exp.Expression, ctes: dict[str, CteDefinition], outer: Scope | None, level: int, naming: bool
     ) -> Scope:
+        self._one_order(node)
         spine: list[exp.Expression] = []
         left_node: exp.Expression = node
         while type(left_node) in _SET_OPERATIONS and (left_node is node or left_node.args.get("order") is None):
@@ -122,6 +128,19 @@ class Blocks(Stars):
         if node.args.get("order") is not None or node.args.get("sort") is not None:
             self._order(node, result, result, None, result, level, union=True)
         return result
+
+    def _one_order(self, node: exp.Expression) -> None:
+        """A branch of a set operation can only be ordered inside parentheses."""
+        if not self.state.strict:
+            return
+        branch = node.this
+        if type(branch) is exp.Select:
+            for name in ("order", "sort", "distribute", "cluster", "limit"):
+                clause = branch.args.get(name)
+                if clause is not None:
+                    raise self.state.fail(
+                        f"{name.upper()} in front of a set operation: put the branch into parentheses", clause
+                    )
 
     def _branch(
         self, node: exp.Expression, ctes: dict[str, CteDefinition], outer: Scope | None, level: int, naming: bool
@@ -170,7 +189,7 @@ class Blocks(Stars):
         result = self.query(node, self._current_ctes, outer, level=_NEVER_REMOVED, naming=False)
         self.state.pending, self.state.copies = waiting, copying
         self.subquery_types[id(node)] = result
-        if single and self.state.strict and len(result.columns) != 1:
+        if (single or isinstance(node, exp.Subquery)) and self.state.strict and len(result.columns) != 1:
             raise self.state.fail("Invalid SubQuery expression: SubQuery can contain only 1 item in Select List", node)
 
     # -- One SELECT ------------------------------------------------------------------------------------------------------
@@ -189,7 +208,9 @@ class Blocks(Stars):
         plain = self.from_clause(node, block)
         where = node.args.get("where")
         if where is not None:
-            self.resolve(where.this, Place((plain,), block.outer, keys=False))
+            result = self.resolve(where.this, Place((plain,), block.outer, keys=False))
+            if state.strict and isinstance(result, Column) and (result.type or "").endswith(">"):
+                raise state.fail(f"A column of type {result.type} is no condition", where.this, where.this.name)
         items = node.expressions
         distinct = node.args.get("distinct")
         aggregates: dict[str, exp.Expression] = {}
@@ -230,6 +251,10 @@ class Blocks(Stars):
             raise self.state.fail("Cannot have both CLUSTER BY and SORT BY clauses", sort)
         if cluster is not None and distribute is not None:
             raise self.state.fail("Cannot have both CLUSTER BY and DISTRIBUTE BY clauses", distribute)
+        limit = node.args.get("limit")
+        count = limit.args.get("expression") if limit is not None else None
+        if count is not None and not isinstance(count, exp.Literal):
+            raise self.state.fail("LIMIT takes a number", count)
         if order is not None and sort is not None:
             raise self.state.fail("Cannot have both ORDER BY and SORT BY clauses", sort)
         if order is not None and distribute is not None:
@@ -308,8 +333,9 @@ class Blocks(Stars):
         for item in keys:
             if isinstance(item, exp.Star) or _is_star(item):
                 raise state.fail("TOK_ALLCOLREF is not supported in current context: a star beside DISTINCT columns", item)
-            self.resolve(item, place)
-            column = Column(f"_col{len(scope.columns)}", "", "", self._type_source(item, plain))
+            result = self.resolve(item, place)
+            type_source = result.type_source if isinstance(result, Column) else self._type_source(item, plain)
+            column = Column(f"_col{len(scope.columns)}", "", "", type_source)
             text = key(item)
             if text in scope.keys:
                 continue
@@ -322,6 +348,7 @@ class Blocks(Stars):
             scope.put_key(text, column)
             scope.key_nodes[text] = item
         if sets is not None:
+            scope.with_sets = True
             column = Column(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
             scope.put(None, "grouping__id", column)
             for item in sets:
@@ -335,16 +362,20 @@ class Blocks(Stars):
         if group is None:
             if not distinct:
                 return [], None
-            return [_bare(item) for item in items], None
+            return [item.this if type(item) is exp.Alias else item for item in items], None
         keys: list[exp.Expression] = []
+        inside: list[exp.Expression] | None = None
         for item in group.expressions:
             inner = _bare(item)
             if type(inner) is exp.Literal and not inner.is_string:
                 if self.state.conf.get("hive.groupby.position.alias") == "true" or not self.state.strict:
                     keys.append(self._ordinal(inner, items))
                 continue
-            keys.append(inner)
-        inside: list[exp.Expression] | None = None
+            if isinstance(inner, (exp.Rollup, exp.Cube)):
+                inside = []
+                keys += inner.expressions
+                continue
+            keys.append(item)
         for name in ("cube", "rollup", "grouping_sets"):
             for part in group.args.get(name) or ():
                 inside = inside or []
@@ -392,6 +423,7 @@ class Blocks(Stars):
 
     def _alternate(self, item: exp.Expression, plain: Scope, scope: Scope, column: Column) -> None:
         """A grouping key that is a plain column can be named with and without its table."""
+        item = _bare(item)
         if type(item) is not exp.Column:
             return
         parts = [part.name.lower() for part in item.parts]
@@ -526,6 +558,8 @@ class Blocks(Stars):
             if legacy or union:
                 self.resolve(item, Place((output,), None, plain, True, True, True))
             augmented = augmented or output.with_inputs(scope)
+            if node.args.get("sort") is not None and type(item) is exp.Column:
+                raise state.fail(f"SORT BY a column that is not selected: '{item.name}'", item, item.name)
             if not found:
                 self.resolve(item, Place((augmented,), None, plain, True, True, True))
         for item in spreads:
@@ -574,9 +608,7 @@ class Blocks(Stars):
 
     def type_of(self, node: exp.Expression) -> str | None:
         """The Hive type of an expression, or None where it is not known."""
-        from hive_views.sql.types import type_of
-
-        return type_of(node, self.state, self)
+        return self._types.of(node)
 
     def visit_and_commit(self, node: exp.Expression, place: Place) -> None:
         """Look up the names under a node that is no expression by itself."""

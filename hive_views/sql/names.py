@@ -5,6 +5,7 @@ Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,9 @@ from sqlglot.tokens import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions, typetext
+from hive_views.sql.keywords import RESERVED
 from hive_views.sql.scopes import AmbiguousName, Column, Schemas, Scope
-from hive_views.sql.spans import key, span
+from hive_views.sql.spans import function_token, key, span
 from hive_views.sql.tokens import Edits, Text
 
 
@@ -122,8 +124,6 @@ class Names:
         state.pending, state.copies = [], []
         try:
             result = self.visit(node, place)
-            if type(node) is exp.Column and result is None:
-                raise self._no_column(node, place)
             for first, last, replacement in state.pending:
                 state.edits.replace(first, last, replacement)
             for target, source in state.copies:
@@ -143,8 +143,15 @@ class Names:
             return handler(self, node, place)
         if isinstance(node, exp.Func):
             self._function(node, place)
+            if self.state.exact and place.scopes[0].with_sets and self.function_name(node) == "grouping":
+                return VALUE
         self.visit_children(node, place)
         return VALUE
+
+    def function_name(self, node: exp.Expression) -> str | None:
+        """The name of a function as it stands in the text, in lower case."""
+        index = function_token(self.state.text, node)
+        return unquoted(self.state.text.raw(index)).lower() if index is not None else None
 
     def visit_children(self, node: exp.Expression, place: Place) -> None:
         """Look up the names in everything under a node."""
@@ -168,8 +175,9 @@ class Names:
             column = outer.keys.get(text)
         if column is None:
             return None
-        self.state.bindings[id(node)] = column
         source = scope.key_nodes.get(text)
+        if source is not node:
+            self.state.bindings.setdefault(id(node), column)
         if not self.state.exact:
             plain = place.plain
             if plain is not None and source is not node:
@@ -219,7 +227,7 @@ class Names:
         if len(parts) == 1:
             column, scope = self._find(place, None, first, parts[0])
             if column is None:
-                return None
+                raise self._no_column(parts[0], place)
         else:
             owner = self._table_scope(place, first, parts[0])
             if owner is None and not self.state.strict:
@@ -270,7 +278,21 @@ class Names:
             first, last = self._widen(first, last)
         elif state.strict:
             first, last = self._parentheses(first, last)
+        if state.strict:
+            for part in parts[:used]:
+                self.check_identifier(part)
         state.pending.append((first, last, replacement))
+
+    def check_identifier(self, identifier: Any) -> None:
+        """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore …"""
+        meta = identifier._meta
+        if not self.state.strict or not meta or "start" not in meta:
+            return
+        text = self.state.text
+        first = text.sql[meta["start"] : meta["start"] + 1]
+        name = identifier.name
+        if first != "`" and (name.lower() in RESERVED or not _PLAIN.fullmatch(name)):
+            raise self.state.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
 
     def _parentheses(self, first: int, last: int) -> tuple[int, int]:
         tokens = self.state.text.tokens
@@ -385,21 +407,52 @@ class Names:
     def _paren(self, node: exp.Paren, place: Place) -> Any:
         return self.visit(node.this, place)
 
-    def _operand(self, node: exp.Expression, place: Place) -> None:
-        """A column that must be one: nothing else can be meant by its name."""
-        if self.visit(node, place) is None and type(node) is exp.Column:
-            raise self._no_column(node, place)
+    def cast_target(self, node: exp.Expression) -> str | None:
+        """The type that a cast names, as it is written, in lower case; None where it is no plain name."""
+        whole = span(self.state.text, node)
+        text = self.state.text
+        if whole is None or whole[1] < 2 or text.tokens[whole[1] - 2].token_type is not TokenType.ALIAS:
+            return None
+        written = text.raw(whole[1] - 1).lower()
+        return "int" if written == "integer" else written
+
+    def _binary(self, node: exp.Expression, place: Place) -> Any:
+        """An operator; a long chain of them is walked, not recursed into."""
+        chain: list[exp.Expression] = []
+        left: exp.Expression = node
+        kind = type(node)
+        while type(left) is kind and not (place.keys and left is not node and self._has_key(left, place)):
+            chain.append(left)
+            left = left.this
+        results = [(left, self.visit(left, place))]
+        for item in reversed(chain):
+            right = item.args.get("expression")
+            if isinstance(right, exp.Expression):
+                results.append((right, self.visit(right, place)))
+        if self.state.strict and kind not in _ANY_OPERAND:
+            for operand, result in results:
+                if isinstance(result, Column):
+                    type_text = result.type
+                    if type_text is not None and type_text[-1] == ">":
+                        raise self.state.fail(
+                            f"Wrong argument: an operator cannot take {operand.name}, which is of type {type_text}",
+                            operand,
+                            operand.name,
+                        )
+        return VALUE
+
+    def _has_key(self, node: exp.Expression, place: Place) -> bool:
+        keys = place.scopes[0].keys
+        return bool(keys) and key(node) in keys
 
     def _cast(self, node: exp.Expression, place: Place) -> Any:
         inner = node.this
         result = self.visit(inner, place)
-        if result is None:
-            raise self._no_column(inner, place)
         state = self.state
         if not state.strict or not isinstance(result, Column):
             return VALUE
-        target = CAST_TARGETS.get(node.args["to"].this.value) if not node.args["to"].expressions else None
-        if target is None or result.type != target:
+        target = self.cast_target(node)
+        if target not in CAST_TARGETS or result.type != target:
             return VALUE
         state.bindings[id(node)] = result
         if result.table:
@@ -439,16 +492,18 @@ class Names:
 
     def _function(self, node: exp.Func, place: Place) -> None:
         """A function must exist; one that somebody registered is quoted."""
-        meta = node._meta
-        if not meta or "start" not in meta or not self.state.strict:
+        if not self.state.strict:
             return
-        at = self._starts.get(meta["start"])
+        at = function_token(self.state.text, node)
         if at is None:
             return
         state = self.state
+        meta = {"start": state.text.tokens[at].start}
         written = unquoted(state.text.raw(at))
         name = written.lower()
         if name in _KNOWN:
+            if name == "grouping" and not place.scopes[0].with_sets:
+                raise state.fail("grouping() needs GROUP BY with ROLLUP, CUBE or GROUPING SETS", meta["start"], name)
             if name in functions.AGGREGATES and name not in functions.WINDOW and not place.aggregates:
                 raise state.fail(f"Not yet supported place for UDAF '{name}'", meta["start"], name)
             if name in functions.TABLE_GENERATING:
@@ -490,23 +545,14 @@ def unquoted(raw: str) -> str:
     return raw
 
 
-CAST_TARGETS = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "tinyint",
-    "SMALLINT": "smallint",
-    "INT": "int",
-    "BIGINT": "bigint",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "TEXT": "string",
-    "BINARY": "binary",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-}
+CAST_TARGETS = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
+)
 """The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
 
 _KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.TABLE_GENERATING | functions.PARTITIONED
 _PARSED_ELSEWHERE = frozenset({"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"})
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _BEFORE_OPERAND = frozenset(
     {
         TokenType.SELECT,
@@ -557,6 +603,7 @@ _BEFORE_OPERAND = frozenset(
     }
 )
 
+_ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ})
 _HANDLERS: dict[type, Any] = {
     exp.Column: Names._column,
     exp.Dot: Names._dot,
@@ -580,4 +627,12 @@ _HANDLERS: dict[type, Any] = {
     exp.Boolean: Names._skip,
     exp.Star: Names._skip,
     exp.Hint: Names._skip,
+    **dict.fromkeys(
+        (
+            *(exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe),
+            *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Like, exp.RegexpLike),
+            *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
+        ),
+        Names._binary,
+    ),
 }

@@ -39,6 +39,8 @@ def parse_query(text: Text) -> exp.Expression:
     check_depth(text)
     if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
+    if text.dialect == "hive":
+        _check_commas(text)
     try:
         trees = dialect_of(text.dialect).parser(error_level=ErrorLevel.IMMEDIATE).parse(_masked(text), text.sql)
     except ParseError as error:
@@ -79,7 +81,7 @@ def check_depth(text: Text) -> None:
 
 
 def _masked(text: Text) -> list[Token]:
-    """The tokens, with partitioned table functions (`noop(on t …)`), which sqlglot does not read, as plain tables."""
+    """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
     tokens = text.tokens
     if text.dialect != "hive":
         return tokens
@@ -87,6 +89,9 @@ def _masked(text: Text) -> list[Token]:
     skip = -1
     for index, token in enumerate(tokens):
         if index <= skip:
+            continue
+        if token.token_type is TokenType.TABLE_SAMPLE:
+            skip = text.match.get(index + 1, index)
             continue
         kept.append(token)
         if (
@@ -97,6 +102,16 @@ def _masked(text: Text) -> list[Token]:
         ):
             skip = text.match.get(index + 1, index)
     return kept
+
+
+def _check_commas(text: Text) -> None:
+    """Refuse commas and AS with nothing behind them, which sqlglot passes over."""
+    tokens = text.tokens
+    for index, token in enumerate(tokens):
+        if token.token_type in (TokenType.COMMA, TokenType.ALIAS):
+            following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+            if following is None or following in _NOT_AFTER_COMMA:
+                raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
 
 
 def _error(text: Text, reason: str, start: int) -> ParseTextError:
@@ -121,4 +136,17 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
 
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
 _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
+_NOT_AFTER_COMMA = frozenset(
+    {
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.WHERE,
+        TokenType.R_PAREN,
+        TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+        TokenType.HAVING,
+        TokenType.UNION,
+        TokenType.ALIAS,
+    }
+)
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

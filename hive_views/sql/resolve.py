@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from hive_views.sql.blocks import Blocks
 from hive_views.sql.names import State
@@ -77,7 +78,7 @@ def resolve(
 def _without_cbo(text: Text, tree: exp.Expression) -> bool:
     """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
     lower = text.sql.lower()
-    if "tablesample" in lower and tree.find(exp.TableSample) is not None:
+    if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):
         return True
     if "using" in lower and tree.find(exp.QueryTransform) is not None:
         return True

@@ -114,6 +114,7 @@ class Scope:
     using: Using | None = None
     grouped: bool = False
     hidden: Container[str] = ()
+    with_sets: bool = False
 
     def put(self, table: str | None, name: str, column: Column) -> None:
         """Add a column under a table alias, or a further name for a column that is in the scope already."""

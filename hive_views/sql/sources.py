@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from hive_views.sql import typetext
 from hive_views.sql.names import Names, Place, unquoted
 from hive_views.sql.scopes import Column, Scope, Using
-from hive_views.sql.spans import span
 
 
 @dataclass
@@ -153,9 +153,7 @@ class Sources(Names):
         names = alias_node.args.get("columns") if alias_node is not None else None
         if names:
             scope = self._renamed(scope, alias, alias_node)
-        sample = node.args.get("sample")
-        if sample is not None:
-            self._sample(sample, scope, schema.bucket_columns)
+        self._sample(parts[-1], scope, schema.bucket_columns)
         return alias, scope
 
     def _claim(self, alias: str, block: Block, at: exp.Expression) -> None:
@@ -169,6 +167,8 @@ class Sources(Names):
         if not indexes or None in indexes or state.regex_names:
             return
         quoted = state.text.quoted
+        for part in parts:
+            self.check_identifier(part)
         for part, index in zip(parts, indexes, strict=True):
             assert index is not None
             written = quoted(part.name)
@@ -180,33 +180,28 @@ class Sources(Names):
         """Put an alias into quotes, in the case in which it was written."""
         if identifier is None or not identifier._meta or self.state.regex_names:
             return
+        self.check_identifier(identifier)
         index = self._starts.get(identifier._meta["start"])
         if index is not None:
             self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
 
-    def _sample(self, sample: exp.Expression, scope: Scope, buckets: tuple[str, ...]) -> None:
+    def _sample(self, table: exp.Expression, scope: Scope, buckets: tuple[str, ...]) -> None:
         """`TABLESAMPLE (BUCKET x OUT OF y ON …)`: bucket columns are quoted, others completed."""
         state = self.state
-        start = sample.args.get("bucket_denominator")
-        if start is None or not start._meta:
-            return
-        index = self._starts.get(start._meta["start"], -1) + 1
         tokens = state.text.tokens
+        index = self._starts.get(table._meta["start"], len(tokens)) + 1 if table._meta else len(tokens)
+        if index >= len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
+            return
+        end = state.text.match.get(index + 1)
+        if end is None:
+            raise state.fail("TABLESAMPLE needs (BUCKET … OUT OF …), (… PERCENT) or (… ROWS)", tokens[index].start)
+        start = next((at for at in range(index, end) if state.text.raw(at).lower() == "on"), end)
         items: list[list[int]] = [[]]
-        depth = 0
-        while index < len(tokens):
-            raw = state.text.raw(index)
-            if raw == "(":
-                depth += 1
-            elif raw == ")":
-                if depth == 0:
-                    break
-                depth -= 1
-            elif raw == "," and depth == 0:
+        for at in range(start + 1, end):
+            if state.text.raw(at) == "," and state.text.match.get(at) is None:
                 items.append([])
-            elif raw.lower() != "on" or items[-1]:
-                items[-1].append(index)
-            index += 1
+            else:
+                items[-1].append(at)
         for item in items:
             if not item:
                 continue
@@ -229,6 +224,11 @@ class Sources(Names):
         inner = node.this
         alias_node = node.args.get("alias")
         identifier = alias_node.this if alias_node is not None else None
+        if self.state.strict and identifier is not None and identifier._meta:
+            following = self._starts.get(identifier._meta["start"], -2) + 1
+            tokens = self.state.text.tokens
+            if 0 < following < len(tokens) and tokens[following].token_type is TokenType.TABLE_SAMPLE:
+                raise self.state.fail("TABLESAMPLE is only for tables", tokens[following].start)
         if isinstance(inner, exp.Table):
             return self.source(inner, block)
         if identifier is None:
@@ -400,14 +400,6 @@ class Sources(Names):
                 if isinstance(item, exp.Expression):
                     self.resolve(item, place)
 
-    def function_name(self, node: exp.Expression) -> str | None:
-        """The name of a function as it stands in the text, in lower case."""
-        meta = node._meta
-        if not meta or "start" not in meta:
-            return None
-        index = self._starts.get(meta["start"])
-        return unquoted(self.state.text.raw(index)).lower() if index is not None else None
-
     def produced(self, function: exp.Expression) -> list[tuple[str, str | None]] | None:
         """The columns that a table generating function gives; None where that cannot be told.
 
@@ -539,5 +531,3 @@ def names_at(alias_node: exp.Expression | None) -> exp.Expression | None:
     columns = alias_node.args.get("columns") if alias_node is not None else None
     return columns[0] if columns else alias_node
 
-
-__all__ = ["Block", "CteDefinition", "Sources", "span"]

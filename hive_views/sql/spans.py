@@ -41,6 +41,25 @@ def _dotted(names: list[str]) -> str:
     return result
 
 
+def function_token(text: Text, node: exp.Expression) -> int | None:
+    """The index of the token that is a function's name; None where the node is written otherwise."""
+    meta = node._meta
+    if meta and "start" in meta:
+        return text.starts.get(meta["start"])
+    if isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case):
+        return None
+    starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
+    index = text.starts.get(min(starts)) if starts else None
+    if index is None:
+        return None
+    at = index - 1
+    while at > 0:
+        if text.tokens[at].token_type is TokenType.L_PAREN and text.match.get(at, 0) >= index:
+            return at - 1
+        at -= 1
+    return None
+
+
 def span(text: Text, node: exp.Expression) -> tuple[int, int] | None:
     """The first and last token of an expression, or None where the tree does not tell."""
     first: int | None = None
@@ -79,8 +98,10 @@ def _around(text: Text, node: exp.Expression, first: int, last: int) -> tuple[in
         if _is(text, first - 1, TokenType.L_PAREN):
             return first - 2, text.match.get(first - 1, last)
         return (first - 1, last) if kind is exp.Cast else (first, last)
-    if kind is exp.If and _is(text, first - 1, TokenType.L_PAREN):
-        return first - 2, text.match.get(first - 1, last)
+    if isinstance(node, exp.Func) and kind is not exp.Case and not isinstance(node, _NO_FUNCTION):
+        name = function_token(text, node)
+        if name is not None:
+            return name, text.match.get(name + 1, last)
     if kind is exp.Case:
         while first > 0 and text.tokens[first].token_type is not TokenType.CASE:
             first -= 1
@@ -107,6 +128,7 @@ def _is(text: Text, index: int, kind: TokenType) -> bool:
     return 0 <= index < len(text.tokens) and text.tokens[index].token_type is kind
 
 
+_NO_FUNCTION = (exp.Binary, exp.Connector, exp.Cast, exp.Case, exp.Interval, exp.Subquery, exp.Predicate)
 _WITHOUT_PLACE = (exp.DataType, exp.Null, exp.Boolean, exp.Var)
 _SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
 _CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)

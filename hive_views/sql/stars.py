@@ -36,8 +36,9 @@ class Stars(Sources):
         naming: bool,
         distinct: bool,
     ) -> Scope:
-        if len(items) == 1 and isinstance(items[0], exp.QueryTransform):
-            return self._transform(items[0], scope, block)
+        first = items[0].this if type(items[0]) is exp.Alias else items[0]
+        if isinstance(first, exp.QueryTransform):
+            return self._transform(first, items, scope, block)
         special = self._table_generating(items, scope, block)
         if special is not None:
             return special
@@ -85,7 +86,9 @@ class Stars(Sources):
         recommended = self._recommended(bare, result, name) if state.strict else None
         if recommended is not None and output.find_any(recommended) is None:
             name = recommended
-        column = Column(f"_col{len(output.columns)}", table, name, self._type_source(inner, scope))
+        computed = isinstance(result, Column) and type(bare) is not exp.Column
+        type_source = result.type_source if computed else self._type_source(inner, scope)
+        column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
         if alias is None and naming and not self._has_name(bare, name):
             where = span(state.text, inner)
@@ -160,7 +163,9 @@ class Stars(Sources):
         column = result if isinstance(result, Column) else None
         if column is None and type(bare) in (exp.Cast, exp.TryCast):
             inner = bare.this
-            while type(inner) is exp.Paren:
+            while type(inner) in (exp.Paren, exp.Cast, exp.TryCast):
+                if type(inner) is not exp.Paren and self.cast_target(inner) != self.cast_target(bare):
+                    break
                 inner = inner.this
             column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
         if column is None or column.internal.startswith("_c"):
@@ -332,7 +337,7 @@ class Stars(Sources):
             output.put(None, column_name, Column(f"_col{position}", None, column_name, type_text))
         return output
 
-    def _transform(self, item: exp.Expression, scope: Scope, block: Block) -> Scope:
+    def _transform(self, item: exp.Expression, items: list[exp.Expression], scope: Scope, block: Block) -> Scope:
         """`SELECT TRANSFORM (…) USING … AS (…)`."""
         ignored = Scope()
         for expression in item.expressions:
@@ -343,6 +348,8 @@ class Stars(Sources):
         schema = item.args.get("schema")
         output = Scope()
         definitions = schema.expressions if schema is not None else []
+        if items[0] is not item:
+            definitions = [items[0].args["alias"], *(other for other in items[1:] if isinstance(other, exp.Column))]
         for position, definition in enumerate(definitions):
             name = definition.name.lower()
             kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None

@@ -1,0 +1,51 @@
+"""The result types of Hive's built-in functions that always give the same one."""
+
+from __future__ import annotations
+
+
+def _table(**names: str) -> dict[str, str]:
+    return {name: type_text for type_text, listed in names.items() for name in listed.split()}
+
+
+FIXED: dict[str, str] = {
+    **_table(
+        string="""
+        concat concat_ws upper lower ucase lcase trim ltrim rtrim substr substring mid substring_index lpad rpad repeat
+        reverse space translate regexp_replace regexp_extract replace initcap base64 hex md5 sha sha1 sha2 crc soundex
+        format_number get_json_object parse_url printf quote decode elt date_format from_unixtime next_day chr
+        current_user current_database logged_in_user version uuid conv last_day_string xpath_string
+        """,
+        int="""
+        length char_length character_length octet_length size year month day dayofmonth dayofweek weekofyear quarter hour
+        minute second datediff instr locate find_in_set ascii rank dense_rank row_number ntile levenshtein field
+        """,
+        bigint="count unix_timestamp to_unix_timestamp factorial approx_distinct crc32",
+        double="""
+        exp ln log log2 log10 pow power sqrt cbrt sin cos tan asin acos atan sinh cosh tanh degrees radians rand pi e
+        months_between stddev stddev_pop stddev_samp std variance var_pop var_samp covar_pop covar_samp corr percent_rank
+        cume_dist regr_slope regr_intercept regr_r2 regr_avgx regr_avgy regr_sxx regr_syy regr_sxy
+        """,
+        boolean="""
+        isnull isnotnull array_contains in_file assert_true istrue isfalse isnottrue isnotfalse rlike regexp exists
+        """,
+        date="to_date date_add date_sub last_day current_date trunc_date",
+        timestamp="current_timestamp from_utc_timestamp to_utc_timestamp",
+        binary="unhex unbase64 encode aes_encrypt aes_decrypt",
+        **{"array<string>": "split", "map<string,string>": "str_to_map"},
+    ),
+    "next_day": "string",
+    "add_months": "string",
+    "trunc": "string",
+    "grouping": "bigint",
+    "hash": "int",
+    "sign": "double",
+}
+"""Function name (lower case) to Hive type."""
+
+SAME_AS_FIRST = frozenset(
+    """
+    max min first_value last_value lead lag nullif round bround sort_array array_distinct array_union array_except
+    array_intersect array_remove array_slice array_append array_compact positive negative pmod
+    """.split()
+)
+"""Functions that give the type of their first argument."""
