@@ -131,6 +131,7 @@ class EmbeddedMetastore:
         lock = self._directory.acquire()
         try:
             self._directory.write_site(self._site())
+            self._directory.prepare_database()
             jvm = MetastoreJvm(
                 self._directory, lock, java, jars, max_memory_mb=self._max_memory_mb, detached=self._detached
             )
@@ -143,6 +144,7 @@ class EmbeddedMetastore:
             self._directory.write_record(jvm.process.pid, None, detached=self._detached)
             port = jvm.boot(self._wanted_port, deadline)
             _wait_until_ready(self._directory, port, deadline)
+            self._directory.finish_database()
             self._directory.write_record(jvm.process.pid, f"thrift://{LOOPBACK}:{port}", detached=self._detached)
         except BaseException:
             # Ctrl-C included: nothing may be left running.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -80,6 +81,10 @@ class MetastoreDirectory:
         return self.path / "log4j2.properties"
 
     @property
+    def _unfinished(self) -> Path:
+        return self.path / f"{self.database_name}.unfinished"
+
+    @property
     def _lock(self) -> Path:
         return self.path / "metastore.lock"
 
@@ -126,6 +131,18 @@ class MetastoreDirectory:
         # What it says is of an earlier metastore, and a process id may be another's by now.
         self._record.unlink(missing_ok=True)
         return descriptor
+
+    def prepare_database(self) -> None:
+        """Remove a database whose very first start was cut short (Derby cannot open it); note the first start."""
+        database = self.path / self.database_name
+        if self._unfinished.exists():
+            shutil.rmtree(database, ignore_errors=True)
+        if not database.exists():
+            self._unfinished.touch()
+
+    def finish_database(self) -> None:
+        """Say that the database is whole."""
+        self._unfinished.unlink(missing_ok=True)
 
     def in_use(self) -> bool:
         """Whether a metastore is running, or starting, in this directory."""
