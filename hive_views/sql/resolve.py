@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from hive_views.sql import functions as known
 from hive_views.sql.blocks import Blocks
 from hive_views.sql.names import State
 from hive_views.sql.parse import parse_query
@@ -79,6 +80,8 @@ def _without_cbo(text: Text, tree: exp.Expression) -> bool:
     """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
     lower = text.sql.lower()
     if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):
+        return True
+    if any(name in lower for name in known.PARTITIONED):
         return True
     if "using" in lower and tree.find(exp.QueryTransform) is not None:
         return True

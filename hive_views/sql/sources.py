@@ -11,9 +11,11 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from hive_views.sql import typetext
+from hive_views.sql import functions, typetext
 from hive_views.sql.names import Names, Place, unquoted
+from hive_views.sql.parse import parse_query
 from hive_views.sql.scopes import Column, Scope, Using
+from hive_views.sql.tokens import Text
 
 
 @dataclass
@@ -119,6 +121,10 @@ class Sources(Names):
         state = self.state
         parts = node.parts
         name = parts[-1].name
+        if name.lower() in functions.PARTITIONED and state.strict:
+            opened = self._after(parts[-1])
+            if opened is not None and state.text.tokens[opened].token_type is TokenType.L_PAREN:
+                return self._partitioned(node, opened, block)
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise state.fail("Cannot read this table name", node)
         alias_node = node.args.get("alias")
@@ -164,9 +170,9 @@ class Sources(Names):
     def _point_table(self, parts: list[Any]) -> None:
         state = self.state
         indexes = [self._starts.get(part._meta["start"]) for part in parts if part._meta]
-        if not indexes or None in indexes or state.regex_names:
+        if not indexes or None in indexes:
             return
-        quoted = state.text.quoted
+        quoted = str if state.regex_names and state.exact else state.text.quoted
         for part in parts:
             self.check_identifier(part)
         for part, index in zip(parts, indexes, strict=True):
@@ -178,7 +184,7 @@ class Sources(Names):
 
     def _quote(self, identifier: exp.Expression | None) -> None:
         """Put an alias into quotes, in the case in which it was written."""
-        if identifier is None or not identifier._meta or self.state.regex_names:
+        if identifier is None or not identifier._meta or (self.state.regex_names and self.state.exact):
             return
         self.check_identifier(identifier)
         index = self._starts.get(identifier._meta["start"])
@@ -217,6 +223,50 @@ class Sources(Names):
             else:
                 continue
             state.edits.replace(item[0], item[0], written)
+
+    def _after(self, identifier: exp.Expression) -> int | None:
+        """The index of the token behind a name; None at the end of the text."""
+        meta = identifier._meta
+        index = self._starts.get(meta["start"]) if meta else None
+        return index + 1 if index is not None and index + 1 < len(self.state.text.tokens) else None
+
+    def _partitioned(self, node: exp.Table, opened: int, block: Block) -> tuple[str, Scope]:
+        """`noop(on t partition by … order by …)`: the names inside are completed, those of its result stay bare."""
+        text = self.state.text
+        closed = text.match.get(opened)
+        if closed is None or closed < opened + 3:
+            raise self.state.fail("A partitioned table function needs (ON table PARTITION BY …)", node)
+        bounds = [opened + 2]
+        depth = 0
+        for index in range(opened + 2, closed):
+            kind = text.tokens[index].token_type
+            depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+            if depth == 0 and kind in _PARTITION_CLAUSES:
+                bounds.append(index)
+        bounds.append(closed)
+        source = self._reread("select * from ", bounds[0], bounds[1])
+        _, scope = self.source(source.args["from_"].this, Block(block.ctes, None, level=block.level + 1))
+        for first, last in zip(bounds[1:], bounds[2:], strict=False):
+            for item in self._reread("select 1 order by ", first + 1, last).args["order"].expressions:
+                self.resolve(item.this if type(item) is exp.Ordered else item, Place((scope,), None, keys=False))
+        alias_node = node.args.get("alias")
+        identifier = alias_node.this if alias_node is not None else None
+        alias = identifier.name.lower() if identifier is not None else f"__ptf_{len(block.aliases)}"
+        self._claim(alias, block, identifier or node)
+        self._quote(identifier)
+        result = Scope()
+        for position, column in enumerate(scope.columns):
+            result.put(None, column.name, Column(f"_col{position}", None, column.name, column.type_source))
+        return alias, result
+
+    def _reread(self, prefix: str, first: int, last: int) -> exp.Expression:
+        """Parse some tokens again behind other words, so that their places in the text stay the same."""
+        text = self.state.text
+        begin = text.tokens[first].start
+        if begin < len(prefix) or first >= last:
+            raise self.state.fail("Cannot read this partitioned table function", begin)
+        padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
+        return parse_query(Text(padded, text.dialect, whole=text.whole, offset=text.offset))
 
     # -- Derived tables ----------------------------------------------------------------------------------------------
 
@@ -524,6 +574,11 @@ class Sources(Names):
                     raise state.fail(f"column '{name}' not present in both sides of the join", identifier, name)
             names.append(name if state.strict else lower)
         result.using = Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
+
+
+_PARTITION_CLAUSES = frozenset(
+    {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
+)
 
 
 def names_at(alias_node: exp.Expression | None) -> exp.Expression | None:

@@ -1,0 +1,217 @@
+"""The view DDL as values: what a statement asks for, and where in its text it stands.
+
+Heads are read in `ddl`; the query inside stays text, which `expand` reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ObjectName:
+    """A name as it was written, without quotes: `view`, `database.view` or `catalog.database.view`."""
+
+    parts: tuple[str, ...]
+    start: int = field(compare=False, default=0)
+    """Where it begins in the statement's text, in characters."""
+
+    @property
+    def name(self) -> str:
+        """The last part, in lower case."""
+        return self.parts[-1].lower()
+
+    def database(self, current: str) -> str:
+        """The database that is meant, in lower case."""
+        return self.parts[-2].lower() if len(self.parts) > 1 else current.lower()
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """One name of a column list, with its comment."""
+
+    name: str
+    comment: str | None = None
+    start: int = field(compare=False, default=0)
+
+
+@dataclass(frozen=True)
+class Query:
+    """The query inside a statement: its text, and where in the statement it begins."""
+
+    sql: str
+    start: int = field(compare=False, default=0)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Any statement; `text` is the whole of it, `dialect` the one in which it was read."""
+
+    text: str = field(repr=False)
+    dialect: str
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """CREATE [OR REPLACE] VIEW."""
+
+    name: ObjectName
+    query: Query
+    or_replace: bool = False
+    if_not_exists: bool = False
+    columns: tuple[ColumnSpec, ...] | None = None
+    comment: str | None = None
+    partitioned_on: tuple[str, ...] | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+    temporary: bool = False
+    security: str | None = None
+    """Trino's SECURITY: `definer` or `invoker`."""
+    schema_mode: str | None = None
+    """Spark's WITH SCHEMA: `binding`, `compensation`, `type evolution` or `evolution`."""
+
+
+@dataclass(frozen=True)
+class CreateMaterializedView(Statement):
+    """CREATE [OR REPLACE] MATERIALIZED VIEW."""
+
+    name: ObjectName
+    query: Query
+    or_replace: bool = False
+    if_not_exists: bool = False
+    columns: tuple[ColumnSpec, ...] | None = None
+    comment: str | None = None
+    rewrite: bool | None = None
+    """ENABLE or DISABLE REWRITE, or None where nothing is said."""
+    partitioned_on: tuple[str, ...] | None = None
+    clustered_on: tuple[str, ...] = ()
+    distributed_on: tuple[str, ...] = ()
+    sorted_on: tuple[str, ...] = ()
+    stored_as: str | None = None
+    stored_by: str | None = None
+    row_format: str | None = None
+    location: str | None = None
+    grace_period: str | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class AlterViewAs(Statement):
+    """ALTER VIEW … [AS] query."""
+
+    name: ObjectName
+    query: Query
+
+
+@dataclass(frozen=True)
+class AlterViewSetProperties(Statement):
+    """ALTER [MATERIALIZED] VIEW … SET TBLPROPERTIES (Trino: SET PROPERTIES)."""
+
+    name: ObjectName
+    properties: tuple[tuple[str, str], ...]
+    materialized: bool = False
+
+
+@dataclass(frozen=True)
+class AlterViewUnsetProperties(Statement):
+    """ALTER [MATERIALIZED] VIEW … UNSET TBLPROPERTIES [IF EXISTS]."""
+
+    name: ObjectName
+    keys: tuple[str, ...]
+    if_exists: bool = False
+    materialized: bool = False
+
+
+@dataclass(frozen=True)
+class AlterViewRename(Statement):
+    """ALTER [MATERIALIZED] VIEW [IF EXISTS] … RENAME TO."""
+
+    name: ObjectName
+    new_name: ObjectName
+    if_exists: bool = False
+    materialized: bool = False
+
+
+@dataclass(frozen=True)
+class AlterViewRecompile(Statement):
+    """ALTER VIEW … RECOMPILE: expand the typed text again."""
+
+    name: ObjectName
+
+
+PartitionSpec = tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class AlterViewAddPartitions(Statement):
+    """ALTER VIEW … ADD [IF NOT EXISTS] PARTITION (…) …"""
+
+    name: ObjectName
+    partitions: tuple[PartitionSpec, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterViewDropPartitions(Statement):
+    """ALTER VIEW … DROP [IF EXISTS] PARTITION (…), …"""
+
+    name: ObjectName
+    partitions: tuple[PartitionSpec, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterMaterializedViewRewrite(Statement):
+    """ALTER MATERIALIZED VIEW … ENABLE | DISABLE REWRITE."""
+
+    name: ObjectName
+    enabled: bool
+
+
+@dataclass(frozen=True)
+class RefreshMaterializedView(Statement):
+    """REFRESH MATERIALIZED VIEW …, or Hive's ALTER MATERIALIZED VIEW … REBUILD."""
+
+    name: ObjectName
+    full: bool = False
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """DROP VIEW | TABLE | MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE] [PURGE]."""
+
+    kind: str
+    """`view`, `table` or `materialized view`."""
+    name: ObjectName
+    if_exists: bool = False
+    behavior: str | None = None
+    """`restrict`, `cascade`, or None where nothing is said."""
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class ShowViews(Statement):
+    """SHOW [MATERIALIZED] VIEWS [IN | FROM database] [[LIKE] 'pattern']."""
+
+    database: str | None = None
+    pattern: str | None = None
+    materialized: bool = False
+
+
+@dataclass(frozen=True)
+class ShowCreate(Statement):
+    """SHOW CREATE VIEW | TABLE | MATERIALIZED VIEW …"""
+
+    kind: str
+    name: ObjectName
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE [EXTENDED | FORMATTED] …"""
+
+    name: ObjectName
+    extended: bool = False
+    formatted: bool = False
