@@ -7,6 +7,7 @@ used from Python as well, and there is one place where its parameters, its help 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable
@@ -37,6 +38,7 @@ def bind(
     *,
     question: Callable[..., str] | None = None,
     code: Callable[[T], ExitCode] | None = None,
+    panel: str | None = None,
 ) -> None:
     """Make a function a command.
 
@@ -48,6 +50,7 @@ def bind(
         question: Called with the function's arguments; what it returns is asked before the function is called, and
             `--yes` answers it. Without a terminal to ask on, `--yes` is required.
         code: The exit code that a result means; always 0 by default.
+        panel: The heading of the list of commands that it stands under.
     """
     signature = inspect.signature(function)
     # The catalog's class is imported for type checkers alone: it takes half a second.
@@ -71,7 +74,7 @@ def bind(
             raise typer.Exit(code(result))
 
     parameters = [
-        parameter.replace(annotation=_documented(hints[key], helps[key]), kind=inspect.Parameter.KEYWORD_ONLY)
+        parameter.replace(annotation=_documented(key, hints[key], helps[key]), kind=inspect.Parameter.KEYWORD_ONLY)
         for key, parameter in signature.parameters.items()
         if key != CATALOG
     ]
@@ -84,7 +87,7 @@ def bind(
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, help=summary)(command)
+    app.command(name, help=summary, short_help=summary.split(". ")[0], rich_help_panel=panel)(command)
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -111,13 +114,16 @@ def _plain_help(text: str) -> str:
     return " ".join(text.split()).replace("[", r"\[")
 
 
-def _documented(annotation: Any, text: str) -> Any:
+def _documented(name: str, annotation: Any, text: str) -> Any:
     """The annotation with the docstring's text as the help of its option or argument."""
-    for item in getattr(annotation, "__metadata__", ()):
-        if hasattr(item, "help"):
-            item.help = text
-            return annotation
-    return Annotated[annotation, typer.Option(help=text)]
+    if annotation is bool:
+        # Named, so that Typer makes no `--no-…` of it.
+        return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)]
+    kind = getattr(annotation, "__origin__", annotation) if hasattr(annotation, "__metadata__") else annotation
+    # A copy: functions share annotations, each with a text of its own.
+    option = copy.copy(next(iter(getattr(annotation, "__metadata__", ())), typer.Option()))
+    option.help = text
+    return Annotated[kind, option]
 
 
 def _ask(question: str) -> None:

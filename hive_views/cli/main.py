@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import exits
+from hive_views.cli import exits, metastore, reading, text, writing
+from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
 
@@ -136,6 +137,26 @@ def options(
         properties=parse_properties(properties or (), "--property"),
         as_json=as_json,
     )
+
+
+_LOOK, _CHANGE = "Look at views", "Change views"
+
+for _name, _function, _render, _panel in (
+    ("list", reading.list_views, text.print_list, _LOOK),
+    ("show", reading.show_view, text.print_view, _LOOK),
+    ("history", reading.view_history, text.print_history, _LOOK),
+    ("diff", reading.diff_versions, text.print_diff, _LOOK),
+    ("create", writing.create_view, text.print_written, _CHANGE),
+    ("replace", writing.replace_view, text.print_written, _CHANGE),
+    ("rollback", writing.rollback_view, text.print_written, _CHANGE),
+    ("rename", writing.rename_view, text.print_written, _CHANGE),
+    ("set", writing.set_properties, text.print_written, _CHANGE),
+    ("unset", writing.unset_properties, text.print_written, _CHANGE),
+    ("register", writing.register_view, text.print_written, _CHANGE),
+):
+    bind(app, _name, _function, _render, panel=_panel)
+bind(app, "drop", writing.drop_view, text.print_dropped, panel=_CHANGE, question=writing.question_before_drop)
+metastore.register(app)
 
 
 def run() -> None:
