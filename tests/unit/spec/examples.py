@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import LongType, NestedField
 from pyiceberg.view import metadata as iceberg
 
 from hive_views.spec.changes import create
@@ -111,8 +111,3 @@ def created(*definitions: ViewVersion, properties: dict[str, str] | None = None)
         properties=properties or {},
         now_ms=NOW,
     )
-
-
-EVENT_SCHEMA = Schema(
-    NestedField(1, "col1", IntegerType(), required=False), NestedField(2, "col2", StringType(), required=False)
-)
