@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, model_validator
 from pyiceberg.schema import Schema
@@ -159,7 +159,7 @@ class ViewMetadata(IcebergBaseModel):
 
     view_uuid: str
     """A UUID that identifies the view; it never changes."""
-    format_version: Literal[1]
+    format_version: Annotated[int, Field(ge=1, le=1)]
     """Version of the view format; must be 1."""
     location: Annotated[str, Field(min_length=1)]
     """The view's base location; used to create metadata file locations."""

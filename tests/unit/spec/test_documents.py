@@ -186,6 +186,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("format-version", 2, "format-version"),
     ("format-version", 0, "format-version"),
     ("format-version", "1", "format-version"),
+    ("format-version", True, "format-version"),
+    ("format-version", 1.0, "format-version"),
     ("format-version", DELETE, "format-version"),
     ("location", 5, "location"),
     ("location", "", "location"),
