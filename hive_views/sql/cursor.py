@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.names import unquoted
 from hive_views.sql.parse import ParseTextError
+from hive_views.sql.state import unquoted
 from hive_views.sql.statements import ObjectName
 from hive_views.sql.tokens import Text
 

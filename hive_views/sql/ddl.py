@@ -285,7 +285,13 @@ def _drop(cursor: Cursor) -> Statement:
     behavior = next((word.lower() for word in ("RESTRICT", "CASCADE") if cursor.accept(word)), None)
     purge = kind == "table" and cursor.accept("PURGE")
     return Drop(
-        text=cursor.sql, dialect=cursor.dialect, kind=kind, name=name, if_exists=if_exists, behavior=behavior, purge=purge
+        text=cursor.sql,
+        dialect=cursor.dialect,
+        kind=kind,
+        name=name,
+        if_exists=if_exists,
+        behavior=behavior,
+        purge=purge,
     )
 
 

@@ -108,17 +108,22 @@ def _check_listed(listed: tuple[ColumnSpec, ...], text: str, dialect: str) -> No
     seen: set[str] = set()
     for spec in listed:
         if spec.name.lower() in seen:
-            line, column = _position(text, spec.start)
+            line, column = position_of(text, spec.start)
             raise SqlError(f"Duplicate column name: {spec.name}", line=line, column=column, name=spec.name)
         seen.add(spec.name.lower())
 
 
 def _check_known(statement: CreateMaterializedView, columns: list[OutputColumn]) -> None:
     names = {column.name for column in columns}
-    wanted = (*(statement.partitioned_on or ()), *statement.clustered_on, *statement.distributed_on, *statement.sorted_on)
+    wanted = (
+        *(statement.partitioned_on or ()),
+        *statement.clustered_on,
+        *statement.distributed_on,
+        *statement.sorted_on,
+    )
     for name in wanted:
         if name.lower() not in names:
-            line, column = _position(statement.text, statement.name.start)
+            line, column = position_of(statement.text, statement.name.start)
             raise SqlError(
                 f"Column {name} is not a column of the materialized view: it has {', '.join(sorted(names))}",
                 line=line,
@@ -145,7 +150,7 @@ def _reordered(
 def _last(
     columns: list[OutputColumn], partitions: tuple[str, ...], statement: CreateView | AlterViewAs
 ) -> tuple[list[OutputColumn], list[OutputColumn]]:
-    line, column = _position(statement.text, statement.name.start)
+    line, column = position_of(statement.text, statement.name.start)
     count = len(partitions)
     if [item.name for item in columns[-count:]] != list(partitions):
         raise SqlError(
@@ -165,8 +170,7 @@ def _last(
     return columns[:-count], columns[-count:]
 
 
-def _position(text: str, start: int) -> tuple[int, int]:
+def position_of(text: str, start: int) -> tuple[int, int]:
+    """Line and column, from 1, of a character of a statement."""
     begin = text.rfind("\n", 0, start) + 1
     return text.count("\n", 0, start) + 1, start - begin + 1
-
-

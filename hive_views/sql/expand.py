@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from hive_views.errors import SqlError
-from hive_views.sql.names import unquoted
 from hive_views.sql.resolve import Resolution, resolve
 from hive_views.sql.scopes import Schemas
+from hive_views.sql.state import start_of, unquoted
 from hive_views.sql.tokens import Text
 
 MODES = ("portable", "hive-exact")
@@ -87,7 +86,7 @@ def expand(
     exact = mode == "hive-exact"
     text = Text(sql, dialect, whole=whole, offset=offset)
     found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
-    names = _unique_names(found)
+    names = _unique_names(found, text)
     if column_names is not None and len(column_names) != len(names):
         raise text.error(
             "The number of columns produced by the SELECT clause does not match the number of column names specified "
@@ -110,17 +109,21 @@ def expand(
         )
         expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
-    columns = tuple(
-        OutputColumn(name, column.type) for name, (_, column) in zip(names, found.columns, strict=True)
-    )
+    columns = tuple(OutputColumn(name, column.type) for name, (_, column) in zip(names, found.columns, strict=True))
     return Expansion(original, stored, expanded, columns, tuple(found.state.tables))
 
 
-def _unique_names(found: Resolution) -> list[str]:
+def _unique_names(found: Resolution, text: Text) -> list[str]:
     names: list[str] = []
-    for name, _ in found.columns:
+    for name, column in found.columns:
         if name.lower() in names:
-            raise SqlError(f"Duplicate column name: {name}. Give one of them another name with AS", name=name)
+            item = found.resolver.items_of.get(id(column))
+            start = start_of(item) if item is not None else None
+            raise text.error(
+                f"Duplicate column name: {name}. Give one of the two another name with AS",
+                text.tokens[0].start if start is None else start,
+                name,
+            )
         names.append(name.lower())
     return names
 

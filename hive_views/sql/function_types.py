@@ -43,9 +43,6 @@ FIXED: dict[str, str] = {
 """Function name (lower case) to Hive type."""
 
 SAME_AS_FIRST = frozenset(
-    """
-    max min first_value last_value lead lag nullif round bround sort_array array_distinct array_union array_except
-    array_intersect array_remove array_slice array_append array_compact positive negative pmod
-    """.split()
+    ["max", "min", "first_value", "last_value", "lead", "lag", "nullif", "round", "bround", "sort_array", "array_distinct", "array_union", "array_except", "array_intersect", "array_remove", "array_slice", "array_append", "array_compact", "positive", "negative", "pmod"]
 )
 """Functions that give the type of their first argument."""

@@ -6,99 +6,16 @@ Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from hive_views.errors import SqlError
 from hive_views.sql import functions, typetext
 from hive_views.sql.keywords import RESERVED
-from hive_views.sql.scopes import AmbiguousName, Column, Schemas, Scope
+from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.spans import function_token, key, span
-from hive_views.sql.tokens import Edits, Text
-
-
-class UnknownNameError(SqlError):
-    """A table, column or function that is not there, or a name that could mean several things."""
-
-
-@dataclass
-class Place:
-    """Where an expression stands: what its names can mean.
-
-    `plain` is the scope under a GROUP BY's: there a name inside a grouping key is looked up when its text has to be
-    complete on its own.
-    """
-
-    scopes: tuple[Scope, ...]
-    outer: Scope | None = None
-    plain: Scope | None = None
-    keys: bool = True
-    aggregates: bool = False
-    windows: bool = False
-
-
-FIELD = object()
-"""What a struct's field resolves to."""
-VALUE = object()
-"""What any other expression resolves to."""
-
-
-@dataclass
-class State:
-    """What one resolution shares: the text, its edits, and what was found on the way."""
-
-    text: Text
-    schemas: Schemas
-    database: str
-    strict: bool
-    """Whether Hive's own rules hold (for Hive's dialect), rather than those that Spark and Trino share."""
-    exact: bool
-    """Whether Hive's own faults are kept."""
-    cbo: bool = True
-    functions: Mapping[str, str] = field(default_factory=dict)
-    conf: Mapping[str, str] = field(default_factory=dict)
-    edits: Edits = field(init=False)
-    stars: Edits = field(init=False)
-    bindings: dict[int, Column] = field(default_factory=dict)
-    tables: dict[tuple[str, str], int] = field(default_factory=dict)
-    pending: list[tuple[int, int, str]] = field(default_factory=list)
-    copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.edits = Edits(self.text)
-        self.stars = Edits(self.text)
-
-    @property
-    def regex_names(self) -> bool:
-        """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
-        return self.conf.get("hive.support.quoted.identifiers") == "none"
-
-    def bindings_of_key(
-        self, scope: Scope, column: Column, table: str | None, name: str, wanted: str
-    ) -> tuple[str | None, str]:
-        """The complete name of a grouping key that is a column."""
-        for text, known in scope.keys.items():
-            if known is column:
-                bound = self.bindings.get(id(scope.key_nodes.get(text)))
-                if bound is not None:
-                    return bound.table, bound.name
-        return table, wanted
-
-    def fail(self, reason: str, at: exp.Expression | int | None, name: str | None = None) -> UnknownNameError:
-        """An error that points at an expression, or at a character."""
-        start = at if isinstance(at, int) or at is None else start_of(at)
-        line, column = self.text.position(start)
-        return UnknownNameError(reason, line=line, column=column, name=name)
-
-
-def start_of(node: exp.Expression) -> int | None:
-    """The first character of an expression whose place is known, in the text."""
-    starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
-    return min(starts) if starts else None
+from hive_views.sql.state import FIELD, VALUE, Place, State, UnknownNameError, unquoted
 
 
 class Names:
@@ -110,7 +27,7 @@ class Names:
 
     # -- Expressions ------------------------------------------------------------------------------------------------
 
-    def resolve(self, node: exp.Expression, place: Place) -> Any:
+    def resolve(self, node: exp.Expr, place: Place) -> Any:
         """Look up every name of an expression; its edits count only if all of it could be looked up.
 
         Returns:
@@ -132,7 +49,7 @@ class Names:
         finally:
             state.pending, state.copies = waiting, copying
 
-    def visit(self, node: exp.Expression, place: Place) -> Any:
+    def visit(self, node: exp.Expr, place: Place) -> Any:
         """Look up the names of one node and what is under it."""
         if place.keys:
             found = self._computed(node, place)
@@ -148,22 +65,22 @@ class Names:
         self.visit_children(node, place)
         return VALUE
 
-    def function_name(self, node: exp.Expression) -> str | None:
+    def function_name(self, node: exp.Expr) -> str | None:
         """The name of a function as it stands in the text, in lower case."""
         index = function_token(self.state.text, node)
         return unquoted(self.state.text.raw(index)).lower() if index is not None else None
 
-    def visit_children(self, node: exp.Expression, place: Place) -> None:
+    def visit_children(self, node: exp.Expr, place: Place) -> None:
         """Look up the names in everything under a node."""
         for value in node.args.values():
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 self.visit(value, place)
             elif isinstance(value, list):
                 for item in value:
-                    if isinstance(item, exp.Expression):
+                    if isinstance(item, exp.Expr):
                         self.visit(item, place)
 
-    def _computed(self, node: exp.Expression, place: Place) -> Column | None:
+    def _computed(self, node: exp.Expr, place: Place) -> Column | None:
         """The column that holds an expression's value already: a GROUP BY key, an aggregate, a window function."""
         scope = place.scopes[0]
         outer = place.outer
@@ -197,8 +114,8 @@ class Names:
         return self._chain(node, parts, place)
 
     def _dot(self, node: exp.Dot, place: Place) -> Any:
-        parts: list[exp.Expression] = []
-        inner: exp.Expression = node
+        parts: list[exp.Expr] = []
+        inner: exp.Expr = node
         while type(inner) is exp.Dot:
             parts.append(inner.expression)
             inner = inner.this
@@ -218,7 +135,7 @@ class Names:
         self._fields(base_type, parts)
         return FIELD
 
-    def _chain(self, node: exp.Expression, parts: list[Any], place: Place) -> Any:
+    def _chain(self, node: exp.Expr, parts: list[Any], place: Place) -> Any:
         """`a`, `t.a`, `a.field`, `t.a.field.field`: Hive reads it from the left."""
         first = parts[0].name.lower()
         used = 1
@@ -294,6 +211,15 @@ class Names:
         if first != "`" and (name.lower() in RESERVED or not _PLAIN.fullmatch(name)):
             raise self.state.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
 
+    def _quote(self, identifier: exp.Expr | None) -> None:
+        """Put an alias into quotes, in the case in which it was written."""
+        if identifier is None or not identifier._meta or (self.state.regex_names and self.state.exact):
+            return
+        self.check_identifier(identifier)
+        index = self._starts.get(identifier._meta["start"])
+        if index is not None:
+            self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
+
     def _parentheses(self, first: int, last: int) -> tuple[int, int]:
         tokens = self.state.text.tokens
         while (
@@ -349,7 +275,7 @@ class Names:
                 if at is not None:
                     state.pending.append((at, at, state.text.quoted(part.name.lower())))
 
-    def _table_scope(self, place: Place, alias: str, at: exp.Expression) -> Scope | None:
+    def _table_scope(self, place: Place, alias: str, at: exp.Expr) -> Scope | None:
         found = [scope for scope in place.scopes if alias in scope.tables]
         if len(found) > 1:
             raise self.state.fail(f"Ambiguous table alias '{alias}': both sides of the join have it", at, alias)
@@ -366,7 +292,7 @@ class Names:
                 return used, owner
         return 1, None
 
-    def _find(self, place: Place, table: str | None, name: str, at: exp.Expression) -> tuple[Column | None, Scope | None]:
+    def _find(self, place: Place, table: str | None, name: str, at: exp.Expr) -> tuple[Column | None, Scope | None]:
         found: Column | None = None
         owner: Scope | None = None
         try:
@@ -392,7 +318,7 @@ class Names:
             names += list(scope.tables.get(table, ())) if table is not None else list(scope.visible())
         return ", ".join(names[:40]) + (" …" if len(names) > 40 else "")
 
-    def _no_column(self, node: exp.Expression, place: Place) -> UnknownNameError:
+    def _no_column(self, node: exp.Expr, place: Place) -> UnknownNameError:
         name = node.name
         if place.scopes[0].grouped:
             return self.state.fail(f"Expression not in GROUP BY key '{name}'", node, name)
@@ -407,7 +333,7 @@ class Names:
     def _paren(self, node: exp.Paren, place: Place) -> Any:
         return self.visit(node.this, place)
 
-    def cast_target(self, node: exp.Expression) -> str | None:
+    def cast_target(self, node: exp.Expr) -> str | None:
         """The type that a cast names, as it is written, in lower case; None where it is no plain name."""
         whole = span(self.state.text, node)
         text = self.state.text
@@ -416,10 +342,10 @@ class Names:
         written = text.raw(whole[1] - 1).lower()
         return "int" if written == "integer" else written
 
-    def _binary(self, node: exp.Expression, place: Place) -> Any:
+    def _binary(self, node: exp.Expr, place: Place) -> Any:
         """An operator; a long chain of them is walked, not recursed into."""
-        chain: list[exp.Expression] = []
-        left: exp.Expression = node
+        chain: list[exp.Expr] = []
+        left: exp.Expr = node
         kind = type(node)
         while type(left) is kind and not (place.keys and left is not node and self._has_key(left, place)):
             chain.append(left)
@@ -427,7 +353,7 @@ class Names:
         results = [(left, self.visit(left, place))]
         for item in reversed(chain):
             right = item.args.get("expression")
-            if isinstance(right, exp.Expression):
+            if isinstance(right, exp.Expr):
                 results.append((right, self.visit(right, place)))
         if self.state.strict and kind not in _ANY_OPERAND:
             for operand, result in results:
@@ -441,11 +367,11 @@ class Names:
                         )
         return VALUE
 
-    def _has_key(self, node: exp.Expression, place: Place) -> bool:
+    def _has_key(self, node: exp.Expr, place: Place) -> bool:
         keys = place.scopes[0].keys
         return bool(keys) and key(node) in keys
 
-    def _cast(self, node: exp.Expression, place: Place) -> Any:
+    def _cast(self, node: exp.Expr, place: Place) -> Any:
         inner = node.this
         result = self.visit(inner, place)
         state = self.state
@@ -469,11 +395,11 @@ class Names:
         for part in ("partition_by", "order", "spec"):
             value = node.args.get(part)
             for item in value if isinstance(value, list) else [value]:
-                if isinstance(item, exp.Expression):
+                if isinstance(item, exp.Expr):
                     self.visit(item, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
         return VALUE
 
-    def _subquery(self, node: exp.Expression, place: Place) -> Any:
+    def _subquery(self, node: exp.Expr, place: Place) -> Any:
         self.subquery(node, place)
         return VALUE
 
@@ -486,7 +412,7 @@ class Names:
             self.visit(item, place)
         return VALUE
 
-    def subquery(self, node: exp.Expression, place: Place, *, single: bool = False) -> None:
+    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False) -> None:
         """Resolve a query inside an expression; the query blocks know how."""
         raise NotImplementedError
 
@@ -534,15 +460,8 @@ class Names:
         self.visit(node.expression, place)
         return VALUE
 
-    def _skip(self, node: exp.Expression, place: Place) -> Any:
+    def _skip(self, node: exp.Expr, place: Place) -> Any:
         return VALUE
-
-
-def unquoted(raw: str) -> str:
-    """An identifier without its quotes, doubled quotes made single."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
-        return raw[1:-1].replace(raw[0] * 2, raw[0])
-    return raw
 
 
 CAST_TARGETS = frozenset(
@@ -551,7 +470,9 @@ CAST_TARGETS = frozenset(
 """The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
 
 _KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.TABLE_GENERATING | functions.PARTITIONED
-_PARSED_ELSEWHERE = frozenset({"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"})
+_PARSED_ELSEWHERE = frozenset(
+    {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
+)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _BEFORE_OPERAND = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot.errors
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
@@ -21,7 +21,7 @@ class ParseTextError(SqlError):
     """A text that is not SQL, or not a query."""
 
 
-def parse_query(text: Text) -> exp.Expression:
+def parse_query(text: Text) -> exp.Expr:
     """Parse the text of a query.
 
     Args:
@@ -129,9 +129,7 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
         lines = text.sql.split("\n")
         start = sum(len(item) + 1 for item in lines[: line - 1]) + max(column - len(near), 0)
     what = f" near '{near[:60]}'" if near else ""
-    return ParseTextError(
-        f"Cannot read the text: {reason.rstrip('.')}{what}", **dict(zip(("line", "column"), text.position(start), strict=True))
-    )
+    return _error(text, f"Cannot read the text: {reason.rstrip('.')}{what}", start)
 
 
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions as known
 from hive_views.sql.blocks import Blocks
-from hive_views.sql.names import State
 from hive_views.sql.parse import parse_query
 from hive_views.sql.scopes import Column, Schemas, Scope
+from hive_views.sql.state import State
 from hive_views.sql.tokens import Text
 
 
@@ -21,7 +21,7 @@ class Resolution:
     """What is known about a query after its names were looked up."""
 
     text: Text
-    tree: exp.Expression
+    tree: exp.Expr
     scope: Scope
     state: State
     resolver: Blocks
@@ -76,7 +76,7 @@ def resolve(
     return Resolution(text, tree, scope, state, resolver)
 
 
-def _without_cbo(text: Text, tree: exp.Expression) -> bool:
+def _without_cbo(text: Text, tree: exp.Expr) -> bool:
     """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
     lower = text.sql.lower()
     if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):

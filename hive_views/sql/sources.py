@@ -5,62 +5,21 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql import functions, typetext
-from hive_views.sql.names import Names, Place, unquoted
+from hive_views.sql import functions
+from hive_views.sql.laterals import Block, CteDefinition, Laterals
 from hive_views.sql.parse import parse_query
 from hive_views.sql.scopes import Column, Scope, Using
+from hive_views.sql.state import Place, unquoted
 from hive_views.sql.tokens import Text
 
 
-@dataclass
-class CteDefinition:
-    """A common table expression: its query and the definitions that its query can use."""
-
-    node: exp.CTE
-    visible: dict[str, CteDefinition]
-    top: bool
-    level: int = 0
-    recursive: bool = False
-    scope: Scope | None = None
-
-
-@dataclass
-class Block:
-    """One query block while it is resolved.
-
-    Attributes:
-        ctes: The common table expressions that it can name.
-        aliases: Its table aliases in the order in which a star lists them.
-        outer: The block around it, for a correlated subquery.
-    """
-
-    ctes: dict[str, CteDefinition]
-    outer: Scope | None = None
-    aliases: list[str] = field(default_factory=list)
-    level: int = 0
-
-
-class Sources(Names):
+class Sources(Laterals):
     """Resolves FROM clauses."""
-
-    def query(
-        self,
-        node: exp.Expression,
-        ctes: dict[str, CteDefinition],
-        outer: Scope | None = None,
-        *,
-        alias: str | None = None,
-        level: int = 0,
-        naming: bool = True,
-    ) -> Scope:
-        """Resolve a whole query; the query blocks know how."""
-        raise NotImplementedError
 
     def from_clause(self, select: exp.Select, block: Block) -> Scope:
         """The scope of a query block's FROM clause, its tables, joins and lateral views resolved."""
@@ -69,7 +28,7 @@ class Sources(Names):
             return Scope()
         return self._with_joins(clause.this, select.args.get("joins"), select.args.get("laterals"), block)
 
-    def _with_joins(self, first: exp.Expression, joins: Any, laterals: Any, block: Block) -> Scope:
+    def _with_joins(self, first: exp.Expr, joins: Any, laterals: Any, block: Block) -> Scope:
         alias, scope = self.source(first, block)
         joins = joins or ()
         if laterals and joins and self.state.strict:
@@ -83,30 +42,30 @@ class Sources(Names):
             scope = self._lateral(scope, lateral, block)
         return scope
 
-    def source(self, node: exp.Expression, block: Block) -> tuple[str | None, Scope]:
+    def source(self, node: exp.Expr, block: Block) -> tuple[str | None, Scope]:
         """One element of a FROM clause: its alias (lower case) and its columns."""
-        kind = type(node)
-        if kind is exp.Table:
+        alias: str | None
+        if isinstance(node, exp.Table):
             inner = node.this
             if isinstance(inner, exp.Func):
                 alias, scope = self._table_function(node, inner, block)
             else:
                 alias, scope = self._table(node, block)
             return self._nested(node, alias, scope, block)
-        if kind is exp.Subquery:
+        if isinstance(node, exp.Subquery):
             alias, scope = self._derived(node, block)
             return self._nested(node, alias, scope, block)
-        if kind is exp.Values:
+        if isinstance(node, exp.Values):
             return self._values(node, block)
-        if kind is exp.Lateral:
+        if isinstance(node, exp.Lateral):
             return None, self._lateral(Scope(), node, block)
-        if kind is exp.Unnest:
+        if isinstance(node, exp.Unnest):
             return self._unnest(node, Scope(), block)
-        if kind is exp.Paren:
+        if isinstance(node, exp.Paren):
             return self.source(node.this, block)
-        raise self.state.fail(f"Cannot read this part of FROM: {kind.__name__}", node)
+        raise self.state.fail(f"Cannot read this part of FROM: {type(node).__name__}", node)
 
-    def _nested(self, node: exp.Expression, alias: str | None, scope: Scope, block: Block) -> tuple[str | None, Scope]:
+    def _nested(self, node: exp.Expr, alias: str | None, scope: Scope, block: Block) -> tuple[str | None, Scope]:
         joins = node.args.get("joins")
         for join in joins or ():
             scope = self._join(alias, scope, join, block)
@@ -162,11 +121,6 @@ class Sources(Names):
         self._sample(parts[-1], scope, schema.bucket_columns)
         return alias, scope
 
-    def _claim(self, alias: str, block: Block, at: exp.Expression) -> None:
-        if alias in block.aliases:
-            raise self.state.fail(f"Ambiguous table alias '{alias}': it is there twice in one FROM", at, alias)
-        block.aliases.append(alias)
-
     def _point_table(self, parts: list[Any]) -> None:
         state = self.state
         indexes = [self._starts.get(part._meta["start"]) for part in parts if part._meta]
@@ -182,16 +136,7 @@ class Sources(Names):
                 written = f"{quoted(state.database)}.{written}"
             state.edits.replace(index, index, written)
 
-    def _quote(self, identifier: exp.Expression | None) -> None:
-        """Put an alias into quotes, in the case in which it was written."""
-        if identifier is None or not identifier._meta or (self.state.regex_names and self.state.exact):
-            return
-        self.check_identifier(identifier)
-        index = self._starts.get(identifier._meta["start"])
-        if index is not None:
-            self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
-
-    def _sample(self, table: exp.Expression, scope: Scope, buckets: tuple[str, ...]) -> None:
+    def _sample(self, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> None:
         """`TABLESAMPLE (BUCKET x OUT OF y ON …)`: bucket columns are quoted, others completed."""
         state = self.state
         tokens = state.text.tokens
@@ -224,7 +169,7 @@ class Sources(Names):
                 continue
             state.edits.replace(item[0], item[0], written)
 
-    def _after(self, identifier: exp.Expression) -> int | None:
+    def _after(self, identifier: exp.Expr) -> int | None:
         """The index of the token behind a name; None at the end of the text."""
         meta = identifier._meta
         index = self._starts.get(meta["start"]) if meta else None
@@ -259,7 +204,7 @@ class Sources(Names):
             result.put(None, column.name, Column(f"_col{position}", None, column.name, column.type_source))
         return alias, result
 
-    def _reread(self, prefix: str, first: int, last: int) -> exp.Expression:
+    def _reread(self, prefix: str, first: int, last: int) -> exp.Expr:
         """Parse some tokens again behind other words, so that their places in the text stay the same."""
         text = self.state.text
         begin = text.tokens[first].start
@@ -299,7 +244,9 @@ class Sources(Names):
         if definition.scope is None:
             if definition.recursive:
                 self._recursive(definition)
-            definition.scope = self.query(definition.node.this, definition.visible, alias=definition.node.alias, level=level + 1)
+            definition.scope = self.query(
+                definition.node.this, definition.visible, alias=definition.node.alias, level=level + 1
+            )
         columns = definition.node.args["alias"].args.get("columns")
         if columns:
             return self._renamed(definition.scope, definition.node.alias.lower(), definition.node.args["alias"])
@@ -315,24 +262,6 @@ class Sources(Names):
         alias_node = definition.node.args["alias"]
         definition.scope = self._renamed(scope, definition.node.alias.lower(), alias_node)
 
-    def _renamed(self, scope: Scope, alias: str, alias_node: exp.Expression | None) -> Scope:
-        """The columns of a query as those of a table: Hive's step 9, with internal names for second ones of a name."""
-        names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
-        if len(names) > len(scope.columns):
-            raise self.state.fail(
-                f"The column list of '{alias}' has {len(names)} names, its query {len(scope.columns)} columns", alias_node
-            )
-        result = Scope()
-        for position, column in enumerate(scope.columns):
-            table, name = scope.names[id(column)]
-            if position < len(names):
-                name = names[position]
-            elif table == "":
-                name = column.internal
-            new = Column(column.internal, alias, name, column.type_source)
-            result.put_unique(alias, name, new)
-        return result
-
     def _values(self, node: exp.Values, block: Block) -> tuple[str, Scope]:
         alias_node = node.args.get("alias")
         identifier = alias_node.this if alias_node is not None else None
@@ -340,7 +269,9 @@ class Sources(Names):
             raise self.state.fail("VALUES in FROM needs an alias", node)
         names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
         if self.state.strict and names:
-            raise self.state.fail("VALUES in FROM cannot name its columns: write TABLE(VALUES …) AS t(a, b)", names_at(alias_node))
+            raise self.state.fail(
+                "VALUES in FROM cannot name its columns: write TABLE(VALUES …) AS t(a, b)", names_at(alias_node)
+            )
         alias = identifier.name.lower() if identifier is not None else f"__values_{len(block.aliases)}"
         self._claim(alias, block, identifier or node)
         self._quote(identifier)
@@ -348,7 +279,7 @@ class Sources(Names):
             self._quote(item)
         return alias, self.values_scope(node, alias, names)
 
-    def values_scope(self, node: exp.Expression, alias: str | None, names: list[str]) -> Scope:
+    def values_scope(self, node: exp.Expr, alias: str | None, names: list[str]) -> Scope:
         """The columns of VALUES: `col1`, `col2` … where they have no names."""
         rows = node.expressions
         width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
@@ -358,13 +289,6 @@ class Sources(Names):
             items = [row.expressions[position] if isinstance(row, exp.Tuple) else row for row in rows]
             scope.put(alias, name, Column(f"_col{position}", alias, name, self._type_source(items[0], scope)))
         return scope
-
-    def _type_source(self, node: exp.Expression, scope: Scope) -> Any:
-        return lambda: self.type_of(node)
-
-    def type_of(self, node: exp.Expression) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
-        raise NotImplementedError
 
     def _table_function(self, node: exp.Table, inner: exp.Func, block: Block) -> tuple[str, Scope]:
         """`TABLE(VALUES …)`, `TABLE(explode(…))` and the table functions of Spark and Trino."""
@@ -388,133 +312,6 @@ class Sources(Names):
         for position, name in enumerate(names or ["col"]):
             scope.put(alias, name, Column(f"_col{position}", alias, name))
         return alias, scope
-
-    # -- Lateral views -------------------------------------------------------------------------------------------------
-
-    def _lateral(self, scope: Scope, node: exp.Expression, block: Block) -> Scope:
-        state = self.state
-        function = node.this
-        alias_node = node.args.get("alias")
-        if not node.args.get("view") and isinstance(function, exp.Subquery):
-            inner = self.query(function, block.ctes, outer=scope)
-            alias = alias_node.this.name.lower() if alias_node is not None and alias_node.this else "__lateral"
-            self._claim(alias, block, node)
-            self._quote(alias_node.this if alias_node is not None else None)
-            result = Scope()
-            result.add(scope)
-            result.add(self._renamed(inner, alias, alias_node))
-            return result
-        identifier = alias_node.this if alias_node is not None else None
-        if identifier is None:
-            if state.strict:
-                raise state.fail("A lateral view needs a table alias: LATERAL VIEW f(…) alias AS column", function)
-            alias = f"__lateral_{len(block.aliases)}"
-        else:
-            alias = identifier.name.lower()
-        if isinstance(function, exp.Unnest):
-            return self._unnest(node, scope, block)[1]
-        place = Place((scope,), block.outer, keys=False)
-        self._arguments(function, place)
-        columns = alias_node.args.get("columns") or [] if alias_node is not None else []
-        self._quote(identifier)
-        names = []
-        for item in columns:
-            self._quote(item)
-            if item.name.lower() in names:
-                raise state.fail(f"Column alias {item.name} already exists", item, item.name)
-            names.append(item.name.lower())
-        produced = self.produced(function)
-        if produced is None and not names:
-            raise state.fail(f"Cannot tell the columns of {function.sql()[:60]}: name them with AS", function)
-        if produced is not None and names and len(produced) != len(names):
-            raise state.fail(
-                "The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
-                f"expected {len(produced)} aliases but got {len(names)}",
-                function,
-            )
-        result = Scope()
-        result.add(scope)
-        if produced is None:
-            produced = [(name, None) for name in names]
-        for position, (name, type_text) in enumerate(produced):
-            name = names[position] if names else name
-            result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name, type_text))
-        if alias not in block.aliases:
-            block.aliases.append(alias)
-        return result
-
-    def _arguments(self, function: exp.Expression, place: Place) -> None:
-        """Look up the names in a table generating function's arguments; in a LATERAL VIEW its own name stays bare."""
-        for value in function.args.values():
-            for item in value if isinstance(value, list) else [value]:
-                if isinstance(item, exp.Expression):
-                    self.resolve(item, place)
-
-    def produced(self, function: exp.Expression) -> list[tuple[str, str | None]] | None:
-        """The columns that a table generating function gives; None where that cannot be told.
-
-        Raises:
-            UnknownNameError: If its argument cannot be of its type.
-        """
-        name = self.function_name(function)
-        if name is None:
-            return None
-        arguments = [
-            item
-            for value in function.args.values()
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, exp.Expression)
-        ]
-        if name == "json_tuple":
-            return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
-        if name == "parse_url_tuple":
-            return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
-        if name == "stack":
-            return self._stack(arguments)
-        if name not in ("explode", "posexplode", "inline"):
-            return None
-        type_text = self.type_of(arguments[0]) if arguments else None
-        if type_text is None:
-            return None
-        inner = typetext.arguments(type_text)
-        kind = typetext.base(type_text)
-        if name == "inline":
-            row = typetext.fields(inner[0]) if kind == "array" and inner else None
-            if row is None:
-                raise self.state.fail(f"inline() takes an array of structs, not {type_text}", function, name)
-            return list(row.items())
-        position: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
-        if kind == "array":
-            return [*position, ("val" if position else "col", inner[0])]
-        if kind == "map" and name == "explode":
-            return [("key", inner[0]), ("value", inner[1])]
-        takes = "an array or a map" if name == "explode" else "an array"
-        raise self.state.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)
-
-    def _stack(self, arguments: list[exp.Expression]) -> list[tuple[str, str | None]] | None:
-        rows = arguments[0]
-        if not isinstance(rows, exp.Literal) or rows.is_string or not rows.this.isdigit() or rows.this == "0":
-            return None
-        values = arguments[1:]
-        width = -(-len(values) // int(rows.this))
-        return [(f"col{position}", self.type_of(values[position])) for position in range(width)]
-
-    def _unnest(self, node: exp.Expression, scope: Scope, block: Block) -> tuple[str, Scope]:
-        unnest = node.this if isinstance(node, exp.Lateral) else node
-        alias_node = node.args.get("alias") or unnest.args.get("alias")
-        identifier = alias_node.this if alias_node is not None else None
-        alias = identifier.name.lower() if identifier is not None else f"__unnest_{len(block.aliases)}"
-        self._claim(alias, block, identifier or node)
-        for item in unnest.expressions:
-            self.resolve(item, Place((scope,), block.outer, keys=False))
-        columns = (alias_node.args.get("columns") or []) if alias_node is not None else []
-        self._quote(identifier)
-        result = Scope()
-        result.add(scope)
-        for item in columns or [exp.to_identifier("col")]:
-            self._quote(item if columns else None)
-            result.put(alias, item.name.lower(), Column(f"_col{len(result.columns)}", alias, item.name.lower()))
-        return alias, result
 
     # -- Joins -----------------------------------------------------------------------------------------------------------
 
@@ -581,8 +378,7 @@ _PARTITION_CLAUSES = frozenset(
 )
 
 
-def names_at(alias_node: exp.Expression | None) -> exp.Expression | None:
+def names_at(alias_node: exp.Expr | None) -> exp.Expr | None:
     """The first column name of an alias, to point an error at."""
     columns = alias_node.args.get("columns") if alias_node is not None else None
     return columns[0] if columns else alias_node
-

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.tokens import Text
 
 
-def key(node: exp.Expression) -> str:
+def key(node: exp.Expr) -> str:
     """A text that two expressions share when Hive's trees of them are equal: parentheses, case and spaces do not count."""
     kind = type(node)
     if kind is exp.Paren:
         return key(node.this)
-    if kind is exp.Column:
+    if isinstance(node, exp.Column):
         return _dotted([part.name.lower() for part in node.parts])
     if kind is exp.Dot:
         return f"(. {key(node.this)} {node.expression.name.lower()})"
@@ -25,10 +25,12 @@ def key(node: exp.Expression) -> str:
         return str(node.this).lower()
     pieces = []
     for name, value in node.args.items():
-        if isinstance(value, exp.Expression):
+        if isinstance(value, exp.Expr):
             pieces.append(f"{name}={key(value)}")
         elif isinstance(value, list):
-            pieces.append(f"{name}=[{','.join(key(item) if isinstance(item, exp.Expression) else str(item) for item in value)}]")
+            pieces.append(
+                f"{name}=[{','.join(key(item) if isinstance(item, exp.Expr) else str(item) for item in value)}]"
+            )
         elif value is not None and value is not False:
             pieces.append(f"{name}={str(value).lower()}")
     return f"{kind.__name__}({';'.join(pieces)})"
@@ -41,7 +43,7 @@ def _dotted(names: list[str]) -> str:
     return result
 
 
-def function_token(text: Text, node: exp.Expression) -> int | None:
+def function_token(text: Text, node: exp.Expr) -> int | None:
     """The index of the token that is a function's name; None where the node is written otherwise."""
     meta = node._meta
     if meta and "start" in meta:
@@ -60,7 +62,7 @@ def function_token(text: Text, node: exp.Expression) -> int | None:
     return None
 
 
-def span(text: Text, node: exp.Expression) -> tuple[int, int] | None:
+def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
     """The first and last token of an expression, or None where the tree does not tell."""
     first: int | None = None
     last: int | None = None
@@ -76,7 +78,7 @@ def span(text: Text, node: exp.Expression) -> tuple[int, int] | None:
     unknown = False
     for value in node.args.values():
         for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, exp.Expression) or type(item) in _WITHOUT_PLACE:
+            if not isinstance(item, exp.Expr) or type(item) in _WITHOUT_PLACE:
                 continue
             inner = span(text, item)
             if inner is None:
@@ -89,7 +91,7 @@ def span(text: Text, node: exp.Expression) -> tuple[int, int] | None:
     return _around(text, node, first, last)
 
 
-def _around(text: Text, node: exp.Expression, first: int, last: int) -> tuple[int, int] | None:
+def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int] | None:
     """The tokens of an expression's own words around its parts."""
     kind = type(node)
     if kind is exp.Paren:
@@ -120,7 +122,7 @@ def _around(text: Text, node: exp.Expression, first: int, last: int) -> tuple[in
     return first, last
 
 
-def _children(node: exp.Expression) -> list[Any]:
+def _children(node: exp.Expr) -> list[Any]:
     return [item for value in node.args.values() for item in (value if isinstance(value, list) else [value])]
 
 

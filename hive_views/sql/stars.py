@@ -6,30 +6,32 @@ import re
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions
-from hive_views.sql.names import Place, unquoted
+from hive_views.sql.laterals import Block, CteDefinition
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
-from hive_views.sql.sources import Block, CteDefinition, Sources
+from hive_views.sql.sources import Sources
 from hive_views.sql.spans import span
+from hive_views.sql.state import Place, State, unquoted
 
 
 class Stars(Sources):
     """Resolves SELECT lists."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: State) -> None:
         super().__init__(state)
         self.definitions: list[CteDefinition] = []
         self.subquery_types: dict[int, Scope] = {}
         self.naming: list[tuple[int, str]] = []
         self.starred = False
+        self.items_of: dict[int, exp.Expr] = {}
         self._current_ctes: dict[str, CteDefinition] = {}
 
     def _items(
         self,
         node: exp.Select,
-        items: list[exp.Expression],
+        items: list[exp.Expr],
         scope: Scope,
         plain: Scope,
         block: Block,
@@ -56,7 +58,7 @@ class Stars(Sources):
 
     def _item(
         self,
-        item: exp.Expression,
+        item: exp.Expr,
         position: int,
         windows: int,
         scope: Scope,
@@ -90,6 +92,7 @@ class Stars(Sources):
         type_source = result.type_source if computed else self._type_source(inner, scope)
         column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
+        self.items_of[id(column)] = item
         if alias is None and naming and not self._has_name(bare, name):
             where = span(state.text, inner)
             last = where[1] if where is not None else self._end_of(item)
@@ -106,13 +109,13 @@ class Stars(Sources):
         return plain.below(missing)
 
     def _name(
-        self, bare: exp.Expression, alias: exp.Expression | None, position: int, windows: int, scope: Scope
+        self, bare: exp.Expr, alias: exp.Expr | None, position: int, windows: int, scope: Scope
     ) -> tuple[str | None, str]:
         """The table and the name of an item's column (Hive's `getColAlias`)."""
         if alias is not None:
             return None, alias.name.lower()
         kind = type(bare)
-        if kind is exp.Column:
+        if isinstance(bare, exp.Column):
             parts = bare.parts
             if len(parts) == 1:
                 return None, parts[0].name.lower()
@@ -130,14 +133,14 @@ class Stars(Sources):
                 return None, f"{written}_window_{windows}"
         return None, f"_c{position}"
 
-    def _has_name(self, bare: exp.Expression, name: str) -> bool:
+    def _has_name(self, bare: exp.Expr, name: str) -> bool:
         if type(bare) is exp.Column:
             return bare.name.lower() == name
         if type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier):
             return bare.expression.name.lower() == name
         return False
 
-    def _end_of(self, item: exp.Expression) -> int | None:
+    def _end_of(self, item: exp.Expr) -> int | None:
         """The last token of an item of a SELECT list, found from the first token after which it stops."""
         text = self.state.text
         starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
@@ -156,7 +159,7 @@ class Stars(Sources):
             index += 1
         return index
 
-    def _recommended(self, bare: exp.Expression, result: Any, name: str) -> str | None:
+    def _recommended(self, bare: exp.Expr, result: Any, name: str) -> str | None:
         """The name that Hive takes from the column under a cast, instead of `_c0`."""
         if not name.startswith("_c"):
             return None
@@ -174,7 +177,7 @@ class Stars(Sources):
 
     # -- Stars -----------------------------------------------------------------------------------------------------------
 
-    def _regex(self, item: exp.Expression, scope: Scope, plain: Scope, block: Block, output: Scope) -> bool:
+    def _regex(self, item: exp.Expr, scope: Scope, plain: Scope, block: Block, output: Scope) -> bool:
         """A quoted regular expression in place of a column name, where the configuration makes it one."""
         state = self.state
         if not state.regex_names or type(item) is not exp.Column or scope.grouped:
@@ -194,7 +197,7 @@ class Stars(Sources):
 
     def _star(
         self,
-        item: exp.Expression,
+        item: exp.Expr,
         scope: Scope,
         plain: Scope,
         block: Block,
@@ -208,7 +211,7 @@ class Stars(Sources):
         table = None
         if type(item) is exp.Column and item.args.get("table") is not None:
             table = item.args["table"].name.lower()
-            if len(item.parts) > 2 and state.strict or not plain.has_table(table):
+            if (len(item.parts) > 2 and state.strict) or not plain.has_table(table):
                 raise state.fail(f"Invalid table alias '{table}' in front of a star", item, table)
         chosen: list[tuple[str, str, Column]] = []
         if plain.using is not None:
@@ -234,13 +237,15 @@ class Stars(Sources):
             raise state.fail("Invalid column reference: the star stands for no column", item)
         self._write_star(item, chosen)
 
-    def _star_changes(self, star: exp.Expression) -> set[str]:
+    def _star_changes(self, star: exp.Expr) -> set[str]:
         """The columns that `* EXCEPT (…)` leaves out."""
         if star.args.get("replace") or star.args.get("rename"):
             raise self.state.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
         return {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
 
-    def _named_columns(self, plain: Scope, table: str | None, chosen: list[tuple[str, str, Column]], output: Scope) -> None:
+    def _named_columns(
+        self, plain: Scope, table: str | None, chosen: list[tuple[str, str, Column]], output: Scope
+    ) -> None:
         using = plain.using
         assert using is not None
         owner = using.right if using.right_outer else using.left
@@ -253,7 +258,7 @@ class Stars(Sources):
             chosen.append((owner, name, column))
 
     def _grouped_star(
-        self, scope: Scope, table: str | None, name: str, item: exp.Expression
+        self, scope: Scope, table: str | None, name: str, item: exp.Expr
     ) -> tuple[Column, str | None, str]:
         try:
             found = scope.find(table, name)
@@ -266,12 +271,13 @@ class Stars(Sources):
             owner, written = self.state.bindings_of_key(scope, found, owner, written, name)
         return found, owner, written
 
-    def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expression) -> None:
+    def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> None:
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
+        self.items_of[id(new)] = item
         if not output.put_unique(owner, name, new):
             raise self.state.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
 
-    def _write_star(self, item: exp.Expression, chosen: list[tuple[str, str, Column]]) -> None:
+    def _write_star(self, item: exp.Expr, chosen: list[tuple[str, str, Column]]) -> None:
         state = self.state
         first, last = self._star_span(item)
         if first is None or last is None:
@@ -281,7 +287,7 @@ class Stars(Sources):
         state.edits.replace(first, last, ", ".join(f"{quoted(table)}.{quoted(name)}" for table, name, _ in chosen))
         state.stars.replace(first, last, ", ".join(_typed(quoted, table, name) for table, name, _ in chosen))
 
-    def _star_span(self, item: exp.Expression) -> tuple[int | None, int | None]:
+    def _star_span(self, item: exp.Expr) -> tuple[int | None, int | None]:
         starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
         if not starts:
             return None, None
@@ -295,7 +301,7 @@ class Stars(Sources):
 
     # -- Functions that give several columns -------------------------------------------------------------------------------
 
-    def _table_generating(self, items: list[exp.Expression], scope: Scope, block: Block) -> Scope | None:
+    def _table_generating(self, items: list[exp.Expr], scope: Scope, block: Block) -> Scope | None:
         """`SELECT explode(…)`: one function that gives the whole result; None where there is none."""
         if not items:
             return None
@@ -337,7 +343,7 @@ class Stars(Sources):
             output.put(None, column_name, Column(f"_col{position}", None, column_name, type_text))
         return output
 
-    def _transform(self, item: exp.Expression, items: list[exp.Expression], scope: Scope, block: Block) -> Scope:
+    def _transform(self, item: exp.Expr, items: list[exp.Expr], scope: Scope, block: Block) -> Scope:
         """`SELECT TRANSFORM (…) USING … AS (…)`."""
         ignored = Scope()
         for expression in item.expressions:
@@ -370,4 +376,6 @@ def _python_pattern(pattern: str) -> str:
     return pattern
 
 
-_ITEM_ENDS = frozenset({TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT})
+_ITEM_ENDS = frozenset(
+    {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT}
+)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 
@@ -20,9 +20,9 @@ QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
 """What stands around an identifier in each dialect."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def dialect_of(name: str) -> Dialect:
-    """sqlglot's dialect of one of our dialect names.
+    """Sqlglot's dialect of one of our dialect names.
 
     Raises:
         SqlError: If it is none of `hive`, `spark`, `trino`.
@@ -115,7 +115,7 @@ _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET}
 
 
 def _reason(error: Exception) -> str:
-    """sqlglot's message without the marked-up excerpt of the text."""
+    """Sqlglot's message without the marked-up excerpt of the text."""
     message = str(error).split("\n", 1)[0]
     return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
 

@@ -17,7 +17,7 @@ from hive_views.sql.scopes import Column
 from hive_views.sql.spans import function_token
 from hive_views.sql.tokens import Text
 
-Arguments = list[exp.Expression]
+Arguments = list[exp.Expr]
 
 
 class Types:
@@ -34,7 +34,7 @@ class Types:
         self.bindings = bindings
         self.subqueries = subqueries
 
-    def of(self, node: exp.Expression) -> str | None:
+    def of(self, node: exp.Expr) -> str | None:
         """The Hive type of an expression, or None where it is not known."""
         while type(node) in (exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls):
             if type(node) is exp.Distinct:
@@ -56,7 +56,7 @@ class Types:
 
     # -- Names and literals --------------------------------------------------------------------------------------------
 
-    def _column(self, node: exp.Expression) -> str | None:
+    def _column(self, node: exp.Expr) -> str | None:
         column = self.bindings.get(id(node))
         if column is None:
             return None
@@ -64,13 +64,18 @@ class Types:
         parts = node.parts if isinstance(node, exp.Column) else []
         if len(parts) > 1 and type_text is not None:
             at = next((index for index, part in enumerate(parts) if part.name.lower() == column.name), len(parts) - 1)
-            if at == 0 and column.table == parts[0].name.lower() and len(parts) > 1 and parts[1].name.lower() == column.name:
+            if (
+                at == 0
+                and column.table == parts[0].name.lower()
+                and len(parts) > 1
+                and parts[1].name.lower() == column.name
+            ):
                 at = 1
             for part in parts[at + 1 :]:
                 type_text = field_of(type_text, part.name)
         return type_text
 
-    def _dot(self, node: exp.Expression) -> str | None:
+    def _dot(self, node: exp.Expr) -> str | None:
         bound = self.bindings.get(id(node))
         names: list[str] = []
         inner = node
@@ -93,12 +98,12 @@ class Types:
             type_text = field_of(type_text, name)
         return type_text
 
-    def _bracket(self, node: exp.Expression) -> str | None:
+    def _bracket(self, node: exp.Expr) -> str | None:
         outer = self.of(node.this)
         inner = typetext.arguments(outer) if outer is not None else ()
         return inner[-1] if inner and typetext.base(str(outer)) in ("array", "map") else None
 
-    def _literal(self, node: exp.Expression) -> str | None:
+    def _literal(self, node: exp.Expr) -> str | None:
         if node.args.get("is_string"):
             return "string"
         written = node.this
@@ -112,7 +117,7 @@ class Types:
         fraction = fraction.rstrip("0") or ("0" if not whole else "")
         return f"decimal({max(len(whole) + len(fraction), 1)},{len(fraction)})"
 
-    def _cast(self, node: exp.Expression) -> str | None:
+    def _cast(self, node: exp.Expr) -> str | None:
         inner = node.this
         if isinstance(inner, exp.Literal) and inner._meta:
             suffix = self.text.sql[inner._meta["start"] : inner._meta["end"] + 1]
@@ -129,7 +134,7 @@ class Types:
             return self._literal(exp.Literal.number(written[:-2]))
         return {"L": "bigint", "S": "smallint", "Y": "tinyint", "D": "double", "F": "float"}.get(upper[-1])
 
-    def _target(self, node: exp.Expression) -> str | None:
+    def _target(self, node: exp.Expr) -> str | None:
         to = node.args["to"]
         kind = to.this.value if hasattr(to.this, "value") else str(to.this)
         simple = _TARGETS.get(kind)
@@ -145,7 +150,7 @@ class Types:
             return f"{kind.lower()}({to.expressions[0].name})" if to.expressions else None
         return None
 
-    def _written_string(self, node: exp.Expression) -> str | None:
+    def _written_string(self, node: exp.Expr) -> str | None:
         """`varchar(10)` and `string`, which sqlglot's tree does not tell apart, from the text."""
         starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
         index = self.text.starts.get(max(starts)) if starts else None
@@ -160,13 +165,13 @@ class Types:
 
     # -- Operators -----------------------------------------------------------------------------------------------------
 
-    def _arithmetic(self, node: exp.Expression) -> str | None:
+    def _arithmetic(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
         if left is None or right is None:
             return self._interval(node, left, right)
         return arithmetic(type(node).__name__, left, right)
 
-    def _interval(self, node: exp.Expression, left: str | None, right: str | None) -> str | None:
+    def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
         if type(node) in (exp.Add, exp.Sub):
             for side, other in ((node.this, right), (node.expression, left)):
                 if isinstance(side, exp.Interval) and other in ("timestamp", "date"):
@@ -176,23 +181,23 @@ class Types:
                     return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
         return None
 
-    def _interval_type(self, node: exp.Expression) -> str | None:
+    def _interval_type(self, node: exp.Expr) -> str | None:
         unit = str(node.args.get("unit") or "").upper()
         return "interval_year_month" if unit.startswith(("YEAR", "MONTH")) else "interval_day_time" if unit else None
 
-    def _negative(self, node: exp.Expression) -> str | None:
+    def _negative(self, node: exp.Expr) -> str | None:
         inner = self.of(node.this)
         if inner is None:
             return None
         return "double" if typetext.base(inner) in typetext.STRINGS else inner
 
-    def _bitwise(self, node: exp.Expression) -> str | None:
+    def _bitwise(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
         if left in _INTEGERS and right in _INTEGERS:
             return max(left, right, key=_INTEGERS.index)
         return None
 
-    def _concatenation(self, node: exp.Expression) -> str | None:
+    def _concatenation(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
         return "string" if left == "string" or right == "string" else None
 
@@ -216,50 +221,60 @@ class Types:
             result = shared
         return result if result is not None else "void"
 
-    def _case(self, node: exp.Expression) -> str | None:
+    def _case(self, node: exp.Expr) -> str | None:
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
         default = node.args.get("default")
         return self.common([*options, default] if default is not None else options)
 
-    def _if(self, node: exp.Expression) -> str | None:
+    def _if(self, node: exp.Expr) -> str | None:
         return self.common([item for item in (node.args.get("true"), node.args.get("false")) if item is not None])
 
-    def _coalesce(self, node: exp.Expression) -> str | None:
+    def _coalesce(self, node: exp.Expr) -> str | None:
         return self.common([node.this, *node.expressions])
 
     # -- Nested values -------------------------------------------------------------------------------------------------
 
-    def _array(self, node: exp.Expression) -> str | None:
+    def _array(self, node: exp.Expr) -> str | None:
         if not node.expressions:
             return None
         inner = self.common(node.expressions)
         return f"array<{inner}>" if inner is not None else None
 
-    def _map(self, node: exp.Expression) -> str | None:
+    def _map(self, node: exp.Expr) -> str | None:
         keys, values = node.args.get("keys"), node.args.get("values")
         if keys is None or values is None or not keys.expressions:
             return None
         key, value = self.common(keys.expressions), self.common(values.expressions)
         return f"map<{key},{value}>" if key is not None and value is not None else None
 
-    def _struct(self, node: exp.Expression) -> str | None:
+    def _struct(self, node: exp.Expr) -> str | None:
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
-            name = item.this.name.lower() if named else f"col{position + 1}"
-            inner = self.of(item.expression if named else item)
+            value = item.expression if named else item
+            name = item.this.name.lower() if named and self._is_written(node, item) else f"col{position + 1}"
+            inner = self.of(value)
             if inner is None:
                 return None
             parts.append(f"{name}:{inner}")
         return f"struct<{','.join(parts)}>" if parts else None
 
-    def _subquery(self, node: exp.Expression) -> str | None:
+    def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
+        """Whether a struct's field has the name that the tree gives it: sqlglot makes some up from columns."""
+        token = function_token(self.text, struct)
+        if token is None or self.text.raw(token).lower() != "struct":
+            return True
+        own = item.this._meta or {}
+        inner = [found._meta["start"] for found in item.expression.walk() if found._meta and "start" in found._meta]
+        return "start" in own and (not inner or own["start"] > max(inner))
+
+    def _subquery(self, node: exp.Expr) -> str | None:
         scope = self.subqueries.get(id(node))
         return scope.columns[0].type if scope is not None and len(scope.columns) == 1 else None
 
     # -- Functions -----------------------------------------------------------------------------------------------------
 
-    def _window(self, node: exp.Expression) -> str | None:
+    def _window(self, node: exp.Expr) -> str | None:
         return self.of(node.this)
 
     def _function(self, node: exp.Func) -> str | None:
@@ -274,7 +289,7 @@ class Types:
             item
             for value in node.args.values()
             for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, exp.Expression)
+            if isinstance(item, exp.Expr)
         ]
         if not arguments:
             return None
@@ -395,7 +410,7 @@ def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, 
     return None
 
 
-def _boolean(types: Types, node: exp.Expression) -> str | None:
+def _boolean(types: Types, node: exp.Expr) -> str | None:
     return "boolean"
 
 

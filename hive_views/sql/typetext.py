@@ -106,5 +106,12 @@ def _common_number(one: str, other: str) -> str:
 
 def as_decimal(type_text: str) -> tuple[int, int]:
     """Precision and scale of the decimal that holds a number of some type."""
-    exact = {"tinyint": (3, 0), "smallint": (5, 0), "int": (10, 0), "bigint": (19, 0), "float": (7, 7), "double": (15, 15)}
+    exact = {
+        "tinyint": (3, 0),
+        "smallint": (5, 0),
+        "int": (10, 0),
+        "bigint": (19, 0),
+        "float": (7, 7),
+        "double": (15, 15),
+    }
     return decimal(type_text) or exact.get(type_text, (38, 18))

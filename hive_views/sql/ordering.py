@@ -1,0 +1,124 @@
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY.
+
+Source of the rules: Hive 4.1's `CalcitePlanner.OrderByRelBuilder`.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from hive_views.errors import SqlError
+from hive_views.sql.grouping import Grouping
+from hive_views.sql.scopes import Scope
+from hive_views.sql.state import Place
+from hive_views.sql.trees import bare, expressions
+
+
+class Ordering(Grouping):
+    """Resolves the clauses that order a result."""
+
+    # -- ORDER BY ----------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _distributed(node: exp.Expr) -> bool:
+        return node.args.get("distribute") is not None or node.args.get("cluster") is not None
+
+    def _order(
+        self,
+        node: exp.Expr,
+        output: Scope,
+        scope: Scope,
+        plain: Scope | None,
+        base: Scope,
+        level: int,
+        *,
+        union: bool = False,
+        skip_input: bool = False,
+        items: list[exp.Expr] | None = None,
+    ) -> None:
+        """ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: names of the result first, then of what is under it."""
+        state = self.state
+        limit = node.args.get("limit") is not None
+        removed = state.exact and level == 1 and not limit
+        sorts = []
+        for name in ("order", "sort"):
+            clause = node.args.get(name)
+            if clause is not None and not removed:
+                sorts += [bare(item.this) if type(item) is exp.Ordered else item for item in clause.expressions]
+        spreads = [
+            bare(item)
+            for name in ("distribute", "cluster")
+            if node.args.get(name) is not None
+            for item in node.args[name].expressions
+        ]
+        legacy = state.exact and (not state.cbo or (node.args.get("sort") is not None and limit))
+        if not state.exact:
+            for item in [*sorts, *spreads]:
+                self._complete_order(item, output, scope, plain, items)
+            return
+        augmented: Scope | None = None
+        for item in sorts:
+            if isinstance(item, exp.Literal):
+                continue
+            found = False
+            if not legacy and not skip_input:
+                found = self._try(item, Place((scope,), None, plain, True, True, True))
+            if self._try(item, Place((output,), None, plain, False, True, True)):
+                continue
+            if legacy or union:
+                self.resolve(item, Place((output,), None, plain, True, True, True))
+            augmented = augmented or output.with_inputs(scope)
+            if node.args.get("sort") is not None and type(item) is exp.Column:
+                raise state.fail(f"SORT BY a column that is not selected: '{item.name}'", item, item.name)
+            if not found:
+                self.resolve(item, Place((augmented,), None, plain, True, True, True))
+        for item in spreads:
+            if isinstance(item, exp.Literal):
+                continue
+            if self._try(item, Place((output,), None, plain, False, True, True)):
+                continue
+            if not sorts or legacy:
+                self.resolve(item, Place((output,), None, plain, False, True, True))
+            augmented = augmented or output.with_inputs(scope)
+            self.resolve(item, Place((augmented,), None, plain, True, True, True))
+
+    def _try(self, item: exp.Expr, place: Place) -> bool:
+        try:
+            self.resolve(item, place)
+        except SqlError:
+            return False
+        return True
+
+    def _complete_order(
+        self, item: exp.Expr, output: Scope, scope: Scope, plain: Scope | None, items: list[exp.Expr] | None
+    ) -> None:
+        """The portable form: an output name stays as it was written, any other name is completed."""
+        named = output.only_names()
+        if plain is None:
+            self.resolve(item, Place((named,), None, None, False, True, True))
+            return
+        aliases = {
+            other.alias.lower(): other.this
+            for other in items or ()
+            if type(other) is exp.Alias and not self._is_column_of_name(other)
+        }
+        lower = plain.hiding(aliases) if aliases else plain
+        both = named.with_inputs(lower) if aliases else lower
+        place = Place((both,), None, plain, False, True, True)
+        if self._try(item, place):
+            return
+        if self._try(item, Place((scope,), None, plain, True, True, True)):
+            return
+        self.resolve(item, Place((output.only_names().with_inputs(scope),), None, plain, True, True, True))
+
+    @staticmethod
+    def _is_column_of_name(item: exp.Expr) -> bool:
+        inner = bare(item.this)
+        return type(inner) is exp.Column and inner.name.lower() == item.alias.lower() and len(inner.parts) <= 2
+
+    def visit_and_commit(self, node: exp.Expr, place: Place) -> None:
+        """Look up the names under a node that is no expression by itself."""
+        for value in node.args.values():
+            for item in expressions(value):
+                if not isinstance(item, exp.Identifier):
+                    self.resolve(item, place)

@@ -1,0 +1,28 @@
+"""Small questions about sqlglot's trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+
+def expressions(value: Any) -> list[exp.Expr]:
+    if isinstance(value, exp.Expr):
+        return [value]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, exp.Expr)]
+    return []
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """An expression without its alias and the parentheses around it."""
+    if type(node) is exp.Alias:
+        node = node.this
+    while type(node) is exp.Paren:
+        node = node.this
+    return node
+
+
+def is_star(item: exp.Expr) -> bool:
+    return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)
