@@ -1,0 +1,1 @@
+"""SQL texts of views: read, resolved and expanded, without any I/O."""

@@ -29,7 +29,7 @@ class Blocks(Ordering):
         self._set_operations = 0
         self._types = Types(state.text, state.bindings, self.subquery_types)
 
-    # -- Queries -------------------------------------------------------------------------------------------------------
+    # -- Queries ---------------------------------------------------------------------------------------------------
 
     def query(
         self,
@@ -98,8 +98,7 @@ class Blocks(Ordering):
                 seen[name] = definition
             visible[name] = definition
             self.definitions.append(definition)
-            if not self.state.exact:
-                self._quote(cte.args["alias"].this)
+            self.check_identifier(cte.args["alias"].this)
         return visible
 
     def _set_operation(
@@ -189,7 +188,7 @@ class Blocks(Ordering):
         if (single or isinstance(node, exp.Subquery)) and self.state.strict and len(result.columns) != 1:
             raise self.state.fail("Invalid SubQuery expression: SubQuery can contain only 1 item in Select List", node)
 
-    # -- One SELECT ------------------------------------------------------------------------------------------------------
+    # -- One SELECT ------------------------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, block: Block, naming: bool) -> Scope:
         before = self._current_ctes

@@ -61,7 +61,7 @@ class Cursor:
             for listed in (self._words, self._at, self._ends, self._kinds):
                 listed.pop()
 
-    # -- Looking ---------------------------------------------------------------------------------------------------------
+    # -- Looking ---------------------------------------------------------------------------------------------------
 
     @property
     def done(self) -> bool:
@@ -86,7 +86,7 @@ class Cursor:
         found = f"'{self._words[self.index][:40]}'" if not self.done else "the end of the statement"
         return ParseTextError(f"Expected {expected}, found {found}", line=line, column=column)
 
-    # -- Reading ---------------------------------------------------------------------------------------------------------
+    # -- Reading ---------------------------------------------------------------------------------------------------
 
     def accept(self, *words: str) -> bool:
         """Read some words, all of them or none."""

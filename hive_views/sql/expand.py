@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.resolve import Resolution, resolve
 from hive_views.sql.scopes import Schemas
 from hive_views.sql.state import start_of, unquoted
-from hive_views.sql.tokens import Text
+from hive_views.sql.tokens import Edits, Text
 
 MODES = ("portable", "hive-exact")
 """What an expansion can be for: our own stored views, or equality with what Hive 4.1 stores."""
@@ -33,15 +33,22 @@ class Expansion:
         original: The text as Hive keeps it (hive-exact: identifiers lose their quotes) or as it was typed (portable).
         stored: The typed text with only its stars replaced by columns: for engines that keep the current database.
         expanded: Every table and column complete: valid under any current database.
-        columns: The view's columns, partition columns among them.
+        names: The names of the view's columns, partition columns among them.
         tables: The tables and views that the text names, as (database, name).
     """
 
     original: str
     stored: str
     expanded: str
-    columns: tuple[OutputColumn, ...]
+    names: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
+    resolution: Resolution = field(repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """The view's columns with their types, which are worked out when they are first asked for."""
+        found = self.resolution.columns
+        return tuple(OutputColumn(name, column.type) for name, (_, column) in zip(self.names, found, strict=True))
 
 
 def expand(
@@ -94,7 +101,7 @@ def expand(
             text.tokens[0].start,
         )
     if exact:
-        original = _hive_original(text, found)
+        original = Edits(text).apply(_unquoting(text, found))
         expanded = found.state.edits.apply(_unquoting(text, found))
         stored = original
     else:
@@ -109,8 +116,7 @@ def expand(
         )
         expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
-    columns = tuple(OutputColumn(name, column.type) for name, (_, column) in zip(names, found.columns, strict=True))
-    return Expansion(original, stored, expanded, columns, tuple(found.state.tables))
+    return Expansion(original, stored, expanded, tuple(names), tuple(found.state.tables), found)
 
 
 def _unique_names(found: Resolution, text: Text) -> list[str]:
@@ -138,24 +144,17 @@ def _name_columns(found: Resolution, names: list[str]) -> None:
             found.state.stars.append(last, addition)
 
 
-def _unquoting(text: Text, found: Resolution):  # type: ignore[no-untyped-def]
-    """Hive's lexer takes the quotes off identifiers and the delimiters off hints."""
+def _unquoting(text: Text, found: Resolution) -> Callable[[int], str | None] | None:
+    """Hive's lexer takes the quotes off identifiers and the delimiters off hints; None where there are none."""
     regex = found.state.regex_names
+    if ("`" not in text.sql or regex) and "/*+" not in text.sql:
+        return None
 
     def untouched(index: int) -> str | None:
         token = text.tokens[index]
-        if token.token_type is TokenType.HINT:
-            raw = text.raw(index)
-            return raw[3:-2] if raw.endswith("*/") else raw
         raw = text.raw(index)
-        if not regex and len(raw) > 1 and raw[0] == "`":
-            return unquoted(raw)
-        return None
+        if token.token_type is TokenType.HINT:
+            return raw[3:-2] if raw.endswith("*/") else raw
+        return unquoted(raw) if not regex and len(raw) > 1 and raw[0] == "`" else None
 
     return untouched
-
-
-def _hive_original(text: Text, found: Resolution) -> str:
-    from hive_views.sql.tokens import Edits
-
-    return Edits(text).apply(_unquoting(text, found))

@@ -1,4 +1,5 @@
 """The result types of Hive's built-in functions that always give the same one."""
+# ruff: noqa: SIM905 (long lists of words)
 
 from __future__ import annotations
 
@@ -43,6 +44,9 @@ FIXED: dict[str, str] = {
 """Function name (lower case) to Hive type."""
 
 SAME_AS_FIRST = frozenset(
-    ["max", "min", "first_value", "last_value", "lead", "lag", "nullif", "round", "bround", "sort_array", "array_distinct", "array_union", "array_except", "array_intersect", "array_remove", "array_slice", "array_append", "array_compact", "positive", "negative", "pmod"]
+    """
+    max min first_value last_value lead lag nullif round bround sort_array array_distinct array_union
+    array_except array_intersect array_remove array_slice array_append array_compact positive negative pmod
+    """.split()
 )
 """Functions that give the type of their first argument."""

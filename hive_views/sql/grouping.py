@@ -73,7 +73,7 @@ class Grouping(Stars):
         for item in found:
             aggregates[key(item)] = item
 
-    # -- GROUP BY ----------------------------------------------------------------------------------------------------------
+    # -- GROUP BY --------------------------------------------------------------------------------------------------
 
     def _group(
         self,
@@ -112,8 +112,10 @@ class Grouping(Stars):
             scope.with_sets = True
             column = Column(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
             scope.put(None, "grouping__id", column)
+            self.in_sets = True
             for item in sets:
                 self.resolve(item, Place((scope,), None, plain, aggregates=True))
+            self.in_sets = False
         return scope
 
     def _group_keys(
@@ -199,9 +201,9 @@ class Grouping(Stars):
         aliases = {item.alias.lower() for item in items if type(item) is exp.Alias}
         keys, inside = self._group_keys(group, items, False)
         for item in [*keys, *(inside or ())]:
-            if type(item) is exp.Column and len(item.parts) == 1 and item.name.lower() in aliases:
-                if plain.find_any(item.name.lower()) is None:
-                    continue
+            alone = type(item) is exp.Column and len(item.parts) == 1
+            if alone and item.name.lower() in aliases and plain.find_any(item.name.lower()) is None:
+                continue
             if not any(item is bare(other) for other in items):
                 self.resolve(item, Place((plain,), block.outer, plain, False, True, True))
 
@@ -219,7 +221,7 @@ class Grouping(Stars):
                     scope.put("", item.alias.lower(), column)
         self.resolve(having.this, Place((scope,), None, plain, aggregates=True))
 
-    # -- Windows -----------------------------------------------------------------------------------------------------------
+    # -- Windows ---------------------------------------------------------------------------------------------------
 
     def _windows(self, node: exp.Select, windows: dict[str, exp.Expr], scope: Scope, plain: Scope) -> Scope:
         named = {item.name.lower(): item for item in node.args.get("windows") or ()}

@@ -89,9 +89,16 @@ class Laterals(Names):
                 name = column.internal
             new = Column(column.internal, alias, name, column.type_source)
             result.put_unique(alias, name, new)
+            written = result.names.get(id(new), (alias, name))[1]
+            if written != name and not self.state.exact:
+                self.rename(column, written)
         return result
 
-    # -- Lateral views -------------------------------------------------------------------------------------------------
+    def rename(self, column: Column, name: str) -> None:
+        """Give a column of a derived table's SELECT list another name, because its own is there twice."""
+        raise NotImplementedError
+
+    # -- Lateral views ---------------------------------------------------------------------------------------------
 
     def _lateral(self, scope: Scope, node: exp.Expr, block: Block) -> Scope:
         state = self.state
@@ -130,8 +137,8 @@ class Laterals(Names):
             raise state.fail(f"Cannot tell the columns of {function.sql()[:60]}: name them with AS", function)
         if produced is not None and names and len(produced) != len(names):
             raise state.fail(
-                "The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
-                f"expected {len(produced)} aliases but got {len(names)}",
+                "The number of aliases supplied in the AS clause does not match the number of columns output by the "
+                f"UDTF: expected {len(produced)} aliases but got {len(names)}",
                 function,
             )
         result = Scope()

@@ -24,8 +24,9 @@ class Names:
     def __init__(self, state: State) -> None:
         self.state = state
         self._starts = state.text.starts
+        self.in_sets = False
 
-    # -- Expressions ------------------------------------------------------------------------------------------------
+    # -- Expressions -----------------------------------------------------------------------------------------------
 
     def resolve(self, node: exp.Expr, place: Place) -> Any:
         """Look up every name of an expression; its edits count only if all of it could be looked up.
@@ -105,7 +106,7 @@ class Names:
                 self.state.copies.append((target_span, source_span))
         return column
 
-    # -- Column references -------------------------------------------------------------------------------------------
+    # -- Column references -----------------------------------------------------------------------------------------
 
     def _column(self, node: exp.Column, place: Place) -> Any:
         parts = node.parts
@@ -191,7 +192,9 @@ class Names:
             return
         quoted = state.text.quoted
         replacement = f"{quoted(table)}.{quoted(name)}"
-        if state.strict and used == len(parts):
+        if state.strict and self.in_sets:
+            pass
+        elif state.strict and used == len(parts):
             first, last = self._widen(first, last)
         elif state.strict:
             first, last = self._parentheses(first, last)
@@ -201,7 +204,7 @@ class Names:
         state.pending.append((first, last, replacement))
 
     def check_identifier(self, identifier: Any) -> None:
-        """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore …"""
+        """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore."""
         meta = identifier._meta
         if not self.state.strict or not meta or "start" not in meta:
             return
@@ -259,7 +262,7 @@ class Names:
                 if known is None:
                     if state.strict:
                         raise state.fail(
-                            f"'.{part.name}': . is only supported on struct or list of struct types, not on {type_text}",
+                            f"'.{part.name}': . is only supported on struct or list of struct types, not {type_text}",
                             part,
                             part.name,
                         )
@@ -328,7 +331,7 @@ class Names:
             name,
         )
 
-    # -- Other expressions ---------------------------------------------------------------------------------------------
+    # -- Other expressions -----------------------------------------------------------------------------------------
 
     def _paren(self, node: exp.Paren, place: Place) -> Any:
         return self.visit(node.this, place)

@@ -17,7 +17,7 @@ from hive_views.sql.trees import bare, expressions
 class Ordering(Grouping):
     """Resolves the clauses that order a result."""
 
-    # -- ORDER BY ----------------------------------------------------------------------------------------------------------
+    # -- ORDER BY --------------------------------------------------------------------------------------------------
 
     @staticmethod
     def _distributed(node: exp.Expr) -> bool:

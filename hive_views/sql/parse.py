@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlglot.errors
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
-from hive_views.sql.tokens import Text, dialect_of
+from hive_views.sql.tokens import Text, parser_of
 
 MAX_DEPTH = 120
 """The deepest nesting of parentheses, CASE, NOT and signs that is read."""
@@ -42,7 +42,7 @@ def parse_query(text: Text) -> exp.Expr:
     if text.dialect == "hive":
         _check_commas(text)
     try:
-        trees = dialect_of(text.dialect).parser(error_level=ErrorLevel.IMMEDIATE).parse(_masked(text), text.sql)
+        trees = parser_of(text.dialect).parse(_masked(text), text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from error
     except RecursionError as error:
@@ -83,7 +83,8 @@ def check_depth(text: Text) -> None:
 def _masked(text: Text) -> list[Token]:
     """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
     tokens = text.tokens
-    if text.dialect != "hive":
+    lower = text.sql.lower()
+    if text.dialect != "hive" or not any(word in lower for word in _UNREAD):
         return tokens
     kept: list[Token] = []
     skip = -1
@@ -134,6 +135,7 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
 
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
 _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
+_UNREAD = ("tablesample", *functions.PARTITIONED)
 _NOT_AFTER_COMMA = frozenset(
     {
         TokenType.COMMA,

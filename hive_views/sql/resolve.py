@@ -72,7 +72,8 @@ def resolve(
     scope = resolver.query(tree, {}, level=0)
     if not exact:
         for definition in resolver.definitions:
-            resolver._cte(definition, definition.level)
+            resolver.cte(definition, definition.level)
+        resolver.finish()
     return Resolution(text, tree, scope, state, resolver)
 
 
@@ -85,6 +86,4 @@ def _without_cbo(text: Text, tree: exp.Expr) -> bool:
         return True
     if "using" in lower and tree.find(exp.QueryTransform) is not None:
         return True
-    if "outer" in lower and any(lateral.args.get("outer") for lateral in tree.find_all(exp.Lateral)):
-        return True
-    return False
+    return "outer" in lower and any(lateral.args.get("outer") for lateral in tree.find_all(exp.Lateral))

@@ -5,6 +5,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -74,7 +75,7 @@ class Sources(Laterals):
             scope = self._lateral(scope, lateral, block)
         return alias, scope
 
-    # -- Tables --------------------------------------------------------------------------------------------------------
+    # -- Tables ----------------------------------------------------------------------------------------------------
 
     def _table(self, node: exp.Table, block: Block) -> tuple[str, Scope]:
         state = self.state
@@ -92,7 +93,7 @@ class Sources(Laterals):
         self._claim(alias, block, alias_identifier or parts[-1])
         definition = block.ctes.get(name.lower()) if len(parts) == 1 else None
         if definition is not None:
-            inner = self._cte(definition, block.level)
+            inner = self.cte(definition, block.level)
             scope = self._renamed(inner, alias, alias_node)
             if definition.top or not state.exact:
                 return alias, scope
@@ -111,8 +112,10 @@ class Sources(Laterals):
         self._point_table(parts)
         self._quote(alias_identifier)
         scope = Scope()
-        for column, type_text in schema.columns:
-            scope.put(alias, column, Column(column, alias, column, type_text))
+        known = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
+        scope.tables[alias] = known
+        scope.columns = list(known.values())
+        scope.names = {id(column): (alias, column.name) for column in scope.columns}
         if schema.kind == "table":
             scope.with_virtual.append(alias)
         names = alias_node.args.get("columns") if alias_node is not None else None
@@ -191,7 +194,7 @@ class Sources(Laterals):
         bounds.append(closed)
         source = self._reread("select * from ", bounds[0], bounds[1])
         _, scope = self.source(source.args["from_"].this, Block(block.ctes, None, level=block.level + 1))
-        for first, last in zip(bounds[1:], bounds[2:], strict=False):
+        for first, last in pairwise(bounds[1:]):
             for item in self._reread("select 1 order by ", first + 1, last).args["order"].expressions:
                 self.resolve(item.this if type(item) is exp.Ordered else item, Place((scope,), None, keys=False))
         alias_node = node.args.get("alias")
@@ -213,7 +216,7 @@ class Sources(Laterals):
         padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
         return parse_query(Text(padded, text.dialect, whole=text.whole, offset=text.offset))
 
-    # -- Derived tables ----------------------------------------------------------------------------------------------
+    # -- Derived tables --------------------------------------------------------------------------------------------
 
     def _derived(self, node: exp.Subquery, block: Block) -> tuple[str | None, Scope]:
         inner = node.this
@@ -240,7 +243,8 @@ class Sources(Laterals):
             self._quote(name)
         return alias, self._renamed(scope, alias, alias_node)
 
-    def _cte(self, definition: CteDefinition, level: int) -> Scope:
+    def cte(self, definition: CteDefinition, level: int) -> Scope:
+        """The columns of a common table expression, resolved when it is first named."""
         if definition.scope is None:
             if definition.recursive:
                 self._recursive(definition)
@@ -302,8 +306,6 @@ class Sources(Laterals):
         names = [item.name.lower() for item in columns]
         for item in columns:
             self._quote(item)
-        if not self.state.exact:
-            self._quote(identifier)
         rows = inner.expressions[0] if inner.expressions else None
         if isinstance(rows, exp.Values):
             return alias, self.values_scope(rows, alias, names)
@@ -313,7 +315,7 @@ class Sources(Laterals):
             scope.put(alias, name, Column(f"_col{position}", alias, name))
         return alias, scope
 
-    # -- Joins -----------------------------------------------------------------------------------------------------------
+    # -- Joins -----------------------------------------------------------------------------------------------------
 
     def _join(self, left_alias: str | None, left: Scope, join: exp.Join, block: Block) -> Scope:
         state = self.state

@@ -11,7 +11,7 @@ from hive_views.sql.tokens import Text
 
 
 def key(node: exp.Expr) -> str:
-    """A text that two expressions share when Hive's trees of them are equal: parentheses, case and spaces do not count."""
+    """A text that two expressions share when Hive's trees of them are equal, whatever parentheses and case."""
     kind = type(node)
     if kind is exp.Paren:
         return key(node.this)
@@ -112,6 +112,8 @@ def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int
         return first, last
     if kind in (exp.Not, exp.Neg, exp.BitwiseNot) and first > 0:
         return (first - 1, last) if text.tokens[first - 1].token_type in _SIGNS else (first, last)
+    if kind is exp.Window:
+        return first, _window_end(text, node, last)
     if kind is exp.Bracket:
         return first, last + 1
     if kind is exp.In:
@@ -120,6 +122,15 @@ def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int
         while last < len(text.tokens) - 1 and text.tokens[last].token_type not in _CONSTANTS:
             last += 1
     return first, last
+
+
+def _window_end(text: Text, node: exp.Expr, last: int) -> int:
+    """The last token of `f(…) OVER (…)` or `f(…) OVER name`."""
+    function = span(text, node.this)
+    at = function[1] if function is not None else last
+    while at < len(text.tokens) - 1 and text.tokens[at].token_type is not TokenType.OVER:
+        at += 1
+    return text.match.get(at + 1, min(at + 1, len(text.tokens) - 1))
 
 
 def _children(node: exp.Expr) -> list[Any]:

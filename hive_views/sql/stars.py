@@ -14,6 +14,7 @@ from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.sources import Sources
 from hive_views.sql.spans import span
 from hive_views.sql.state import Place, State, unquoted
+from hive_views.sql.trees import is_star
 
 
 class Stars(Sources):
@@ -26,6 +27,8 @@ class Stars(Sources):
         self.naming: list[tuple[int, str]] = []
         self.starred = False
         self.items_of: dict[int, exp.Expr] = {}
+        self.renamed: dict[int, str] = {}
+        self._star_texts: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
         self._current_ctes: dict[str, CteDefinition] = {}
 
     def _items(
@@ -93,7 +96,10 @@ class Stars(Sources):
         column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
         self.items_of[id(column)] = item
-        if alias is None and naming and not self._has_name(bare, name):
+        if not state.exact and output.names[id(column)][1] != name:
+            self.renamed[id(column)] = output.names[id(column)][1]
+        folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
+        if alias is None and naming and not folded and not self._has_name(bare, name):
             where = span(state.text, inner)
             last = where[1] if where is not None else self._end_of(item)
             if last is not None:
@@ -175,7 +181,7 @@ class Stars(Sources):
             return None
         return column.internal
 
-    # -- Stars -----------------------------------------------------------------------------------------------------------
+    # -- Stars -----------------------------------------------------------------------------------------------------
 
     def _regex(self, item: exp.Expr, scope: Scope, plain: Scope, block: Block, output: Scope) -> bool:
         """A quoted regular expression in place of a column name, where the configuration makes it one."""
@@ -231,8 +237,7 @@ class Stars(Sources):
                 actual = column
                 if scope.grouped:
                     actual, owner, name = self._grouped_star(scope, table, name, item)
-                self._put_star(owner, name, actual, output, item)
-                chosen.append((owner or "", name, actual))
+                chosen.append((owner or "", name, self._put_star(owner, name, actual, output, item)))
         if not chosen:
             raise state.fail("Invalid column reference: the star stands for no column", item)
         self._write_star(item, chosen)
@@ -254,8 +259,9 @@ class Stars(Sources):
             column = known.get(name)
             if column is None or (table is not None and owner != table):
                 continue
-            output.put_unique(owner, name, Column(f"_col{len(output.columns)}", owner, name, column.type_source))
-            chosen.append((owner, name, column))
+            new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
+            output.put_unique(owner, name, new)
+            chosen.append((owner, name, new))
 
     def _grouped_star(
         self, scope: Scope, table: str | None, name: str, item: exp.Expr
@@ -271,11 +277,15 @@ class Stars(Sources):
             owner, written = self.state.bindings_of_key(scope, found, owner, written, name)
         return found, owner, written
 
-    def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> None:
+    def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> Column:
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         self.items_of[id(new)] = item
         if not output.put_unique(owner, name, new):
             raise self.state.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
+        written = output.names[id(new)][1]
+        if written != name:
+            self.renamed[id(new)] = written
+        return new
 
     def _write_star(self, item: exp.Expr, chosen: list[tuple[str, str, Column]]) -> None:
         state = self.state
@@ -284,8 +294,40 @@ class Stars(Sources):
             return
         self.starred = True
         quoted = state.text.quoted
+        if not state.exact:
+            self._star_texts.append((first, last, chosen))
+            return
         state.edits.replace(first, last, ", ".join(f"{quoted(table)}.{quoted(name)}" for table, name, _ in chosen))
-        state.stars.replace(first, last, ", ".join(_typed(quoted, table, name) for table, name, _ in chosen))
+
+    def rename(self, column: Column, name: str) -> None:
+        """Give a column of a derived table's SELECT list another name, because its own is there twice."""
+        item = self.items_of.get(id(column))
+        self.renamed[id(column)] = name
+        if item is None or is_star(item):
+            return
+        if type(item) is exp.Alias:
+            meta = item.args["alias"]._meta
+            if meta:
+                index = self._starts[meta["start"]]
+                self.state.edits.replace(index, index, self.state.text.quoted(name))
+                self.state.stars.replace(index, index, self.state.text.quoted(name))
+            return
+        where = span(self.state.text, item)
+        last = where[1] if where is not None else self._end_of(item)
+        if last is not None:
+            self.naming.append((last, name))
+
+    def finish(self) -> None:
+        """Write the stars, and the names of columns that need one, once it is known which columns got another name."""
+        state = self.state
+        quoted = state.text.quoted
+        for first, last, chosen in self._star_texts:
+            behind = [f" AS {quoted(self.renamed[id(new)])}" if id(new) in self.renamed else "" for _, _, new in chosen]
+            for edits, write in ((state.edits, _complete), (state.stars, _typed)):
+                texts = [
+                    write(quoted, table, name) + added for (table, name, _), added in zip(chosen, behind, strict=True)
+                ]
+                edits.replace(first, last, ", ".join(texts))
 
     def _star_span(self, item: exp.Expr) -> tuple[int | None, int | None]:
         starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
@@ -299,7 +341,7 @@ class Stars(Sources):
                 last += 1
         return first, last
 
-    # -- Functions that give several columns -------------------------------------------------------------------------------
+    # -- Functions that give several columns -----------------------------------------------------------------------
 
     def _table_generating(self, items: list[exp.Expr], scope: Scope, block: Block) -> Scope | None:
         """`SELECT explode(…)`: one function that gives the whole result; None where there is none."""
@@ -365,6 +407,10 @@ class Stars(Sources):
             for position, name in enumerate(("key", "value")):
                 output.put(None, name, Column(f"_col{position}", None, name, "string"))
         return output
+
+
+def _complete(quoted: Any, table: str, name: str) -> str:
+    return f"{quoted(table)}.{quoted(name)}"
 
 
 def _typed(quoted: Any, table: str, name: str) -> str:

@@ -146,7 +146,7 @@ PartitionSpec = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True)
 class AlterViewAddPartitions(Statement):
-    """ALTER VIEW … ADD [IF NOT EXISTS] PARTITION (…) …"""
+    """ALTER VIEW … ADD [IF NOT EXISTS] PARTITION (…)."""
 
     name: ObjectName
     partitions: tuple[PartitionSpec, ...]
@@ -155,7 +155,7 @@ class AlterViewAddPartitions(Statement):
 
 @dataclass(frozen=True)
 class AlterViewDropPartitions(Statement):
-    """ALTER VIEW … DROP [IF EXISTS] PARTITION (…), …"""
+    """ALTER VIEW … DROP [IF EXISTS] PARTITION (…)."""
 
     name: ObjectName
     partitions: tuple[PartitionSpec, ...]
@@ -202,7 +202,7 @@ class ShowViews(Statement):
 
 @dataclass(frozen=True)
 class ShowCreate(Statement):
-    """SHOW CREATE VIEW | TABLE | MATERIALIZED VIEW …"""
+    """SHOW CREATE VIEW | TABLE | MATERIALIZED VIEW."""
 
     kind: str
     name: ObjectName
@@ -210,7 +210,7 @@ class ShowCreate(Statement):
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """DESCRIBE [EXTENDED | FORMATTED] …"""
+    """DESCRIBE [EXTENDED | FORMATTED]."""
 
     name: ObjectName
     extended: bool = False

@@ -5,14 +5,17 @@ Everything that is not replaced stays to the letter: case, comments, white space
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
 
 from hive_views.errors import SqlError
 
@@ -32,6 +35,33 @@ def dialect_of(name: str) -> Dialect:
     return sqlglot.Dialect.get_or_raise(name)
 
 
+class _Readers(threading.local):
+    """sqlglot's tokenizers and parsers, one of each a thread and dialect: making them costs as much as a short text."""
+
+    def __init__(self) -> None:
+        self.tokenizers: dict[str, Tokenizer] = {}
+        self.parsers: dict[str, Parser] = {}
+
+
+_READERS = _Readers()
+
+
+def tokenizer_of(name: str) -> Tokenizer:
+    """This thread's tokenizer of a dialect."""
+    found = _READERS.tokenizers.get(name)
+    if found is None:
+        found = _READERS.tokenizers[name] = dialect_of(name).tokenizer()
+    return found
+
+
+def parser_of(name: str) -> Parser:
+    """This thread's parser of a dialect; it stops at the first error."""
+    found = _READERS.parsers.get(name)
+    if found is None:
+        found = _READERS.parsers[name] = dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE)
+    return found
+
+
 class Text:
     """A text, its tokens, and where it stands in a bigger text.
 
@@ -48,12 +78,11 @@ class Text:
     def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
         self.sql = sql
         self.dialect = dialect
-        self.quote = QUOTES[dialect] if dialect in QUOTES else "`"
+        self.quote = QUOTES.get(dialect, "`")
         self.whole = sql if whole is None else whole
         self.offset = offset
-        parser = dialect_of(dialect)
         try:
-            self.tokens: list[Token] = parser.tokenize(sql)
+            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(sql)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:

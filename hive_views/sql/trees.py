@@ -8,6 +8,7 @@ from sqlglot import exp
 
 
 def expressions(value: Any) -> list[exp.Expr]:
+    """The nodes in one argument of a node: itself, or those of its list."""
     if isinstance(value, exp.Expr):
         return [value]
     if isinstance(value, list):
@@ -25,4 +26,5 @@ def bare(node: exp.Expr) -> exp.Expr:
 
 
 def is_star(item: exp.Expr) -> bool:
+    """Whether an element of a SELECT list is `*` or `t.*`."""
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)

@@ -54,7 +54,7 @@ class Types:
             return self._function(node)
         return None
 
-    # -- Names and literals --------------------------------------------------------------------------------------------
+    # -- Names and literals ----------------------------------------------------------------------------------------
 
     def _column(self, node: exp.Expr) -> str | None:
         column = self.bindings.get(id(node))
@@ -123,10 +123,7 @@ class Types:
             suffix = self.text.sql[inner._meta["start"] : inner._meta["end"] + 1]
             if not inner.is_string and suffix[-1:].isalpha():
                 return self._suffixed(suffix)
-        token = function_token(self.text, inner) if isinstance(inner, exp.Func) else None
-        del token
-        target = self._target(node)
-        return target
+        return self._target(node)
 
     def _suffixed(self, written: str) -> str | None:
         upper = written.upper()
@@ -163,7 +160,7 @@ class Types:
                 return f"{word}({self.text.raw(index + 2)})"
         return None
 
-    # -- Operators -----------------------------------------------------------------------------------------------------
+    # -- Operators -------------------------------------------------------------------------------------------------
 
     def _arithmetic(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
@@ -201,7 +198,7 @@ class Types:
         left, right = self.of(node.this), self.of(node.expression)
         return "string" if left == "string" or right == "string" else None
 
-    # -- Choices -------------------------------------------------------------------------------------------------------
+    # -- Choices ---------------------------------------------------------------------------------------------------
 
     def common(self, nodes: Arguments) -> str | None:
         """The one type of several alternatives."""
@@ -232,7 +229,7 @@ class Types:
     def _coalesce(self, node: exp.Expr) -> str | None:
         return self.common([node.this, *node.expressions])
 
-    # -- Nested values -------------------------------------------------------------------------------------------------
+    # -- Nested values ---------------------------------------------------------------------------------------------
 
     def _array(self, node: exp.Expr) -> str | None:
         if not node.expressions:
@@ -272,7 +269,7 @@ class Types:
         scope = self.subqueries.get(id(node))
         return scope.columns[0].type if scope is not None and len(scope.columns) == 1 else None
 
-    # -- Functions -----------------------------------------------------------------------------------------------------
+    # -- Functions -------------------------------------------------------------------------------------------------
 
     def _window(self, node: exp.Expr) -> str | None:
         return self.of(node.this)
