@@ -70,7 +70,7 @@ def define(
         if dialect.lower() != HIVE:
             entries[GENERATED_DIALECTS] = HIVE
         texts[dialect if dialect.lower() == HIVE else HIVE] = expanded
-    if sql not in texts.values():
+    if texts[dialect] != sql:
         entries[ORIGINAL_SQL] = sql
     return ViewVersion(
         version_id=1,

@@ -54,6 +54,7 @@ from hive_views.metastore.flat_model import (
     Row,
     RowKind,
     changed_row,
+    check_columns,
     damages,
     may_be_damaged,
     new_row,
@@ -153,6 +154,7 @@ def commit(
     if base is not None and metadata is base.metadata:
         # Nothing to write; but what the caller wants to see must still be what stands there.
         return Loaded(_check_unchanged(name, store.row(name), base), metadata)
+    check_columns(name, metadata, store.config)
     location = registered
     if location is None:
         location = new_location(metadata, base.row.metadata_location if base else None, str(uuid.uuid4()))

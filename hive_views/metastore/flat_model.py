@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from hive_views.config import CatalogConfig, current_user
 from hive_views.definition import RowTexts, row_texts
@@ -191,7 +192,7 @@ def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: Catal
         parameters={},
         tableType=VIRTUAL_VIEW,
     )
-    return _fill(table, name, metadata, location, config, removed=())
+    return _fill(table, name, metadata, location, config, removed=frozenset())
 
 
 def changed_row(
@@ -222,7 +223,7 @@ def changed_row(
     if owner and owner != _owner(base.properties):
         table.owner = owner
     return _fill(
-        table, current.name, metadata, location, config, removed=set(base.properties) - set(metadata.properties)
+        table, current.name, metadata, location, config, removed=frozenset(base.properties) - metadata.properties.keys()
     )
 
 
@@ -264,7 +265,7 @@ def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tupl
     if row.texts.original not in (expected.original, expected.expanded):
         found.append(Difference("original-text", row.texts.original, expected.original))
     try:
-        columns = hive_columns(metadata.current_schema(), str(row.name), hive2_compatible=config.hive2_compatible)
+        columns = _columns(row.name, metadata, config)
     except InvalidViewError:
         # Another catalog wrote a type that Hive does not know, under a name of its own; there is nothing to compare.
         return tuple(found)
@@ -301,7 +302,7 @@ def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
         stored: The row as it was read back.
 
     Returns:
-        One entry for each text, parameter or comment that came back otherwise.
+        One entry for each text, parameter, column or comment that came back otherwise.
     """
     found = []
     for label, ours, theirs in (
@@ -313,12 +314,28 @@ def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
     for key, value in sent.parameters.items():
         if value and stored.parameters.get(key) != value:
             found.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
-    comments = {field.name.lower(): field.comment or "" for field in stored.sd.cols}
-    for field in sent.sd.cols:
-        theirs = comments.get(field.name.lower())
-        if theirs != (field.comment or ""):
-            found.append(Difference(f"comment of {field.name}", theirs, field.comment))
+    columns = [*(stored.sd.cols or []), *[None] * len(sent.sd.cols)]
+    for ours, theirs in zip(sent.sd.cols, columns, strict=False):
+        there = None if theirs is None else (theirs.name.lower(), theirs.type.lower())
+        if there != (ours.name.lower(), ours.type.lower()):
+            found.append(Difference(f"column {ours.name}", there, (ours.name, ours.type)))
+        elif (theirs.comment or "") != (ours.comment or ""):
+            found.append(Difference(f"comment of {ours.name}", theirs.comment, ours.comment))
     return tuple(found)
+
+
+def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> None:
+    """Refuse a view whose current columns a row cannot show, before anything is written.
+
+    Args:
+        name: The view.
+        metadata: Its metadata.
+        config: The catalog's properties.
+
+    Raises:
+        InvalidViewError: If a column has a type that Hive does not know, or two names differ only in case.
+    """
+    _columns(name, metadata, config)
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -349,20 +366,21 @@ def _fill(
     location: str,
     config: CatalogConfig,
     *,
-    removed: set[str] | tuple[()],
+    removed: frozenset[str],
 ) -> Table:
     """Set all that follows from the metadata; in the order of Iceberg's HMSTablePropertyHelper."""
     parameters = table.parameters
-    parameters.update({key: value for key, value in metadata.properties.items() if key.lower() != OWNER_PROPERTY})
-    parameters[UUID] = metadata.view_uuid
-    for key in removed:
+    properties = {key: value for key, value in metadata.properties.items() if key.lower() != OWNER_PROPERTY}
+    # Files of other catalogs may hold properties under the row's own keys, which must go on saying what they say.
+    parameters.update({key: value for key, value in properties.items() if key not in _RESERVED})
+    for key in removed - _RESERVED:
         parameters.pop(key, None)
+    parameters[UUID] = metadata.view_uuid
     parameters[TABLE_TYPE] = ICEBERG_VIEW
     parameters[METADATA_LOCATION] = location
     parameters.pop(CURRENT_SCHEMA, None)
     if config.parameter_max_size > 0:
-        schema = metadata.raw_schema(metadata.current_schema_id)
-        text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(_current_schema(metadata), separators=(",", ":"), ensure_ascii=False)
         if len(text) <= config.parameter_max_size:
             parameters[CURRENT_SCHEMA] = text
     texts = row_texts(metadata.current_version())
@@ -377,15 +395,12 @@ def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: Ca
     partition_columns = {field.name.lower() for field in table.partitionKeys or []}
     descriptor.cols = [
         FieldSchema(name=column, type=kind, comment=comment)
-        for column, kind, comment in hive_columns(
-            metadata.current_schema(), str(name), hive2_compatible=config.hive2_compatible
-        )
+        for column, kind, comment in _columns(name, metadata, config)
         if column.lower() not in partition_columns
     ]
     descriptor.location = metadata.location
     descriptor.inputFormat, descriptor.outputFormat = _INPUT_FORMAT, _OUTPUT_FORMAT
-    if descriptor.serdeInfo is None:
-        descriptor.serdeInfo = SerDeInfo(parameters={})
+    descriptor.serdeInfo = copy.copy(descriptor.serdeInfo) or SerDeInfo(parameters={})
     descriptor.serdeInfo.serializationLib = _SERDE
     for attribute in ("bucketCols", "sortCols"):
         if getattr(descriptor, attribute) is None:
@@ -393,6 +408,16 @@ def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: Ca
     if descriptor.parameters is None:
         descriptor.parameters = {}
     return descriptor
+
+
+def _columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str, str | None]]:
+    return hive_columns(_current_schema(metadata), str(name), hive2_compatible=config.hive2_compatible)
+
+
+def _current_schema(metadata: ViewMetadata) -> dict[str, Any]:
+    schema = metadata.raw_schema(metadata.current_schema_id)
+    assert schema is not None, "every version's schema-id was checked when the metadata was made"
+    return schema
 
 
 def _owner(properties: Mapping[str, str]) -> str | None:
@@ -410,4 +435,6 @@ def _texts(table: Table) -> Iterator[str]:
         yield key
         yield value or ""
     for field in table.sd.cols:
+        yield field.name
+        yield field.type
         yield field.comment or ""

@@ -1,54 +1,41 @@
-"""Iceberg column types as the metastore's row shows them (Iceberg Java: HiveSchemaUtil.convertToTypeString)."""
+"""Iceberg column types as the metastore's row shows them (Iceberg Java: HiveSchemaUtil.convertToTypeString).
+
+Schemas are taken as the JSON objects that a metadata file holds, because a view of another catalog may have types that
+PyIceberg does not know.
+"""
 
 from __future__ import annotations
 
-from pyiceberg.schema import Schema, SchemaVisitor, visit
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    PrimitiveType,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from hive_views.errors import InvalidViewError
 
-_NAMES: dict[type[PrimitiveType], str] = {
-    BooleanType: "boolean",
-    IntegerType: "int",
-    LongType: "bigint",
-    FloatType: "float",
-    DoubleType: "double",
-    DateType: "date",
-    TimeType: "string",
-    TimestampType: "timestamp",
-    StringType: "string",
-    UUIDType: "string",
-    BinaryType: "binary",
-    FixedType: "binary",
+_NAMES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "time": "string",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp with local time zone",
+    "string": "string",
+    "uuid": "string",
+    "binary": "binary",
+    "variant": "unknown",
 }
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 
 
-def hive_type(field_type: IcebergType, *, hive2_compatible: bool = False) -> str:
+def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
     """Hive's name of an Iceberg type.
 
     Args:
-        field_type: Any Iceberg type, nested ones too.
+        field_type: An Iceberg type as JSON: its name, or the object of a nested type.
         hive2_compatible: Name `timestamptz` as `timestamp`, which Hive 2 knows.
 
     Returns:
@@ -57,16 +44,30 @@ def hive_type(field_type: IcebergType, *, hive2_compatible: bool = False) -> str
     Raises:
         KeyError: If Hive has no such type (`timestamp_ns`, geometry …); its argument is the Iceberg type's name.
     """
-    return visit(field_type, _HiveTypes(hive2_compatible))
+    if isinstance(field_type, str):
+        return _primitive(field_type, hive2_compatible)
+    kind = field_type["type"]
+    if kind == "struct":
+        inner = ",".join(
+            f"{field['name']}:{hive_type(field['type'], hive2_compatible=hive2_compatible)}"
+            for field in field_type["fields"]
+        )
+        return f"struct<{inner}>"
+    if kind == "list":
+        return f"array<{hive_type(field_type['element'], hive2_compatible=hive2_compatible)}>"
+    if kind == "map":
+        key, value = (hive_type(field_type[part], hive2_compatible=hive2_compatible) for part in ("key", "value"))
+        return f"map<{key},{value}>"
+    raise KeyError(kind)
 
 
 def hive_columns(
-    schema: Schema, identifier: str, *, hive2_compatible: bool = False
+    schema: Mapping[str, Any], identifier: str, *, hive2_compatible: bool = False
 ) -> list[tuple[str, str, str | None]]:
     """The columns of a schema as a row has them.
 
     Args:
-        schema: The view's schema.
+        schema: The view's schema, as the JSON object of a metadata file.
         identifier: The view's name, for the message.
         hive2_compatible: See `hive_type`.
 
@@ -76,49 +77,31 @@ def hive_columns(
     Raises:
         InvalidViewError: If a column has a type that Hive does not know, or two names differ only in case.
     """
-    columns = []
+    columns: list[tuple[str, str, str | None]] = []
     seen: dict[str, str] = {}
-    for field in schema.fields:
-        other = seen.setdefault(field.name.lower(), field.name)
-        if other is not field.name:
-            raise InvalidViewError(
-                identifier, f"columns {other!r} and {field.name!r}: a Hive Metastore does not tell names apart by case"
-            )
-        try:
-            columns.append((field.name, hive_type(field.field_type, hive2_compatible=hive2_compatible), field.doc))
-        except KeyError as error:
+    for field in schema["fields"]:
+        name = field["name"]
+        if name.lower() in seen:
             raise InvalidViewError(
                 identifier,
-                f"column {field.name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query",
+                f"columns {seen[name.lower()]!r} and {name!r}: a Hive Metastore does not tell names apart by case",
+            )
+        seen[name.lower()] = name
+        try:
+            columns.append((name, hive_type(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
+        except KeyError as error:
+            raise InvalidViewError(
+                identifier, f"column {name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query"
             ) from None
     return columns
 
 
-class _HiveTypes(SchemaVisitor[str]):
-    def __init__(self, hive2_compatible: bool) -> None:
-        self._hive2_compatible = hive2_compatible
-
-    def schema(self, schema: Schema, struct_result: str) -> str:
-        return struct_result
-
-    def struct(self, struct: StructType, field_results: list[str]) -> str:
-        return f"struct<{','.join(field_results)}>"
-
-    def field(self, field: NestedField, field_result: str) -> str:
-        return f"{field.name}:{field_result}"
-
-    def list(self, list_type: ListType, element_result: str) -> str:
-        return f"array<{element_result}>"
-
-    def map(self, map_type: MapType, key_result: str, value_result: str) -> str:
-        return f"map<{key_result},{value_result}>"
-
-    def primitive(self, primitive: PrimitiveType) -> str:
-        if isinstance(primitive, DecimalType):
-            return f"decimal({primitive.precision},{primitive.scale})"
-        if isinstance(primitive, TimestamptzType):
-            return "timestamp" if self._hive2_compatible else "timestamp with local time zone"
-        name = _NAMES.get(type(primitive))
-        if name is None:
-            raise KeyError(str(primitive))
-        return name
+def _primitive(name: str, hive2_compatible: bool) -> str:
+    if name == "timestamptz" and hive2_compatible:
+        return "timestamp"
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal:
+        return f"decimal({decimal[1]},{decimal[2]})"
+    if _FIXED.fullmatch(name):
+        return "binary"
+    return _NAMES[name]
