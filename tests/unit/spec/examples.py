@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from pyiceberg.view import metadata as iceberg
 
-from hive_views.spec.changes import create
+from hive_views.spec.changes import AddVersion, Change, SetProperties, apply, create
 from hive_views.spec.documents import read
 from hive_views.spec.metadata import SQLViewRepresentation, ViewMetadata, ViewRepresentation, ViewVersion
 
@@ -111,3 +111,33 @@ def created(*definitions: ViewVersion, properties: dict[str, str] | None = None)
         properties=properties or {},
         now_ms=NOW,
     )
+
+
+# -- Changes ----------------------------------------------------------------------------------------------------------
+
+LATER = NOW + 5000
+
+
+def changed(base: ViewMetadata, *changes: Change, now_ms: int = LATER) -> ViewMetadata:
+    """Apply changes to the metadata of a view called `NAME`."""
+    return apply(base, changes, identifier=NAME, now_ms=now_ms)
+
+
+def add(*texts: ViewRepresentation | str, columns: Schema | None = None, **more: Any) -> AddVersion:
+    """Add `version(*texts, **more)`, with the column x unless others are given."""
+    return AddVersion(columns or schema(), version(*texts, **more))
+
+
+def keep(entries: int) -> SetProperties:
+    """Set how many versions are kept."""
+    return SetProperties({"version.history.num-entries": str(entries)})
+
+
+def ids(value: ViewMetadata) -> list[int]:
+    """The ids of the versions."""
+    return [item.version_id for item in value.versions]
+
+
+def log(value: ViewMetadata) -> list[int]:
+    """The version ids of the log."""
+    return [entry.version_id for entry in value.version_log]

@@ -52,6 +52,7 @@ changes = st.lists(
 )
 
 
+@strategies.relaxed
 @given(st.lists(changes, min_size=1, max_size=8))
 def test_any_sequence_of_changes_keeps_the_metadata_valid(steps: list[list[Change]]) -> None:
     state = examples.created()
@@ -111,6 +112,7 @@ def definition(version: dict[str, object]) -> str:
     return json.dumps({**version, **identity}, sort_keys=True)
 
 
+@strategies.relaxed
 @given(strategies.documents(), changes)
 def test_changes_to_any_file_of_others_give_a_file_that_can_be_read_again(
     original: dict[str, object], step: list[Change]

@@ -323,6 +323,7 @@ def test_keys_named_like_our_attributes_are_unknown_keys() -> None:
 # -- Nothing is lost --------------------------------------------------------------------------------------------------
 
 
+@strategies.relaxed
 @given(strategies.documents())
 def test_what_is_read_is_written(original: dict[str, Any]) -> None:
     value = read(copy.deepcopy(original), WHERE)
@@ -332,6 +333,7 @@ def test_what_is_read_is_written(original: dict[str, Any]) -> None:
     assert read(json.loads(json.dumps(written)), WHERE) == value
 
 
+@strategies.relaxed
 @given(strategies.documents(draft=True))
 def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
     value = read(copy.deepcopy(original), WHERE)
@@ -342,6 +344,7 @@ def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
     assert canonical(write(again)) == canonical(written)
 
 
+@strategies.relaxed
 @given(strategies.documents())
 def test_a_change_loses_nothing_else(original: dict[str, Any]) -> None:
     original.setdefault("properties", {})["version.history.num-entries"] = "100"

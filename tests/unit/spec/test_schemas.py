@@ -190,7 +190,8 @@ def test_the_type_that_pyiceberg_does_not_know_is_named(kind: Any, path: str) ->
     assert caught.value.path == path
 
 
-@given(strategies.schemas(0))
+@strategies.relaxed
+@given(strategies.schemas())
 def test_any_schema_is_converted_or_refused_with_our_error(document: dict[str, Any]) -> None:
     schemas.check(document, "file", "s")
     assert schemas.same(document, copy.deepcopy(document))
@@ -202,6 +203,7 @@ def test_any_schema_is_converted_or_refused_with_our_error(document: dict[str, A
         assert [field.name for field in converted.fields] == [field["name"] for field in document["fields"]]
 
 
+@strategies.relaxed
 @given(strategies.json_values)
 def test_checking_any_value_raises_our_error_or_nothing(value: object) -> None:
     try:
