@@ -107,11 +107,42 @@ def listening(pid: int) -> list[tuple[str, int]]:
     return found
 
 
+class LogKeeper(logging.Handler):
+    """Keeps all that Py4J logs, down to DEBUG."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+    def __enter__(self) -> LogKeeper:
+        self.logger = logging.getLogger("py4j")
+        self.level = self.logger.level
+        self.logger.setLevel(logging.DEBUG)
+        self.logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.logger.removeHandler(self)
+        self.logger.setLevel(self.level)
+
+
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+def log_of_start() -> LogKeeper:
+    """What was logged while `quick` started."""
+    return LogKeeper()
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory, log_of_start: LogKeeper) -> Iterator[EmbeddedMetastore]:
     """A metastore of this module's own, on a fresh directory, that removes abandoned locks after a second."""
-    with EmbeddedMetastore(tmp_path_factory.mktemp("quick"), txn_timeout_s=1) as running:
-        yield running
+    metastore = EmbeddedMetastore(tmp_path_factory.mktemp("quick"), txn_timeout_s=1)
+    with log_of_start:
+        metastore.start()
+    yield metastore
+    metastore.stop()
 
 
 # -- What it is -------------------------------------------------------------------------------------------------------
@@ -136,6 +167,13 @@ def test_is_ready_when_started(quick: EmbeddedMetastore) -> None:
 def test_listens_on_the_loopback_address_and_nowhere_else(quick: EmbeddedMetastore) -> None:
     # One socket: the gateway that started it, through which any code could be run, is closed.
     assert listening(quick.pid) == [("0100007F", quick.port)]
+
+
+def test_the_token_of_its_gateway_is_not_logged(quick: EmbeddedMetastore, log_of_start: LogKeeper) -> None:
+    sent = [message for message in log_of_start.messages if message.startswith("Command to send: ")]
+    assert any("TxnDbUtil" in message for message in sent)
+    # Py4J's authentication command is the letter A and the token.
+    assert not [message for message in sent if message.startswith("Command to send: A\n")]
 
 
 def test_serves_many_connections_at_once(quick: EmbeddedMetastore) -> None:
@@ -456,15 +494,6 @@ def test_checks_its_arguments(tmp_path: Path) -> None:
         EmbeddedMetastore(tmp_path, port=70000)
     with pytest.raises(EmbeddedMetastoreError, match="at least 1"):
         EmbeddedMetastore(tmp_path, txn_timeout_s=0.5)
-
-
-def test_the_token_of_its_gateway_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    with EmbeddedMetastore(tmp_path):
-        sent = [record.getMessage() for record in caplog.records if "Command to send" in record.getMessage()]
-    assert any("TxnDbUtil" in message for message in sent)
-    # Py4J's authentication command is the letter A and the token.
-    assert not [message for message in sent if message.startswith("Command to send: A\n")]
 
 
 def test_importing_it_is_light() -> None:
