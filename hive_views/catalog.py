@@ -79,6 +79,9 @@ class HiveViewCatalog(HiveCatalog):
         self._store = Store(client, MetadataFiles(properties), self._config)
         return PyIcebergClient(client, self._config.lock)
 
+    def __enter__(self) -> HiveViewCatalog:
+        return self
+
     def __repr__(self) -> str:
         return f"HiveViewCatalog({self.name!r}, {','.join(self._config.connection.uris)})"
 

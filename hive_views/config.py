@@ -76,8 +76,9 @@ SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
 """Whether that catalog serves Iceberg's tables as well (Iceberg's SparkSessionCatalog), so a view may be over both."""
 
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
-HIVE2_COMPATIBLE_DEFAULT = False
-"""Write `timestamptz` columns as `timestamp`, which Hive 2 knows, in place of `timestamp with local time zone`."""
+HIVE2_COMPATIBLE_DEFAULT = True
+"""Write `timestamptz` columns of views as `timestamp`, in place of `timestamp with local time zone`: Spark's Hive
+client cannot read a row with the latter. (For tables PyIceberg reads this property too; its default is false.)"""
 
 VIEW_DEFAULT_PREFIX = "view-default."
 """`view-default.<key>`: a view property for views that are created without it (Iceberg's CatalogProperties)."""

@@ -1,0 +1,1 @@
+"""Views on Spark: sessions, and column types from Spark's analyzer."""

@@ -32,7 +32,7 @@ def test_every_property_is_read():
             config.LOCK_HEARTBEAT_INTERVAL_MS: "8",
             config.PARAMETER_MAX_SIZE: "0",
             config.UNIQUE_LOCATION: "TRUE",
-            config.HIVE2_COMPATIBLE: "true",
+            config.HIVE2_COMPATIBLE: "false",
             "view-default.a": "x",
             "view-override.b": "y",
             "s3.endpoint": "not ours",
@@ -43,7 +43,7 @@ def test_every_property_is_read():
     )
     assert read.lock == config.LockConfig(False, 5, 6, 7, 8)
     assert (read.warehouse, read.settle_timeout_ms, read.parameter_max_size) == ("s3://bucket/wh", 4, 0)
-    assert read.unique_location and read.hive2_compatible
+    assert read.unique_location and not read.hive2_compatible
     assert (dict(read.view_defaults), dict(read.view_overrides)) == ({"a": "x"}, {"b": "y"})
 
 
