@@ -1,0 +1,238 @@
+"""PyIceberg's tables and namespaces on our client: time-outs, fail-over, Hive 4, and no view ever taken for a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.catalog.hive import HiveCatalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import TableAlreadyExistsError as IcebergTableAlreadyExistsError
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+
+from hive_views.config import CatalogConfig
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    InvalidIdentifierError,
+    MetastoreConnectionLostError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
+from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.metadata_files import MetadataFiles
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.commit import Store
+from hive_views.metastore.flat_model import RowKind, row_kind
+from hive_views.metastore.load import table_names
+from hive_views.metastore.pyiceberg_client import PyIcebergClient
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+
+class TableCatalog(HiveCatalog):
+    """PyIceberg's HiveCatalog with table methods that are safe beside views: `HiveViewCatalog` without its views."""
+
+    def __init__(self, name: str, **properties: str) -> None:
+        """Check the properties; nothing is connected yet.
+
+        Args:
+            name: The catalog's name, which users may write in front of a view's.
+            properties: See `hive_views.config`; those of PyIceberg's FileIO (`s3.endpoint` …) are passed on.
+
+        Raises:
+            InvalidPropertyError: If one is wrong.
+        """
+        self._config = CatalogConfig.from_properties(properties)
+        super().__init__(name, **properties)
+
+    def _create_hive_client(self, properties: dict[str, str]) -> Any:  # type: ignore[override]  # static in PyIceberg
+        client = MetastoreClient(self._config.connection)
+        self._store = Store(client, MetadataFiles(properties), self._config)
+        return PyIcebergClient(client, self._config.lock)
+
+    def close(self) -> None:
+        """Close the kept connections. The catalog cannot be used afterwards."""
+        self._store.client.close()
+
+    # -- Tables --------------------------------------------------------------------------------------------------------
+
+    def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
+        """The Iceberg tables of a database, by the server's filter.
+
+        Args:
+            namespace: The database.
+
+        Returns:
+            Sorted identifiers.
+
+        Raises:
+            NoSuchNamespaceError: If there is no such database.
+        """
+        return [name.identifier for name in table_names(self._store, parse_namespace(namespace, catalog=self.name))]
+
+    def create_table(
+        self,
+        identifier: str | Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
+        properties: Properties = EMPTY_DICT,
+    ) -> Table:
+        """Create a table; see PyIceberg.
+
+        Raises:
+            ViewAlreadyExistsError: If a view has the name.
+            TableAlreadyExistsError: If a table has it.
+        """
+        self._refuse_view(self._name(identifier))
+        return super().create_table(identifier, schema, location, partition_spec, sort_order, properties)
+
+    def create_table_transaction(
+        self,
+        identifier: str | Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
+        properties: Properties = EMPTY_DICT,
+    ) -> CreateTableTransaction:
+        """Begin the creation of a table; see PyIceberg.
+
+        Raises:
+            ViewAlreadyExistsError: If a view has the name.
+        """
+        self._refuse_view(self._name(identifier))
+        return super().create_table_transaction(identifier, schema, location, partition_spec, sort_order, properties)
+
+    def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
+        """Register a table's metadata file; see PyIceberg.
+
+        Raises:
+            ViewAlreadyExistsError: If a view has the name.
+        """
+        self._refuse_view(self._name(identifier))
+        return super().register_table(identifier, metadata_location, overwrite)
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """Load a table; see PyIceberg.
+
+        Raises:
+            NoSuchTableError: If there is none, or a view has the name.
+        """
+        return super().load_table(self._table_name(identifier).identifier)
+
+    def table_exists(self, identifier: str | Identifier) -> bool:
+        """Whether an Iceberg table has that name; its metadata is not read.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            False too where a view or a Hive table has the name.
+        """
+        try:
+            row = self._store.row(self._name(identifier))
+        except InvalidIdentifierError:
+            return False
+        return row is not None and row.kind is RowKind.ICEBERG_TABLE
+
+    def drop_table(self, identifier: str | Identifier) -> None:
+        """Drop a table, never a view (Iceberg #17278); see PyIceberg.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+        """
+        name = self._table_name(identifier)
+        self._refuse_as_table(name)
+        super().drop_table(name.identifier)
+
+    def purge_table(self, identifier: str | Identifier) -> None:
+        """Drop a table, never a view, and delete its data and metadata files; see PyIceberg.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+        """
+        # PyIceberg purges tables of its other metastores; its HiveCatalog says "not yet implemented".
+        MetastoreCatalog.purge_table(self, self._table_name(identifier).identifier)
+
+    def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
+        """Rename a table; see PyIceberg.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+            NoSuchNamespaceError: If the new database does not exist.
+            ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
+        """
+        source, target = self._table_name(from_identifier), self._name(to_identifier).check_writable()
+        self._refuse_as_table(source)
+        row = self._store.row(target)
+        if row is not None:
+            kind = "View" if row.kind.is_view else "Table"
+            message = f"Cannot rename {source} to {target}. {kind} already exists"
+            raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
+        self._store.client.get_database(target.database)
+        return super().rename_table(source.identifier, target.identifier)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commit changes to a table; see PyIceberg.
+
+        Raises:
+            ViewAlreadyExistsError: If the table is new and a view took its name meanwhile.
+            CommitFailedError: If somebody else changed the table meanwhile.
+            CommitStateUnknownError: If the connection broke before the metastore answered.
+        """
+        name = self._table_name(table.name())
+        self._refuse_view(name)
+        try:
+            return super().commit_table(table, requirements, updates)
+        except MetastoreConnectionLostError as error:
+            raise CommitStateUnknownError(str(name), None, str(error)) from error
+        except CommitFailedException as error:
+            raise CommitFailedError(str(name), str(error)) from error
+
+    def _convert_hive_into_iceberg(self, table: Any) -> Table:
+        kind = row_kind(table)
+        if kind is not RowKind.ICEBERG_TABLE:
+            raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"the name belongs to: {kind.value}")
+        return super()._convert_hive_into_iceberg(table)
+
+    def _create_hive_table(self, open_client: Any, hive_table: Any) -> None:
+        try:
+            super()._create_hive_table(open_client, hive_table)
+        except IcebergTableAlreadyExistsError as error:
+            name = ViewName(hive_table.dbName, hive_table.tableName)
+            self._refuse_view(name)
+            raise TableAlreadyExistsError(str(name), "Table already exists: {}") from error
+
+    # -- Names ---------------------------------------------------------------------------------------------------------
+
+    def _name(self, identifier: str | Sequence[str]) -> ViewName:
+        return ViewName.parse(identifier, catalog=self.name)
+
+    def _table_name(self, identifier: str | Sequence[str]) -> ViewName:
+        try:
+            return self._name(identifier)
+        except InvalidIdentifierError as error:
+            raise NoSuchTableError(f"{identifier} ({error.reason})") from error
+
+    def _refuse_view(self, name: ViewName) -> None:
+        row = self._store.row(name)
+        if row is not None and row.kind.is_view:
+            raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
+
+    def _refuse_as_table(self, name: ViewName) -> None:
+        row = self._store.row(name)
+        if row is None or row.kind.is_view:
+            raise NoSuchTableError(str(name))
