@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -152,8 +153,14 @@ def test_a_long_length_without_bytes_costs_no_memory() -> None:
         sock.close()
 
     with listening(promise) as (uri, accepted), client(uri) as metastore:
-        with pytest.raises(MetastoreConnectionLostError, match="the server closed the connection"):
-            metastore.server_version()
+        tracemalloc.start()
+        try:
+            with pytest.raises(MetastoreConnectionLostError, match="the server closed the connection"):
+                metastore.server_version()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < module.MAX_STRING_LENGTH // 10
         assert len(accepted) == MAX_SENDS
 
 
@@ -349,6 +356,30 @@ def test_a_closed_client_says_so() -> None:
         with pytest.raises(MetastoreUnavailableError, match="this client was closed"):
             metastore.server_version()
         assert len(accepted) == 1
+
+
+def test_a_call_under_way_ends_well_when_the_client_is_closed_and_so_does_its_connection() -> None:
+    asked, closed, hung_up = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(sock: socket.socket) -> None:
+        name, number = request(sock)
+        asked.set()
+        assert closed.wait(30)
+        sock.sendall(string_answer(name, number, b"slow"))
+        if sock.recv(1) == b"":
+            hung_up.set()
+
+    with listening(slow) as (uri, _):
+        metastore = client(uri, call_timeout_ms=30_000)
+        answers: list[str] = []
+        caller = threading.Thread(target=lambda: answers.append(metastore.server_version()))
+        caller.start()
+        assert asked.wait(30)
+        metastore.close()
+        closed.set()
+        caller.join(30)
+        assert answers == ["slow"]
+        assert hung_up.wait(30)
 
 
 def test_what_cannot_be_written_as_thrift_is_the_callers_error_and_sends_nothing() -> None:
