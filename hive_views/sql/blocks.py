@@ -172,9 +172,14 @@ class Blocks(Ordering):
             result.put("__u", name, Column(one.internal, "__u", name, type_source))
         return result
 
-    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False) -> None:
+    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False, exists: bool = False) -> None:
         """Resolve a query inside an expression: it can name the columns around it."""
         outer = place.scopes[0]
+        if self.state.strict and len(place.scopes) > 1:
+            raise self.state.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", node)
+        if exists and self.state.exact and self._aggregates_all(node):
+            self._only_tables(node)
+            return
         if len(place.scopes) > 1:
             outer = Scope()
             for scope in place.scopes:
@@ -187,6 +192,18 @@ class Blocks(Ordering):
         self.subquery_types[id(node)] = result
         if (single or isinstance(node, exp.Subquery)) and self.state.strict and len(result.columns) != 1:
             raise self.state.fail("Invalid SubQuery expression: SubQuery can contain only 1 item in Select List", node)
+
+    def _aggregates_all(self, node: exp.Expr) -> bool:
+        """Whether a query is one aggregate over everything: Hive knows that it gives a row, and reads no further."""
+        if not isinstance(node, exp.Select) or node.args.get("group") is not None:
+            return False
+        aggregates: dict[str, exp.Expr] = {}
+        self._collect(node, node.expressions, aggregates, {})
+        return bool(aggregates)
+
+    def _only_tables(self, node: exp.Expr) -> None:
+        for table in node.find_all(exp.Table):
+            self._table(table, Block(self._current_ctes, None))
 
     # -- One SELECT ------------------------------------------------------------------------------------------------
 

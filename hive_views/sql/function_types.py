@@ -17,13 +17,15 @@ FIXED: dict[str, str] = {
         current_user current_database logged_in_user version uuid conv last_day_string xpath_string
         """,
         int="""
-        length char_length character_length octet_length size year month day dayofmonth dayofweek weekofyear quarter hour
+        length char_length character_length octet_length size year month day dayofmonth dayofweek weekofyear quarter
+        hour
         minute second datediff instr locate find_in_set ascii rank dense_rank row_number ntile levenshtein field
         """,
         bigint="count unix_timestamp to_unix_timestamp factorial approx_distinct crc32",
         double="""
         exp ln log log2 log10 pow power sqrt cbrt sin cos tan asin acos atan sinh cosh tanh degrees radians rand pi e
-        months_between stddev stddev_pop stddev_samp std variance var_pop var_samp covar_pop covar_samp corr percent_rank
+        months_between
+        stddev stddev_pop stddev_samp std variance var_pop var_samp covar_pop covar_samp corr percent_rank
         cume_dist regr_slope regr_intercept regr_r2 regr_avgx regr_avgy regr_sxx regr_syy regr_sxy
         """,
         boolean="""

@@ -87,8 +87,8 @@ class Grouping(Stars):
     ) -> Scope:
         state = self.state
         scope = Scope(grouped=True)
-        keys, sets = self._group_keys(group, items, distinct)
-        place = Place((plain,), None, plain, keys=False)
+        keys, sets = self._group_keys(group, items, distinct, bool(aggregates))
+        place = Place((plain,), None, plain, keys=False, strict_names=True)
         for item in keys:
             if isinstance(item, exp.Star) or is_star(item):
                 raise state.fail(
@@ -119,11 +119,13 @@ class Grouping(Stars):
         return scope
 
     def _group_keys(
-        self, group: exp.Expr | None, items: list[exp.Expr], distinct: bool
+        self, group: exp.Expr | None, items: list[exp.Expr], distinct: bool, aggregated: bool
     ) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         """The grouping keys, and the expressions inside GROUPING SETS; None where there are no sets."""
         if group is None:
             if not distinct:
+                return [], None
+            if aggregated:
                 return [], None
             return [item.this if type(item) is exp.Alias else item for item in items], None
         keys: list[exp.Expr] = []
@@ -199,7 +201,7 @@ class Grouping(Stars):
     def _lenient_group(self, group: exp.Expr, items: list[exp.Expr], plain: Scope, block: Block) -> None:
         """GROUP BY of Spark and Trino, which may name an alias of the SELECT list or a position."""
         aliases = {item.alias.lower() for item in items if type(item) is exp.Alias}
-        keys, inside = self._group_keys(group, items, False)
+        keys, inside = self._group_keys(group, items, False, False)
         for item in [*keys, *(inside or ())]:
             alone = type(item) is exp.Column and len(item.parts) == 1
             if alone and item.name.lower() in aliases and plain.find_any(item.name.lower()) is None:

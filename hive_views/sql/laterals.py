@@ -68,10 +68,6 @@ class Laterals(Names):
     def _type_source(self, node: exp.Expr, scope: Scope) -> Any:
         return lambda: self.type_of(node)
 
-    def type_of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
-        raise NotImplementedError
-
     def _renamed(self, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
         """The columns of a query as those of a table: Hive's step 9, with internal names for second ones of a name."""
         names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []

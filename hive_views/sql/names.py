@@ -139,6 +139,9 @@ class Names:
     def _chain(self, node: exp.Expr, parts: list[Any], place: Place) -> Any:
         """`a`, `t.a`, `a.field`, `t.a.field.field`: Hive reads it from the left."""
         first = parts[0].name.lower()
+        if self.state.strict:
+            for part in parts:
+                self.check_identifier(part)
         used = 1
         column: Column | None = None
         scope: Scope | None = None
@@ -198,9 +201,6 @@ class Names:
             first, last = self._widen(first, last)
         elif state.strict:
             first, last = self._parentheses(first, last)
-        if state.strict:
-            for part in parts[:used]:
-                self.check_identifier(part)
         state.pending.append((first, last, replacement))
 
     def check_identifier(self, identifier: Any) -> None:
@@ -300,7 +300,7 @@ class Names:
         owner: Scope | None = None
         try:
             for scope in place.scopes:
-                if not scope.grouped and scope.is_ambiguous(table, name):
+                if place.strict_names and not scope.grouped and scope.is_ambiguous(table, name):
                     raise AmbiguousName(name)
                 column = scope.find(table, name)
                 if column is not None:
@@ -358,6 +358,8 @@ class Names:
             right = item.args.get("expression")
             if isinstance(right, exp.Expr):
                 results.append((right, self.visit(right, place)))
+        if self.state.exact and kind in _COMPARISONS:
+            self._comparable(node)
         if self.state.strict and kind not in _ANY_OPERAND:
             for operand, result in results:
                 if isinstance(result, Column):
@@ -369,6 +371,30 @@ class Names:
                             operand.name,
                         )
         return VALUE
+
+    def _comparable(self, node: exp.Expr) -> None:
+        """Refuse a comparison that loses digits, as Hive does by default (`hive.strict.checks.type.safety`)."""
+        left, right = node.this, node.args["expression"]
+        simple = (exp.Column, exp.Literal, exp.Dot, exp.Cast, exp.TryCast, exp.Subquery)
+        if not isinstance(left, simple) or not isinstance(right, simple):
+            return
+        one, other = self.type_of(left), self.type_of(right)
+        if one is None or other is None:
+            return
+        for exact, loose in ((one, other), (other, one)):
+            kind = typetext.base(loose)
+            lossy = (exact == "bigint" or exact.startswith("decimal")) and kind in typetext.STRINGS
+            lossy = lossy or (exact == "bigint" and kind in ("double", "float"))
+            if lossy or (exact == "timestamp" and kind in (*typetext.NUMERIC, "decimal")):
+                raise self.state.fail(
+                    f"Unsafe compares between different types are disabled: {one} and {other} "
+                    "(hive.strict.checks.type.safety). Cast one of them",
+                    right,
+                )
+
+    def type_of(self, node: exp.Expr) -> str | None:
+        """The Hive type of an expression, or None where it is not known."""
+        raise NotImplementedError
 
     def _has_key(self, node: exp.Expr, place: Place) -> bool:
         keys = place.scopes[0].keys
@@ -406,6 +432,10 @@ class Names:
         self.subquery(node, place)
         return VALUE
 
+    def _exists(self, node: exp.Exists, place: Place) -> Any:
+        self.subquery(node.this, place, exists=True)
+        return VALUE
+
     def _in(self, node: exp.In, place: Place) -> Any:
         self.visit(node.this, place)
         query = node.args.get("query")
@@ -415,7 +445,7 @@ class Names:
             self.visit(item, place)
         return VALUE
 
-    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False) -> None:
+    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False, exists: bool = False) -> None:
         """Resolve a query inside an expression; the query blocks know how."""
         raise NotImplementedError
 
@@ -527,6 +557,7 @@ _BEFORE_OPERAND = frozenset(
     }
 )
 
+_COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ})
 _HANDLERS: dict[type, Any] = {
     exp.Column: Names._column,
@@ -541,6 +572,7 @@ _HANDLERS: dict[type, Any] = {
     exp.Except: Names._subquery,
     exp.Intersect: Names._subquery,
     exp.In: Names._in,
+    exp.Exists: Names._exists,
     exp.Lambda: Names._lambda,
     exp.PropertyEQ: Names._property,
     exp.Identifier: Names._skip,

@@ -60,9 +60,8 @@ class Ordering(Grouping):
         for item in sorts:
             if isinstance(item, exp.Literal):
                 continue
-            found = False
             if not legacy and not skip_input:
-                found = self._try(item, Place((scope,), None, plain, True, True, True))
+                self._try(item, Place((scope,), None, plain, True, True, True, True))
             if self._try(item, Place((output,), None, plain, False, True, True)):
                 continue
             if legacy or union:
@@ -70,8 +69,7 @@ class Ordering(Grouping):
             augmented = augmented or output.with_inputs(scope)
             if node.args.get("sort") is not None and type(item) is exp.Column:
                 raise state.fail(f"SORT BY a column that is not selected: '{item.name}'", item, item.name)
-            if not found:
-                self.resolve(item, Place((augmented,), None, plain, True, True, True))
+            self.resolve(item, Place((augmented,), None, plain, True, True, True))
         for item in spreads:
             if isinstance(item, exp.Literal):
                 continue

@@ -271,7 +271,7 @@ class Scope:
                 continue
             if existing is None:
                 result.put(table, name, column)
-        for alias, columns in inputs.tables.items():
+        for alias, columns in inputs.tables.items() if not inputs.grouped else ():
             for name, column in columns.items():
                 if name not in result.tables.setdefault(alias, {}):
                     result.tables[alias][name] = column

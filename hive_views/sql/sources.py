@@ -164,8 +164,8 @@ class Sources(Laterals):
             if len(item) == 1 and column is None:
                 raise state.fail(f"Invalid column reference '{name}'", tokens[item[0]].start, name)
             if column is not None and not (name.lower() in buckets and state.exact):
-                table, column_name = scope.original(column)
-                written = f"{state.text.quoted(str(table))}.{state.text.quoted(column_name)}"
+                owner, column_name = scope.original(column)
+                written = f"{state.text.quoted(str(owner))}.{state.text.quoted(column_name)}"
             elif column is not None or state.exact:
                 written = state.text.quoted(name)
             else:
@@ -234,7 +234,7 @@ class Sources(Laterals):
                 raise self.state.fail("A derived table needs an alias: write (SELECT …) name", inner)
             alias = f"__derived_{len(block.aliases)}"
         else:
-            alias = identifier.name.lower()
+            alias = str(identifier.name).lower()
         scope = self.query(node, block.ctes, alias=alias, level=block.level + 1)
         self._claim(alias, block, identifier or inner)
         self._quote(identifier)
@@ -337,10 +337,10 @@ class Sources(Laterals):
         if condition is not None:
             scopes = (left, right)
             self.resolve(condition, Place(scopes, block.outer, keys=False))
-        if only_left and not using:
-            return left
         result = Scope()
         result.add(left)
+        if only_left and not using:
+            return result
         result.add(right)
         natural = join.args.get("method") == "NATURAL"
         if natural:
@@ -350,7 +350,8 @@ class Sources(Laterals):
         elif using:
             self._using(left_alias, left, right_alias, right, join, result)
         if only_left:
-            return left
+            result = Scope()
+            result.add(left)
         return result
 
     def _using(

@@ -77,7 +77,7 @@ class Stars(Sources):
             raise state.fail("AS (…) with several names is only allowed with a UDTF", item)
         inner = item.this if kind is exp.Alias else item
         alias = item.args.get("alias") if kind is exp.Alias else None
-        place = Place((scope,), None if state.strict else block.outer, plain, True, True, True)
+        place = Place((scope,), None if state.strict else block.outer, plain, True, True, True, True)
         if not state.strict:
             place = Place((self._lateral_aliases(plain, output),), block.outer, plain, False, True, True)
         result = self.resolve(inner, place)
@@ -176,6 +176,9 @@ class Stars(Sources):
                 if type(inner) is not exp.Paren and self.cast_target(inner) != self.cast_target(bare):
                     break
                 inner = inner.this
+            column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
+        if column is None and state_name(bare):
+            inner = bare.this
             column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
         if column is None or column.internal.startswith("_c"):
             return None
@@ -407,6 +410,14 @@ class Stars(Sources):
             for position, name in enumerate(("key", "value")):
                 output.put(None, name, Column(f"_col{position}", None, name, "string"))
         return output
+
+
+def state_name(bare: exp.Expr) -> bool:
+    """Whether Hive's planner sees just the column in an expression: `x * 1`, `coalesce(x)`."""
+    if type(bare) is exp.Mul:
+        right = bare.expression
+        return type(right) is exp.Literal and right.this == "1" and not right.is_string
+    return type(bare) is exp.Coalesce and not bare.expressions
 
 
 def _complete(quoted: Any, table: str, name: str) -> str:

@@ -20,6 +20,7 @@ class UnknownNameError(SqlError):
 class Place:
     """Where an expression stands: what its names can mean.
 
+    `strict_names` says whether a name that stands for several columns of one table is refused.
     `plain` is the scope under a GROUP BY's: there a name inside a grouping key is looked up when its text has to be
     complete on its own.
     """
@@ -30,6 +31,7 @@ class Place:
     keys: bool = True
     aggregates: bool = False
     windows: bool = False
+    strict_names: bool = False
 
 
 FIELD = object()

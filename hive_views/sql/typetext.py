@@ -73,7 +73,8 @@ def common(one: str, other: str) -> str | None:
     if one == other:
         return one
     if "void" in (one, other):
-        return other if one == "void" else one
+        known = other if one == "void" else one
+        return known if not known.endswith(">") else None
     left, right = base(one), base(other)
     if left in STRINGS and right in STRINGS:
         return _common_string(one, other)
