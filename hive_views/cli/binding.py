@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable
 from contextlib import closing
+from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -24,7 +25,8 @@ from hive_views.errors import UsageError
 T = TypeVar("T")
 
 CATALOG = "catalog"
-"""The parameter that is given the catalog."""
+TELL = "tell"
+"""The parameters that are given the catalog, and what shows parts of the result: no options."""
 
 _AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of text.")]
 _YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -38,6 +40,7 @@ def bind(
     *,
     question: Callable[..., str] | None = None,
     code: Callable[[T], ExitCode] | None = None,
+    tell: Callable[[Any], None] | None = None,
     panel: str | None = None,
 ) -> None:
     """Make a function a command.
@@ -45,20 +48,24 @@ def bind(
     Args:
         app: Where to add it.
         name: The command's name.
-        function: A function with typed parameters and a Google-style docstring. A parameter `catalog` is filled in.
+        function: A function with typed parameters and a Google-style docstring. Parameters `catalog` and `tell` are
+            filled in.
         render: Shows its result to people, on stdout.
         question: Called with the function's arguments; what it returns is asked before the function is called, and
             `--yes` answers it. Without a terminal to ask on, `--yes` is required.
         code: The exit code that a result means; always 0 by default.
+        tell: What a parameter `tell` is given, unless JSON is asked for: shows parts of the result as they are made.
         panel: The heading of the list of commands that it stands under.
     """
     signature = inspect.signature(function)
-    # The catalog's class is imported for type checkers alone: it takes half a second.
-    hints = get_type_hints(function, localns={"HiveViewCatalog": object}, include_extras=True)
+    hints = _hints(function)
     summary, helps = read_docstring(inspect.getdoc(function) or "")
 
     def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
         connection = context.ensure_object(Connection)
+        as_json = as_json or connection.as_json
+        if TELL in signature.parameters:
+            arguments[TELL] = None if as_json else tell
         if question is not None and not yes:
             _ask(question(**arguments))
         if CATALOG in signature.parameters:
@@ -66,7 +73,7 @@ def bind(
                 result = function(catalog, **arguments)
         else:
             result = function(**arguments)
-        if as_json or connection.as_json:
+        if as_json:
             print_json(result)
         else:
             render(result)
@@ -76,7 +83,7 @@ def bind(
     parameters = [
         parameter.replace(annotation=_documented(key, hints[key], helps[key]), kind=inspect.Parameter.KEYWORD_ONLY)
         for key, parameter in signature.parameters.items()
-        if key != CATALOG
+        if key in hints
     ]
     own = [("context", typer.Context, inspect.Parameter.empty), ("as_json", _AS_JSON, False)]
     if question is not None:
@@ -88,6 +95,13 @@ def bind(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(name, help=summary, short_help=summary.split(". ")[0], rich_help_panel=panel)(command)
+
+
+def _hints(function: Callable[..., object]) -> dict[str, Any]:
+    """The types of the parameters that become options; the others' are imported for type checkers alone."""
+    own = {key: hint for key, hint in function.__annotations__.items() if key not in (CATALOG, TELL, "return")}
+    holder = SimpleNamespace(__annotations__=own)
+    return get_type_hints(holder, globalns=function.__globals__, include_extras=True)
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:

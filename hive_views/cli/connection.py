@@ -71,17 +71,18 @@ def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
         known = ", ".join(sorted(config.get_known_catalogs()))
     except (YAMLError, ValueError) as error:
         raise UsageError("--catalog", f"PyIceberg's configuration cannot be read: {error}") from error
+    there = f"it has {known}" if known else "it is empty"
     if found is None and name is None:
         raise UsageError(
             "--catalog",
-            "no catalog is named. Give --uri thrift://host:9083 (or set HIVE_VIEWS_URI), or --catalog NAME with a name of "
-            f"PyIceberg's configuration ({f'it has {known}' if known else 'it is empty'})",
+            "no catalog is named. Give --uri thrift://host:9083 (or set HIVE_VIEWS_URI), or --catalog NAME with a name "
+            f"of PyIceberg's configuration ({there})",
         )
     if found is None:
         raise UsageError(
             "--catalog",
-            f"PyIceberg's configuration has no catalog {name!r} ({f'it has {known}' if known else 'it is empty'}). Add it "
-            f"to .pyiceberg.yaml, or set PYICEBERG_CATALOG__{wanted.upper()}__URI, or give --uri",
+            f"PyIceberg's configuration has no catalog {name!r} ({there}). Add it to .pyiceberg.yaml, or set "
+            f"PYICEBERG_CATALOG__{wanted.upper()}__URI, or give --uri",
         )
     kind = found.get("type")
     if kind not in _OURS:

@@ -8,13 +8,12 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import exits, metastore, reading, text, writing
+from hive_views.cli import diagnosis, exits, metastore, reading, text, writing
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
@@ -22,7 +21,7 @@ from hive_views.errors import HiveViewsError, UsageError
 PROGRAM = "hive-views"
 
 # Newer releases of Typer carry Click's classes inside, older ones import Click; this is `ClickException` in both.
-_ClickError = typer.BadParameter.__bases__[0].__bases__[0]
+_ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
 
 
 class Application(TyperGroup):
@@ -64,8 +63,10 @@ class Application(TyperGroup):
                 code = exits.ExitCode.INTERRUPTED
             except BrokenPipeError:
                 code = exits.ExitCode.OK  # whoever read our output has seen enough
+            except _ClickError as error:
+                code = _report_usage(error, as_json)
             except Exception as error:  # noqa: BLE001 -- the outermost edge: it is shown, with its traceback
-                code = _report_other(error, as_json)
+                code = exits.report_defect(error, as_json=as_json)
         raise SystemExit(int(code))
 
 
@@ -75,6 +76,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"{PROGRAM} {version('hive_views')}")
+        raise typer.Exit()
 
 
 HELP = """\
@@ -118,12 +127,11 @@ def options(
         typer.Option("--property", metavar="KEY=VALUE", help="Another catalog property; may be given several times."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document in place of text.")] = False,
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     """Remember the global options for the command."""
-    if show_version:
-        typer.echo(f"{PROGRAM} {version('hive_views')}")
-        raise typer.Exit()
     if catalog and uri:
         chosen = [_on_command_line(context, name) for name in ("catalog", "uri")]
         if chosen[0] == chosen[1]:
@@ -141,21 +149,27 @@ def options(
 
 _LOOK, _CHANGE = "Look at views", "Change views"
 
-for _name, _function, _render, _panel in (
-    ("list", reading.list_views, text.print_list, _LOOK),
-    ("show", reading.show_view, text.print_view, _LOOK),
-    ("history", reading.view_history, text.print_history, _LOOK),
-    ("diff", reading.diff_versions, text.print_diff, _LOOK),
-    ("create", writing.create_view, text.print_written, _CHANGE),
-    ("replace", writing.replace_view, text.print_written, _CHANGE),
-    ("rollback", writing.rollback_view, text.print_written, _CHANGE),
-    ("rename", writing.rename_view, text.print_written, _CHANGE),
-    ("set", writing.set_properties, text.print_written, _CHANGE),
-    ("unset", writing.unset_properties, text.print_written, _CHANGE),
-    ("register", writing.register_view, text.print_written, _CHANGE),
-):
-    bind(app, _name, _function, _render, panel=_panel)
+bind(app, "list", reading.list_views, text.print_list, panel=_LOOK)
+bind(app, "show", reading.show_view, text.print_view, panel=_LOOK)
+bind(app, "history", reading.view_history, text.print_history, panel=_LOOK)
+bind(app, "diff", reading.diff_versions, text.print_diff, panel=_LOOK)
+bind(app, "create", writing.create_view, text.print_written, panel=_CHANGE)
+bind(app, "replace", writing.replace_view, text.print_written, panel=_CHANGE)
+bind(app, "rollback", writing.rollback_view, text.print_written, panel=_CHANGE)
+bind(app, "rename", writing.rename_view, text.print_written, panel=_CHANGE)
+bind(app, "set", writing.set_properties, text.print_written, panel=_CHANGE)
+bind(app, "unset", writing.unset_properties, text.print_written, panel=_CHANGE)
+bind(app, "register", writing.register_view, text.print_written, panel=_CHANGE)
 bind(app, "drop", writing.drop_view, text.print_dropped, panel=_CHANGE, question=writing.question_before_drop)
+bind(
+    app,
+    "doctor",
+    diagnosis.doctor,
+    diagnosis.print_summary,
+    panel="Metastore",
+    tell=diagnosis.print_finding,
+    code=diagnosis.exit_code,
+)
 metastore.register(app)
 
 
@@ -197,11 +211,10 @@ def _warning_printer(as_json: bool) -> Callable[..., None]:
     return show
 
 
-def _report_other(error: Exception, as_json: bool) -> exits.ExitCode:
-    if not isinstance(error, _ClickError):
-        return exits.report_defect(error, as_json=as_json)
+def _report_usage(error: Any, as_json: bool) -> exits.ExitCode:
+    """Tell the user about an error that Click found in the command line."""
     if as_json:
-        exits.say("", {**exits.describe(error), "type": "UsageError", "error": error.format_message()}, as_json=True)
+        exits.say("", {"error": error.format_message(), "type": "UsageError", "operands": {}}, as_json=True)
     else:
         error.show()
     return exits.ExitCode.USAGE

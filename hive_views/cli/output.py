@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 WIDE = 10_000
 """Columns of a file or pipe: nothing is wrapped or cut there, so that other programs can read it."""
@@ -37,6 +38,26 @@ def console() -> Console:
     if not found.is_terminal and "COLUMNS" not in os.environ:
         found.width = WIDE
     return found
+
+
+def print_table(table: Table, indent: str = "") -> None:
+    """Print a table on stdout, without the blanks that would fill its lines up where they end in a file.
+
+    Args:
+        table: The table.
+        indent: What stands in front of each line.
+    """
+    from rich.padding import Padding
+
+    out = console()
+    padded = Padding(table, (0, 0, 0, len(indent)), expand=False)
+    if out.is_terminal:
+        out.print(padded)
+        return
+    with out.capture() as captured:
+        out.print(padded)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
 
 
 def shown(value: object) -> str:

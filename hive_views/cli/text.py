@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from hive_views.cli.output import console, shown
+from hive_views.cli.output import console, print_table, shown
 from hive_views.cli.values import (
     Column,
     Dropped,
     HistoryEntry,
-    Version,
     ViewDetails,
     ViewDiff,
     ViewHistory,
@@ -38,6 +37,7 @@ def print_view(value: ViewDetails) -> None:
     out = console()
     version = value.version
     others = f"one of {len(value.version_ids)}" if len(value.version_ids) > 1 else "the only one"
+    engine = f" by {version.engine}" if version.engine else ""
     which = "current" if version.current else f"not current: version {value.current_version_id} is"
     out.print(_heading(value.view), f"  version {version.version_id} ({which}; {others})", sep="", soft_wrap=True)
     _facts(
@@ -46,7 +46,7 @@ def print_view(value: ViewDetails) -> None:
             "Comment": value.comment,
             "Owner": value.owner,
             "Created": value.create_time,
-            "This version": f"{version.time}  {version.operation}" + (f" by {version.engine}" if version.engine else ""),
+            "This version": f"{version.time}  {version.operation}{engine}",
             "Names mean": ".".join((version.default_catalog or "(this catalog)", *version.default_namespace)),
             "UUID": value.uuid,
             "Location": value.location,
@@ -55,7 +55,7 @@ def print_view(value: ViewDetails) -> None:
         },
     )
     _section(out, "Columns")
-    out.print(_column_table(version.columns))
+    print_table(_column_table(version.columns), _INDENT)
     _print_texts(out, value)
     _section(out, "Properties")
     for key, text in sorted(value.properties.items()):
@@ -64,12 +64,12 @@ def print_view(value: ViewDetails) -> None:
         out.print(f"{_INDENT}none", style="dim")
     _print_drift(out, value)
     _section(out, "History")
-    out.print(_history_table(value.history))
+    print_table(_history_table(value.history), _INDENT)
 
 
 def print_history(value: ViewHistory) -> None:
     """The version log, oldest first."""
-    console().print(_history_table(value.entries))
+    print_table(_history_table(value.entries))
 
 
 def print_diff(value: ViewDiff) -> None:

@@ -67,7 +67,7 @@ def create_view(
         name: The view, as database.name.
         sql: The query.
         file: A file that holds the query; - is standard input.
-        column: A column of the query, in its order. Types as in Iceberg or in Hive: int, bigint, decimal(10,2), array<int> …
+        column: A column of the query, in its order; with Iceberg's or Hive's types: int, bigint, decimal(10,2) …
         dialect: The SQL dialect of the query.
         default_namespace: The database that unqualified names of the query mean; by default the view's own.
         default_catalog: The catalog that names without one mean; by default the one that the view is in.

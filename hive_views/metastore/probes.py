@@ -1,0 +1,340 @@
+"""What a metastore really does, tried out on a temporary row of our own: for `hive_views.doctor`.
+
+The row is a plain Hive view of a name that is clearly ours. Whoever makes one removes it again, however the tries end.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from thrift.Thrift import TException
+
+from hive_views.config import LockConfig
+from hive_views.errors import MetastoreError, MetastoreRefusedError, MetastoreUnavailableError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    FieldSchema,
+    MetaException,
+    NoSuchObjectException,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
+from hive_views.metastore.connection import Connection
+from hive_views.metastore.flat_model import METADATA_LOCATION, VIRTUAL_VIEW
+from hive_views.metastore.load import FILTER_FIELD
+from hive_views.metastore.locks import acquire
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "hive_views_doctor_"
+"""How the name of a temporary row begins; letters and digits follow."""
+
+MARK = "hive_views_doctor"
+"""A parameter of each temporary row: its name."""
+
+_REMOVAL_PAUSES = (0.0, 0.2, 1.0, 3.0)
+_BEGINNING = "0"
+"""The first value of the parameter that is swapped."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The parts of a row that a metastore's database may cut or damage."""
+
+    text: str = "SELECT 1 AS n"
+    """Both view texts."""
+    parameter: str = ""
+    """The value of a parameter."""
+    comment: str = ""
+    """The comment of a column."""
+
+
+@dataclass(frozen=True)
+class LockTrial:
+    """A lock that was taken and given back."""
+
+    shown: bool
+    """Whether the server listed it while it was held."""
+    gone: bool
+    """Whether the server no longer listed it afterwards."""
+    milliseconds: float
+    """How long taking and giving back took."""
+
+
+class TemporaryRow:
+    """A row that is there for the body of a `with` statement."""
+
+    def __init__(self, client: MetastoreClient, database: str) -> None:
+        """Choose a name; nothing is created yet.
+
+        Args:
+            client: The metastore.
+            database: Where to create it.
+        """
+        self._client = client
+        self.name = ViewName(database, f"{PREFIX}{uuid.uuid4().hex[:16]}")
+        """Its name."""
+        self.clock: tuple[float, int, float] | None = None
+        """Seconds from the epoch: our clock before it was created, what the server's clock said, our clock afterwards.
+        None where the server keeps the time that it is given."""
+        self._may_exist = False
+
+    def __enter__(self) -> TemporaryRow:
+        """Create it.
+
+        Raises:
+            MetastoreError: If the server refuses, or does not answer. Nothing is left then, as far as one can tell.
+        """
+        table = Table(
+            tableName=self.name.name,
+            dbName=self.name.database,
+            owner="hive-views doctor",
+            createTime=1,
+            lastAccessTime=0,
+            retention=0,
+            sd=StorageDescriptor(
+                cols=[FieldSchema(name="n", type="int", comment="")],
+                inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+                outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+                compressed=False,
+                numBuckets=0,
+                serdeInfo=SerDeInfo(parameters={}),
+                bucketCols=[],
+                sortCols=[],
+                parameters={},
+            ),
+            partitionKeys=[],
+            parameters={
+                "comment": "A temporary row of `hive-views doctor`; it may be dropped",
+                MARK: self.name.name,
+                METADATA_LOCATION: _BEGINNING,
+            },
+            viewOriginalText=Content().text,
+            viewExpandedText=Content().text,
+            tableType=VIRTUAL_VIEW,
+        )
+        self._may_exist = True
+        try:
+            before = time.time()
+            try:
+                with _answered("create_table"):
+                    self._client.create_table(table)
+            except (MetastoreRefusedError, MetastoreUnavailableError):
+                self._may_exist = False
+                raise
+            after = time.time()
+            stored = self._read().createTime
+        except BaseException:
+            self._surely_remove()
+            raise
+        # A server that keeps our 1 does not show its clock.
+        self.clock = None if stored in (None, 1) else (before, stored, after)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Remove it.
+
+        Raises:
+            MetastoreError: If that fails for good: the row is left then.
+        """
+        self._surely_remove()
+
+    def swap(self, expected: str, value: str) -> bool:
+        """Change the swapped parameter, if it has the expected value: a compare-and-swap as commits send it.
+
+        Args:
+            expected: What is expected to stand there; it begins as `0`.
+            value: What shall stand there.
+
+        Returns:
+            Whether the server did it; False if it refused because another value stands there.
+
+        Raises:
+            MetastoreError: If it failed otherwise.
+        """
+        table = self._read()
+        table.parameters[METADATA_LOCATION] = value
+        try:
+            self._client.alter_table(
+                *self.name.identifier, table, {EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: expected}
+            )
+        except MetaException as error:
+            if str(error.message).startswith(MODIFIED):
+                return False
+            raise MetastoreRefusedError("alter_table", str(error.message)) from error
+        except TException as error:
+            raise MetastoreRefusedError("alter_table", str(error)) from error
+        return str(self._read().parameters[METADATA_LOCATION]) == value
+
+    def store(self, content: Content) -> tuple[str, ...]:
+        """Write a content and read it back.
+
+        Args:
+            content: What to write.
+
+        Returns:
+            What came back otherwise: names of fields of `Content`; empty if nothing did.
+
+        Raises:
+            MetastoreError: If the server refuses it.
+        """
+        table = self._read()
+        table.viewOriginalText = table.viewExpandedText = content.text
+        table.parameters["hive_views_doctor_value"] = content.parameter
+        table.sd.cols[0].comment = content.comment
+        with _answered("alter_table"):
+            self._client.alter_table(*self.name.identifier, table, {})
+        stored = self._read()
+        found = {
+            "text": (stored.viewOriginalText, stored.viewExpandedText) == (content.text, content.text),
+            "parameter": (stored.parameters.get("hive_views_doctor_value") or "") == content.parameter,
+            "comment": (stored.sd.cols[0].comment or "") == content.comment,
+        }
+        return tuple(name for name, same in found.items() if not same)
+
+    def is_view(self) -> bool:
+        """Whether the server still takes it for the view that was created."""
+        table = self._read()
+        return str(table.tableType) == VIRTUAL_VIEW and table.parameters.get(MARK) == self.name.name
+
+    def found_by(self, operator: str) -> bool:
+        """Whether the server's filter on parameters finds it.
+
+        Args:
+            operator: Of Hive's filter language: `like` or `=`.
+
+        Raises:
+            MetastoreError: If the server cannot filter so.
+        """
+        with _answered("get_table_names_by_filter"):
+            names = self._client.get_table_names_by_filter(
+                self.name.database, f'{FILTER_FIELD}{MARK} {operator} "{self.name.name}"'
+            )
+        return self.name.name in names
+
+    def others(self) -> list[str]:
+        """Names of other temporary rows in the database: of a run at the same time, or of one that was killed.
+
+        Raises:
+            MetastoreError: If the server cannot tell.
+        """
+        with _answered("get_tables_by_type"):
+            names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
+        return sorted(name for name in names if name.startswith(PREFIX) and name != self.name.name)
+
+    def lock(self, config: LockConfig) -> LockTrial:
+        """Take the lock on it, look at it, and give it back.
+
+        Args:
+            config: How long to wait.
+
+        Raises:
+            LockError, MetastoreError: If it cannot be had.
+        """
+        started = time.monotonic()
+        held = acquire(self._client, config, self.name)
+        try:
+            took = time.monotonic() - started
+            shown = self._is_listed(held.lock_id)
+        finally:
+            released = time.monotonic()
+            held.release()
+            took += time.monotonic() - released
+        return LockTrial(shown, not self._is_listed(held.lock_id), took * 1000)
+
+    def _is_listed(self, lock_id: int) -> bool:
+        return any(lock.lockid == lock_id for lock in self._client.show_locks(*self.name.identifier))
+
+    def _read(self) -> Table:
+        with _answered("get_table"):
+            table = self._client.get_table(*self.name.identifier)
+        if table is None:
+            raise MetastoreRefusedError("get_table", f"{self.name} is gone: somebody else dropped it")
+        return copy.deepcopy(table)
+
+    def _surely_remove(self) -> None:
+        try:
+            self._remove()
+        except MetastoreError:
+            raise
+        except BaseException:
+            # Interrupted meanwhile: once more, then the interruption goes on.
+            self._remove()
+            raise
+
+    def _remove(self) -> None:
+        """Remove the row where it may be there; tries again while nobody answers."""
+        if not self._may_exist:
+            return
+        problem: MetastoreError | None = None
+        for pause in _REMOVAL_PAUSES:
+            time.sleep(pause)
+            try:
+                with _answered("drop_table"):
+                    self._client.drop_table(*self.name.identifier)
+            except _GoneError:
+                pass
+            except MetastoreError as error:
+                problem = error
+                continue
+            self._may_exist = False
+            return
+        assert problem is not None
+        logger.warning("The temporary row %s could not be removed; drop it: %s", self.name, problem)
+        raise problem
+
+
+class _GoneError(Exception):
+    """There is no such row."""
+
+
+@contextmanager
+def _answered(method: str) -> Iterator[None]:
+    """Make one of our errors of what the server declares."""
+    try:
+        yield
+    except NoSuchObjectException as error:
+        if method == "drop_table":
+            raise _GoneError from error
+        raise MetastoreRefusedError(method, str(error.message)) from error
+    except TException as error:
+        raise MetastoreRefusedError(method, str(getattr(error, "message", None) or error)) from error
+
+
+def try_connection(uri: str, timeout_s: float) -> None:
+    """Connect to a metastore and hang up, without a word.
+
+    Args:
+        uri: `thrift://host:port`.
+        timeout_s: How long to wait, in seconds.
+
+    Raises:
+        OSError: If no connection can be made (TimeoutError: not in time).
+    """
+    Connection.open(uri, connect_timeout=timeout_s, call_timeout=timeout_s, user=None, groups=()).close()
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Make a call.
+
+    Args:
+        call: What to call.
+
+    Returns:
+        How long it took, in milliseconds.
+    """
+    started = time.perf_counter()
+    call()
+    return (time.perf_counter() - started) * 1000
