@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -118,9 +116,10 @@ def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int
         return first, last + 1
     if kind is exp.In:
         return first, last + 1
-    if any(type(item) in (exp.Null, exp.Boolean) for item in _children(node)):
-        while last < len(text.tokens) - 1 and text.tokens[last].token_type not in _CONSTANTS:
-            last += 1
+    if type(node.args.get("expression")) in (exp.Null, exp.Boolean):
+        for ahead in range(last + 1, min(last + 5, len(text.tokens))):
+            if text.tokens[ahead].token_type in _CONSTANTS:
+                return first, ahead
     return first, last
 
 
@@ -131,10 +130,6 @@ def _window_end(text: Text, node: exp.Expr, last: int) -> int:
     while at < len(text.tokens) - 1 and text.tokens[at].token_type is not TokenType.OVER:
         at += 1
     return text.match.get(at + 1, min(at + 1, len(text.tokens) - 1))
-
-
-def _children(node: exp.Expr) -> list[Any]:
-    return [item for value in node.args.values() for item in (value if isinstance(value, list) else [value])]
 
 
 def _is(text: Text, index: int, kind: TokenType) -> bool:

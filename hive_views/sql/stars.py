@@ -100,8 +100,7 @@ class Stars(Sources):
             self.renamed[id(column)] = output.names[id(column)][1]
         folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
         if alias is None and naming and not folded and not self._has_name(bare, name):
-            where = span(state.text, inner)
-            last = where[1] if where is not None else self._end_of(item)
+            last = self._end_of(item)
             if last is not None:
                 self.naming.append((last, name))
         return found_windows
@@ -147,12 +146,17 @@ class Stars(Sources):
         return False
 
     def _end_of(self, item: exp.Expr) -> int | None:
-        """The last token of an item of a SELECT list, found from the first token after which it stops."""
+        """The last token of an item of a SELECT list: the tree does not tell the ends of CASE, INTERVAL and others."""
         text = self.state.text
         starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
-        index = max((self._starts[start] for start in starts if start in self._starts), default=None)
-        if index is None:
+        indexes = [self._starts[start] for start in starts if start in self._starts]
+        if not indexes:
             return None
+        first, index = min(indexes), max(indexes)
+        known = span(text, item)
+        if known is not None:
+            index = max(index, known[1])
+        query = _begins_with_query(item)
         while index + 1 < len(text.tokens):
             following = text.tokens[index + 1].token_type
             if following in _ITEM_ENDS:
@@ -160,8 +164,11 @@ class Stars(Sources):
             if following in (TokenType.L_PAREN, TokenType.L_BRACKET):
                 index = text.match.get(index + 1, index + 1)
                 continue
-            if following is TokenType.R_PAREN and text.match.get(index + 1, 0) < self._starts.get(min(starts), 0) - 1:
-                return index
+            if following is TokenType.R_PAREN:
+                opened = text.match.get(index + 1, -1)
+                around = opened < first and text.tokens[opened + 1].token_type in (TokenType.SELECT, TokenType.WITH)
+                if opened < 0 or (around and not (query and opened >= first - 2)):
+                    return index
             index += 1
         return index
 
@@ -315,8 +322,7 @@ class Stars(Sources):
                 self.state.edits.replace(index, index, self.state.text.quoted(name))
                 self.state.stars.replace(index, index, self.state.text.quoted(name))
             return
-        where = span(self.state.text, item)
-        last = where[1] if where is not None else self._end_of(item)
+        last = self._end_of(item)
         if last is not None:
             self.naming.append((last, name))
 
@@ -412,6 +418,15 @@ class Stars(Sources):
         return output
 
 
+def _begins_with_query(node: Any) -> bool:
+    """Whether the first thing in an expression is a query in parentheses."""
+    while isinstance(node, exp.Expr):
+        if isinstance(node, (exp.Subquery, exp.Select)):
+            return True
+        node = next((value for value in node.args.values() if isinstance(value, exp.Expr)), None)
+    return False
+
+
 def state_name(bare: exp.Expr) -> bool:
     """Whether Hive's planner sees just the column in an expression: `x * 1`, `coalesce(x)`."""
     if type(bare) is exp.Mul:
@@ -434,5 +449,8 @@ def _python_pattern(pattern: str) -> str:
 
 
 _ITEM_ENDS = frozenset(
-    {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT}
+    {
+        *(TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.LIMIT, TokenType.ORDER_BY),
+        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.GROUP_BY, TokenType.HAVING),
+    }
 )

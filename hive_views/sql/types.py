@@ -166,6 +166,8 @@ class Types:
         left, right = self.of(node.this), self.of(node.expression)
         if left is None or right is None:
             return self._interval(node, left, right)
+        if "decimal" in (typetext.base(left), typetext.base(right)):
+            left, right = _digits(node.this, left), _digits(node.expression, right)
         return arithmetic(type(node).__name__, left, right)
 
     def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
@@ -278,9 +280,11 @@ class Types:
         token = function_token(self.text, node)
         if token is None:
             return None
+        if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
+            return None
         name = self.text.raw(token).strip("`").lower()
         fixed = FIXED.get(name)
-        if fixed is not None:
+        if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
         arguments = [
             item
@@ -291,9 +295,13 @@ class Types:
         if not arguments:
             return None
         rule = _FUNCTIONS.get(name)
-        if rule is None and name not in SAME_AS_FIRST:
+        if rule is None and name not in _DEPENDS_ON_FIRST and name not in SAME_AS_FIRST:
             return None
         first = self.of(arguments[0])
+        if name in _DEPENDS_ON_FIRST:
+            return (
+                first if first is not None and typetext.base(first) in ("varchar", "char") else fixed if first else None
+            )
         if first is None or rule is None:
             return first
         return rule(self, first, arguments)
@@ -348,6 +356,15 @@ class Types:
     def _percentile(self, first: str, arguments: Arguments) -> str | None:
         of_array = len(arguments) > 1 and isinstance(arguments[1], exp.Array)
         return "array<double>" if of_array else "double"
+
+
+def _digits(node: exp.Expr, type_text: str) -> str:
+    """The decimal type of a whole number that is written out: as many digits as it has."""
+    while type(node) is exp.Paren:
+        node = node.this
+    if isinstance(node, exp.Literal) and not node.is_string and type_text == "int":
+        return f"decimal({len(node.this.lstrip('0')) or 1},0)"
+    return type_text
 
 
 def field_of(type_text: str | None, name: str) -> str | None:
@@ -411,6 +428,7 @@ def _boolean(types: Types, node: exp.Expr) -> str | None:
     return "boolean"
 
 
+_DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TARGETS = {
     "BOOLEAN": "boolean",
