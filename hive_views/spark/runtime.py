@@ -1,17 +1,23 @@
 """Spark sessions on a metastore: one with Iceberg's runtime, one without.
 
-The runtime comes by its Maven coordinates through PySpark's own resolver, so no Maven is needed. What it fetched is
-kept in a directory of its own: Maven's (`~/.m2`) can hold a pom without its jar, and the resolver then looks no
-further.
+The runtime comes by its Maven coordinates through the resolver in PySpark's jars (Ivy), so no Maven is needed. It is
+fetched before Spark starts, from Maven Central alone, and kept: Spark's own `spark.jars.packages` looks into `~/.m2`
+first, which can hold a pom without its jar, and then looks no further.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
+import subprocess
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
 
 from hive_views.errors import HiveViewsError
 
@@ -27,12 +33,23 @@ SPARK_LINES = ("4.0", "4.1")
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-_IVY_SETTINGS = """<ivysettings>
+_IVY_SETTINGS = """\
+<ivysettings>
   <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+  <caches defaultCacheDir={cache}/>
+  <resolvers><ibiblio name="central" m2compatible="true" root={root}/></resolvers>
 </ivysettings>
 """
-"""Maven Central alone: Spark's own settings look into ~/.m2 first."""
+
+MIRROR = "DEFAULT_ARTIFACT_REPOSITORY"
+"""Spark's own environment variable for a mirror in place of Maven Central."""
+
+_MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
+
+_ATTEMPTS = 3
+"""One broken download is no reason to fail."""
+
+_FETCH_TIMEOUT_S = 300
 
 
 class UnsupportedSparkError(HiveViewsError):
@@ -44,6 +61,18 @@ class UnsupportedSparkError(HiveViewsError):
             f"{' or '.join(SPARK_LINES)}: pip install 'hive_views[spark]'"
         )
         self.spark_version = spark_version
+
+
+class RuntimeFetchError(HiveViewsError):
+    """Iceberg's runtime could not be fetched; `coordinates` and `repository` say what from where."""
+
+    def __init__(self, coordinates: str, repository: str, reason: str) -> None:
+        super().__init__(
+            f"Cannot fetch {coordinates} from {repository} (the environment variable {MIRROR} names a mirror): {reason}"
+        )
+        self.coordinates = coordinates
+        self.repository = repository
+        self.reason = reason
 
 
 def iceberg_coordinates() -> str:
@@ -60,6 +89,71 @@ def iceberg_coordinates() -> str:
     if line not in SPARK_LINES:
         raise UnsupportedSparkError(installed)
     return f"org.apache.iceberg:iceberg-spark-runtime-{line}_2.13:{ICEBERG_VERSION}"
+
+
+def fetch_runtime(cache: str | Path = ".cache") -> Path:
+    """Fetch Iceberg's runtime for the installed Spark, unless it is there.
+
+    Args:
+        cache: The directory that keeps it; made if it is not there.
+
+    Returns:
+        The jar.
+
+    Raises:
+        UnsupportedSparkError: If there is none for the installed Spark.
+        RuntimeFetchError: If it cannot be fetched.
+    """
+    coordinates = iceberg_coordinates()
+    _, artifact, release = coordinates.split(":")
+    kept = Path(cache).resolve() / f"{artifact}-{release}.jar"
+    if zipfile.is_zipfile(kept):
+        return kept
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    said = ""
+    for _ in range(_ATTEMPTS):
+        # Each time in a new directory: what a broken download leaves behind would break the next one, too.
+        with tempfile.TemporaryDirectory(dir=kept.parent, prefix="ivy-") as scratch:
+            said = _resolve(coordinates, Path(scratch))
+            found = Path(scratch) / kept.name
+            if zipfile.is_zipfile(found):
+                found.replace(kept)
+                return kept
+    raise RuntimeFetchError(coordinates, _repository(), said)
+
+
+def _resolve(coordinates: str, scratch: Path) -> str:
+    """Let Ivy put the jar into `scratch`; what it said."""
+    settings = scratch / "ivysettings.xml"
+    settings.write_text(
+        _IVY_SETTINGS.format(cache=quoteattr(str(scratch / "cache")), root=quoteattr(_repository())), encoding="utf-8"
+    )
+    spec = importlib.util.find_spec("pyspark")
+    locations = spec.submodule_search_locations if spec else None
+    ivy = [str(jar) for location in locations or () for jar in (Path(location) / "jars").glob("ivy-*.jar")]
+    home = os.environ.get("JAVA_HOME")
+    command = [f"{home}/bin/java" if home else "java", "-XX:TieredStopAtLevel=1"]
+    command += ["-cp", os.pathsep.join(ivy), "org.apache.ivy.Main", "-settings", str(settings), "-warn"]
+    command += [
+        "-dependency",
+        *coordinates.split(":"),
+        "-confs",
+        "default",
+        "-retrieve",
+        str(scratch / "[artifact]-[revision].[ext]"),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    # Without its dots, one a block.
+    return " ".join(re.sub(r"[.]{2,}( [(]\d+kB[)])?", "", done.stdout + done.stderr).split())[-1000:]
+
+
+def _repository() -> str:
+    return os.environ.get(MIRROR) or _MAVEN_CENTRAL
 
 
 def iceberg_session(
@@ -86,13 +180,14 @@ def iceberg_session(
 
     Raises:
         UnsupportedSparkError: If there is no runtime for the installed Spark.
+        RuntimeFetchError: If it is not in `cache` and cannot be fetched.
     """
     prefix = f"spark.sql.catalog.{catalog}"
     return _session(
         uri,
         warehouse,
         {
-            **_runtime(Path(cache)),
+            "spark.jars": str(fetch_runtime(cache)),
             "spark.sql.extensions": EXTENSIONS,
             prefix: "org.apache.iceberg.spark.SparkCatalog",
             f"{prefix}.type": "hive",
@@ -138,21 +233,3 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-def _runtime(cache: Path) -> dict[str, str]:
-    """Settings that put Iceberg's runtime on the class path: the jar that is there, else its coordinates."""
-    directory = (cache / "ivy").resolve()
-    coordinates = iceberg_coordinates()
-    group, artifact, release = coordinates.split(":")
-    jar = directory / "jars" / f"{group}_{artifact}-{release}.jar"
-    if jar.exists():
-        return {"spark.jars": str(jar)}
-    directory.mkdir(parents=True, exist_ok=True)
-    settings = directory / "ivysettings.xml"
-    settings.write_text(_IVY_SETTINGS)
-    return {
-        "spark.jars.packages": coordinates,
-        "spark.jars.ivy": str(directory),
-        "spark.jars.ivySettings": str(settings),
-    }
