@@ -207,6 +207,8 @@ class HiveViewCatalog(TableCatalog):
         view_version: ViewVersion,
         location: str | None = None,
         properties: Properties = EMPTY_DICT,
+        *,
+        may_lose_dialects: bool = False,
     ) -> HiveView:
         """Give a view a new definition, whatever its current one is. Its history and its other properties stay.
 
@@ -216,13 +218,14 @@ class HiveViewCatalog(TableCatalog):
             view_version: Its texts and defaults.
             location: A new base location; None keeps it.
             properties: View properties to add.
+            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for.
 
         Returns:
             The view as it now is.
 
         Raises:
             NoSuchViewError, TableAlreadyExistsError: If there is no such view, or a table has the name.
-            DialectLossError: If a dialect would lose its text (`replace.drop-dialect.allowed`).
+            DialectLossError: If a dialect would lose its text.
             HiveViewsError: As `hive_views.metastore.commit.commit` says.
         """
         name = self._name(identifier)
@@ -232,7 +235,10 @@ class HiveViewCatalog(TableCatalog):
             self._refuse_table(name)
             raise
         overridden = self._view_properties(properties, defaults=False)
-        changes: list[Change] = [AddVersion(self._schema(schema), view_version), SetProperties(overridden)]
+        changes: list[Change] = [
+            AddVersion(self._schema(schema), view_version, may_lose_dialects),
+            SetProperties(overridden),
+        ]
         if location:
             changes.append(SetLocation(location.rstrip("/")))
         return HiveView(change(self._store, loaded, changes, any_version=True), self._store)
@@ -244,12 +250,16 @@ class HiveViewCatalog(TableCatalog):
         view_version: ViewVersion,
         location: str | None = None,
         properties: Properties = EMPTY_DICT,
+        *,
+        may_lose_dialects: bool = False,
     ) -> HiveView:
         """Create a view, or give the one that has the name a new definition; see `create_view` and `replace_view`."""
         while True:
             if self.view_exists(identifier):
                 try:
-                    return self.replace_view(identifier, schema, view_version, location, properties)
+                    return self.replace_view(
+                        identifier, schema, view_version, location, properties, may_lose_dialects=may_lose_dialects
+                    )
                 except NoSuchViewError as error:
                     if type(error) is not NoSuchViewError:
                         raise

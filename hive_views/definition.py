@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hive_views.spec.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
+from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 ORIGINAL_SQL = "hive-views.original-sql"
 """Summary key: the author's text, where no representation holds it."""
-
-GENERATED_DIALECTS = "hive-views.generated-dialects"
-"""Summary key: comma-separated dialects whose text was derived from an authored one, and may be derived again."""
 
 HIVE = "hive"
 """The dialect whose text stands in the row."""
@@ -99,12 +96,6 @@ def sql_texts(version: ViewVersion) -> dict[str, str]:
     return texts
 
 
-def generated_dialects(version: ViewVersion) -> frozenset[str]:
-    """The dialects, in lower case, whose text in this version was derived from an authored one."""
-    named = version.summary.get(GENERATED_DIALECTS, "")
-    return frozenset(part.strip().lower() for part in named.split(",") if part.strip())
-
-
 def row_texts(version: ViewVersion) -> RowTexts:
     """What the row of a view shows for a version.
 
@@ -121,6 +112,6 @@ def row_texts(version: ViewVersion) -> RowTexts:
     expanded = texts.get(HIVE, next(iter(texts.values()), None))
     original = version.summary.get(ORIGINAL_SQL)
     if original is None:
-        generated = generated_dialects(version)
+        generated = version.generated_dialects
         original = next((text for dialect, text in texts.items() if dialect not in generated), expanded)
     return RowTexts(original=original, expanded=expanded)

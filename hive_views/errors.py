@@ -68,7 +68,7 @@ class DialectLossError(InvalidViewError):
             identifier,
             "Cannot replace view due to loss of view dialects (replace.drop-dialect.allowed=false): "
             f"previous dialects: {list(previous)}, new dialects: {list(new)}. Give a text for each of them, "
-            "or set the view property replace.drop-dialect.allowed=true",
+            "or allow the loss (may_lose_dialects=True)",
         )
         self.previous = tuple(previous)
         self.new = tuple(new)

@@ -204,17 +204,22 @@ class ViewUpdate:
         self._updated: set[str] = set()
         self._removed: set[str] = set()
 
-    def replace_version(self, version: IcebergViewVersion, schema: Schema | None = None) -> ViewUpdate:
+    def replace_version(
+        self, version: IcebergViewVersion, schema: Schema | None = None, *, may_lose_dialects: bool = False
+    ) -> ViewUpdate:
         """Make a new definition the current one.
 
         Args:
             version: Its texts and defaults; its id and timestamp are given at the commit.
             schema: Its columns; None keeps the current ones.
+            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for.
 
         Returns:
             This update.
         """
-        self._changes.append(AddVersion(schema=schema or self._loaded.metadata.current_schema(), version=version))
+        metadata = self._loaded.metadata
+        columns = schema or metadata.raw_schema(metadata.current_schema_id) or {}
+        self._changes.append(AddVersion(columns, version, may_lose_dialects))
         return self
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> ViewUpdate:
@@ -287,12 +292,15 @@ class ViewUpdate:
         self._changes.append(SetLocation(location.rstrip("/")))
         return self
 
-    def rollback(self, *, version_id: int | None = None, timestamp_ms: int | None = None) -> ViewUpdate:
+    def rollback(
+        self, *, version_id: int | None = None, timestamp_ms: int | None = None, may_lose_dialects: bool = False
+    ) -> ViewUpdate:
         """Make an earlier version the current one again. No version is lost: the log gets one more entry.
 
         Args:
             version_id: The version, or
             timestamp_ms: a time, in milliseconds from the epoch: the version that was current then.
+            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for since.
 
         Returns:
             This update.
@@ -314,7 +322,7 @@ class ViewUpdate:
             raise NoSuchVersionError(
                 str(self._loaded.row.name), wanted, [version.version_id for version in metadata.versions]
             )
-        self._changes.append(SetCurrentVersion(found.version_id))
+        self._changes.append(SetCurrentVersion(found.version_id, may_lose_dialects))
         return self
 
     def commit(self) -> HiveView:

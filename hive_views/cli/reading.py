@@ -191,10 +191,10 @@ def _held(view: HiveView, version_id: int) -> ViewVersion:
 
 
 def _version(metadata: ViewMetadata, version: ViewVersion) -> Version:
-    from hive_views.definition import generated_dialects, row_texts
+    from hive_views.definition import row_texts
     from hive_views.spec.metadata import SQLViewRepresentation
 
-    generated = generated_dialects(version)
+    generated = version.generated_dialects
     texts = row_texts(version)
     representations = []
     for item in version.representations:

@@ -153,15 +153,13 @@ def replace_view(
         CommitFailedError: If somebody else changed its definition meanwhile.
         HiveViewsError: As `ViewUpdate.commit` says.
     """
-    from hive_views.definition import generated_dialects
-
     schema = parse_columns(column) if column else None
     query, expansion = _texts(sql, file, expanded, expanded_file)
     properties = _properties(property, comment)
     view = catalog.load_view(name)
     current = view.current_version()
     if dialect is None:
-        generated = generated_dialects(current)
+        generated = current.generated_dialects
         authored = [each for each in view.dialects if each not in generated]
         if len(authored) > 1:
             raise UsageError("--dialect", f"the view has texts for {', '.join(authored)}: say which one this is")

@@ -164,7 +164,6 @@ def add_a_column_in_front(console: Console, spark: SparkSession, catalog: HiveVi
 
 def let_spark_replace(console: Console, spark: SparkSession, catalog: HiveViewCatalog) -> None:
     """Let Spark's Java catalog replace one of the views, and read its version with all before it."""
-    catalog.load_view("nyc.fleet").update().set_properties({"replace.drop-dialect.allowed": "true"}).commit()
     spark.sql("CREATE OR REPLACE VIEW prod.nyc.fleet AS SELECT tailnum, model FROM jets WHERE manufacturer = 'BOEING'")
     view = catalog.load_view("nyc.fleet")
     check([entry.version_id for entry in view.history()] == [1, 2], "Spark's version is not in the history")

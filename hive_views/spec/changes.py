@@ -11,6 +11,9 @@ Iceberg's `ViewMetadata.Builder`; where they leave something open:
   and the representations in their order. A representation's own defaults count by their effect, because Java drops
   them, and a draft's file has them there alone. `field-aliases` and `field-comments` count only where the new version
   gives them: Java drops those too, and the schema says the same; what an author gives is never lost.
+- **Dialects.** A version with a generated text (`GENERATED_DIALECTS`) gives the view the property
+  `replace.drop-dialect.allowed=true`, unless it has that property: without it Spark's CREATE OR REPLACE VIEW, which
+  knows one dialect only, is refused. A generated text may be lost; an authored one only if the change says so.
 - **Order.** Properties, expiry and the check for lost dialects look at the state after all changes, whatever order they
   are in.
 """
@@ -61,6 +64,8 @@ class AddVersion:
     """Its columns. A mapping is the JSON object of a schema, for types that PyIceberg does not know."""
     version: iceberg.ViewVersion
     """Its texts and defaults: PyIceberg's class, or ours, whose texts may carry aliases and comments of columns."""
+    may_lose_dialects: bool = False
+    """Whether it may have no text for a dialect that an author wrote one for."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,8 @@ class SetCurrentVersion:
 
     version_id: int
     """Its id."""
+    may_lose_dialects: bool = False
+    """Whether it may have no text for a dialect that an author wrote one for."""
 
 
 Change: TypeAlias = AddVersion | SetProperties | SetLocation | SetCurrentVersion
@@ -160,8 +167,8 @@ def apply(base: ViewMetadata, changes: Iterable[Change], *, identifier: str, now
 
     Raises:
         InvalidViewError: If a definition or location cannot be stored.
-        DialectLossError: If the current version would change to one without a dialect of it, which the property
-            `replace.drop-dialect.allowed` of the new metadata does not allow.
+        DialectLossError: If the current version would change to one without a dialect of it, which neither the change
+            nor the property `replace.drop-dialect.allowed` of the new metadata allows.
         NoSuchVersionError: If a version is to be made current that the metadata does not hold.
         InvalidPropertyError: If a property of the new metadata has a value that it must not have.
     """
@@ -198,6 +205,7 @@ class _Build:
         self._versions = list(base.versions) if base else []
         self._added: set[int] = set()
         self._current_id = base.current_version_id if base else 0
+        self._may_lose_dialects = False
 
     def add(self, change: Change) -> None:
         if isinstance(change, SetProperties):
@@ -212,12 +220,16 @@ class _Build:
             available = [version.version_id for version in self._versions]
             if change.version_id not in available:
                 raise NoSuchVersionError(self._identifier, str(change.version_id), available)
+            self._may_lose_dialects |= change.may_lose_dialects
             self._current_id = change.version_id
         else:
+            self._may_lose_dialects |= change.may_lose_dialects
             self._current_id = self._add_version(change)
 
     def finish(self, uuid: str) -> ViewMetadata:
         base = self._base
+        if self._added and self._current().generated_dialects:
+            self._properties.setdefault(DROP_DIALECT_ALLOWED, "true")
         if (
             base is not None
             and not self._added
@@ -247,6 +259,9 @@ class _Build:
             }
         )
 
+    def _current(self) -> ViewVersion:
+        return next(version for version in self._versions if version.version_id == self._current_id)
+
     def _metadata(self, document: dict[str, Any]) -> ViewMetadata:
         try:
             return ViewMetadata.model_validate(document, by_alias=True, by_name=False)
@@ -259,13 +274,17 @@ class _Build:
         return InvalidViewError(self._identifier, reason)
 
     def _check_dialects(self) -> None:
-        if self._base is None or self._current_id == self._base.current_version_id:
+        if self._base is None:
             return
-        allowed = self._properties.get(DROP_DIALECT_ALLOWED, str(DROP_DIALECT_ALLOWED_DEFAULT))
-        previous = self._base.current_version().dialects
-        new = next(version for version in self._versions if version.version_id == self._current_id).dialects
-        if allowed.lower() != "true" and not set(previous) <= set(new):
-            raise DialectLossError(self._identifier, previous, new)
+        previous, new = self._base.current_version(), self._current()
+        # A view with a generated text has the property for the sake of other writers, whose replace drops that text. Of
+        # ourselves it asks nothing: an authored text is lost only if the change itself says so.
+        generated = previous.generated_dialects
+        allowed = self._properties.get(DROP_DIALECT_ALLOWED, str(DROP_DIALECT_ALLOWED_DEFAULT)).lower() == "true"
+        if self._may_lose_dialects or (allowed and not generated):
+            return
+        if not set(previous.dialects) - generated <= set(new.dialects):
+            raise DialectLossError(self._identifier, previous.dialects, new.dialects)
 
     def _add_version(self, change: AddVersion) -> int:
         schema = self._schema(change.schema)

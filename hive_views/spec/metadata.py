@@ -27,6 +27,9 @@ from hive_views.spec import schemas as stored_schemas
 INT_MAX = 2**31 - 1
 """The largest id: Java reads ids as int."""
 
+GENERATED_DIALECTS = "hive-views.generated-dialects"
+"""Summary key of ours: comma-separated dialects whose text was derived from an authored one, and may be again."""
+
 Id = Annotated[int, Field(ge=-(2**31), le=INT_MAX)]
 Milliseconds = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Namespace = Annotated[tuple[str, ...], Field(strict=False, fail_fast=True)]
@@ -134,6 +137,12 @@ class ViewVersion(iceberg.ViewVersion):
     def dialects(self) -> list[str]:
         """The dialects that the version has a text for: in lower case, in their order, each once."""
         return list(dict.fromkeys(item.dialect.lower() for item in self.sql_representations))
+
+    @property
+    def generated_dialects(self) -> frozenset[str]:
+        """The dialects, in lower case, whose text was derived from an authored one; see `GENERATED_DIALECTS`."""
+        named = self.summary.get(GENERATED_DIALECTS, "")
+        return frozenset(part.strip().lower() for part in named.split(",") if part.strip())
 
 
 class ViewHistoryEntry(iceberg.ViewHistoryEntry):

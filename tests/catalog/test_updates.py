@@ -155,6 +155,35 @@ def test_losing_a_dialect_is_refused_unless_allowed(catalog: HiveViewCatalog, da
     assert allowed.dialects == ("spark",)
 
 
+def test_an_authored_text_is_not_lost_for_a_generated_one(catalog: HiveViewCatalog, database: str) -> None:
+    """The property that lets Spark replace such a view does not let us lose what an author wrote."""
+    made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
+    view = catalog.create_view(f"{database}.v", SCHEMA, made)
+    assert view.properties["replace.drop-dialect.allowed"] == "true"
+    only_spark, only_trino = (
+        version(database, ("spark", "select 2 as a")),
+        version(database, ("trino", "select 3 as a")),
+    )
+    for replace in (
+        lambda: view.update().replace_version(only_trino).commit(),
+        lambda: catalog.replace_view(f"{database}.v", SCHEMA, only_trino),
+        lambda: catalog.create_or_replace_view(f"{database}.v", SCHEMA, only_trino),
+    ):
+        with pytest.raises(DialectLossError):
+            replace()
+    assert catalog.load_view(f"{database}.v") == view
+    assert view.update().replace_version(only_spark).commit().dialects == ("spark",)  # the generated text may go
+    view = catalog.replace_view(f"{database}.v", SCHEMA, made)
+    view = view.update().replace_version(only_trino, may_lose_dialects=True).commit()
+    assert view.dialects == ("trino",)
+
+
+def test_who_forbids_others_to_drop_a_dialect_is_heeded(catalog: HiveViewCatalog, database: str) -> None:
+    made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
+    forbidden = {"replace.drop-dialect.allowed": "false"}
+    assert catalog.create_view(f"{database}.v", SCHEMA, made, properties=forbidden).properties == forbidden
+
+
 def test_versions_expire(catalog: HiveViewCatalog, database: str) -> None:
     keep = {"version.history.num-entries": "2"}
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=keep)

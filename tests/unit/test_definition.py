@@ -7,15 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.definition import (
-    GENERATED_DIALECTS,
     ORIGINAL_SQL,
     RowTexts,
     define,
-    generated_dialects,
     row_texts,
     sql_texts,
 )
-from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 
 TYPED, STORED, EXPANDED = "select * from t", "select a from t", "select `t`.`a` from `d`.`t`"
 
@@ -131,7 +129,7 @@ def test_unknown_representations_are_passed_over() -> None:
 )
 def test_generated_dialects(value: str | None, dialects: set[str]) -> None:
     summary = {} if value is None else {GENERATED_DIALECTS: value}
-    assert generated_dialects(version_with([("spark", "s")], **summary)) == dialects
+    assert version_with([("spark", "s")], **summary).generated_dialects == dialects
 
 
 @given(
