@@ -61,13 +61,19 @@ class Application(TyperGroup):
                 code = exits.ExitCode.FAILED
             except KeyboardInterrupt:
                 code = exits.ExitCode.INTERRUPTED
-            except BrokenPipeError:
-                code = exits.ExitCode.OK  # whoever read our output has seen enough
             except _ClickError as error:
                 code = _report_usage(error, as_json)
             except Exception as error:  # noqa: BLE001 -- the outermost edge: it is shown, with its traceback
                 code = exits.report_defect(error, as_json=as_json)
         raise SystemExit(int(code))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a reader of its output that has seen enough (`| head`) is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _silence()
+            raise typer.Exit(exits.ExitCode.OK) from None
 
 
 app = typer.Typer(
@@ -188,15 +194,15 @@ def run() -> None:
     try:
         app(prog_name=PROGRAM)
     finally:
-        _flush()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _silence()
 
 
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _silence() -> None:
+    # The interpreter flushes once more at its end, and would complain of a pipe that nobody reads.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _on_command_line(context: typer.Context, parameter: str) -> bool:

@@ -34,7 +34,12 @@ def console() -> Console:
     """Where text for people goes: stdout, in colors where it is a terminal that shows them (NO_COLOR is heeded)."""
     from rich.console import Console
 
-    found = Console(highlight=False, markup=False, emoji=False)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the program with 1 here.
+            raise BrokenPipeError
+
+    found = Output(highlight=False, markup=False, emoji=False)
     if not found.is_terminal and "COLUMNS" not in os.environ:
         found.width = WIDE
     return found
