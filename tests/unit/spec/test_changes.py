@@ -212,6 +212,12 @@ def test_an_equal_version_that_is_not_current_becomes_current_again() -> None:
     assert value.versions == base.versions
 
 
+def test_of_several_equal_versions_in_a_file_of_others_the_current_one_stays() -> None:
+    (first,) = document()["versions"]
+    base = metadata(versions=[first, {**first, "version-id": 2}], current_version_id=2)
+    assert changed(base, AddVersion(base.current_schema(), base.current_version())) is base
+
+
 EQUAL_BUT_FOR: list[tuple[str, AddVersion]] = [
     ("sql", add("select  x")),
     ("dialect", add(text("select x", "Spark"))),

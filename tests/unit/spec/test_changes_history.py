@@ -121,6 +121,7 @@ def test_update_history() -> None:
 def test_the_log_is_left_alone_where_nothing_expires() -> None:
     entries = [{"timestamp-ms": 1, "version-id": 77}, {"timestamp-ms": 2, "version-id": 1}]
     assert log(changed(metadata(version_log=entries), SetProperties({"a": "b"}))) == [77, 1]
+    assert log(changed(metadata(version_log=entries), keep(1))) == [77, 1]
 
 
 def test_versions_added_in_current_build_are_retained() -> None:

@@ -320,6 +320,19 @@ def test_keys_named_like_our_attributes_are_unknown_keys() -> None:
     assert holds(write(value), changed)
 
 
+@pytest.mark.parametrize(
+    ("holder", "key", "path"),
+    [("", "current-version-id", "current-version-id"), ("versions/0/", "version-id", "versions[0].version-id")],
+)
+def test_a_key_named_like_an_attribute_does_not_stand_for_the_formats_key(holder: str, key: str, path: str) -> None:
+    changed = changed_at(holder + key, DELETE)
+    place = changed["versions"][0] if holder else changed
+    place[key.replace("-", "_")] = 1
+    with pytest.raises(InvalidMetadataError, match="it is missing") as caught:
+        read(changed, WHERE)
+    assert caught.value.path == path
+
+
 # -- Nothing is lost --------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 import zlib
 
 import pytest
@@ -118,9 +119,14 @@ def test_a_file_that_its_name_calls_gzip_and_that_is_neither_is_refused_with_bot
 
 
 def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
-    bomb = gzip.compress(b" " * (64 * 1024 * 1024))
+    bomb = gzip.compress(b" " * (50 * 1024 * 1024))
     assert len(bomb) < 100_000
     assert "longer than 33554432 bytes" in str(refused(bomb))
+    tracemalloc.start()
+    refused(bomb, max_bytes=1_000_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
