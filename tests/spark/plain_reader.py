@@ -1,0 +1,123 @@
+"""Plain Spark, without Iceberg on its class path, in a process of its own: a program has one JVM only.
+
+Requests and answers are lines of JSON: `{"sql": …}` in; `{"columns": […], "rows": [[…]]}` or `{"error": …}` out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+REPOSITORY = Path(__file__).parent.parent.parent
+
+
+class PlainSparkError(Exception):
+    """Plain Spark refused a statement; the text is its own."""
+
+
+class PlainReader:
+    """Plain Spark with Hive support on a metastore, as a context manager. It starts with the first statement.
+
+    Args:
+        uri: The metastore.
+        warehouse: Its warehouse.
+        log: Where Spark's own output goes.
+    """
+
+    def __init__(self, uri: str, warehouse: str, log: Path) -> None:
+        self._arguments = [uri, warehouse]
+        self._log = log
+        self._process: subprocess.Popen[str] | None = None
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        """Run a statement.
+
+        Args:
+            text: One statement.
+
+        Returns:
+            Its rows, in Spark's order; values as JSON has them, others as text.
+
+        Raises:
+            PlainSparkError: If Spark refuses it.
+        """
+        return [tuple(row) for row in self._ask(text)["rows"]]
+
+    def columns(self, text: str) -> list[str]:
+        """The names of a query's columns, as Spark gives them; the query is run.
+
+        Args:
+            text: One query.
+        """
+        return list(self._ask(text)["columns"])
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            # The end of its input is the end of its work.
+            self._process.communicate(timeout=60)
+            self._process = None
+
+    def __enter__(self) -> PlainReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, text: str) -> dict[str, Any]:
+        if self._process is None:
+            with self._log.open("w") as log:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.spark.plain_reader", *self._arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    cwd=self._log.parent,
+                    env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"sql": text}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"plain Spark has ended; its output:\n{self._log.read_text()[-3000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise PlainSparkError(answer["error"])
+        return answer
+
+
+def serve(uri: str, warehouse: str) -> None:
+    """Answer requests from standard input until it ends."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from hive_views.spark.runtime import plain_session
+
+    # Spark's JVM inherits standard output: what it prints must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    spark = plain_session(uri, warehouse)
+    for line in sys.stdin:
+        try:
+            frame = spark.sql(json.loads(line)["sql"])
+            answer: dict[str, Any] = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
+        except (PySparkException, Py4JJavaError) as error:
+            # PySpark leaves some of the JVM's exceptions as they come.
+            answer = {"error": str(error)}
+        answers.write(json.dumps(answer, default=str) + "\n")
+        answers.flush()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
