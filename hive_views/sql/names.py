@@ -153,8 +153,7 @@ class Names:
             owner = self._table_scope(place, first, parts[0])
             if owner is None and not self.state.strict:
                 used, owner = self._qualified_table(place, parts)
-                used -= 1
-                first = parts[used].name.lower() if owner is not None else first
+                first = parts[used - 1].name.lower() if owner is not None else first
             if owner is not None:
                 name = parts[used].name.lower()
                 column, scope = self._find(place, first, name, parts[used])
@@ -173,6 +172,8 @@ class Names:
                     raise self._no_column(parts[0], place)
         assert scope is not None and column is not None
         self.state.bindings[id(node)] = column
+        if column.origin is not None:
+            self.state.read.add(column.origin)
         self._point(parts, used, column, scope)
         if used < len(parts):
             self._fields(column.type, parts[used:])
@@ -193,8 +194,7 @@ class Names:
         last = self._starts.get(end["start"])
         if first is None or last is None:
             return
-        quoted = state.text.quoted
-        replacement = f"{quoted(table)}.{quoted(name)}"
+        replacement = self.written(table, name)
         if state.strict and self.in_sets:
             pass
         elif state.strict and used == len(parts):
@@ -202,6 +202,13 @@ class Names:
         elif state.strict:
             first, last = self._parentheses(first, last)
         state.pending.append((first, last, replacement))
+
+    def written(self, table: str, name: str) -> str:
+        """A column's complete name; the name alone where its table has no name in the text."""
+        quoted = self.state.text.quoted
+        if table.startswith("__") and not self.state.exact:
+            return quoted(name)
+        return f"{quoted(table)}.{quoted(name)}"
 
     def check_identifier(self, identifier: Any) -> None:
         """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore."""
@@ -302,7 +309,9 @@ class Names:
             for scope in place.scopes:
                 if place.strict_names and not scope.grouped and scope.is_ambiguous(table, name):
                     raise AmbiguousName(name)
-                column = scope.find(table, name)
+                column = self._of_using(scope, name) if table is None else None
+                if column is None:
+                    column = scope.find(table, name)
                 if column is not None:
                     if found is not None:
                         raise AmbiguousName(name)
@@ -314,6 +323,15 @@ class Names:
                 f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
             ) from error
         return found, owner
+
+    def _of_using(self, scope: Scope, name: str) -> Column | None:
+        """The column that a name of a USING clause means in Spark and Trino."""
+        using = scope.using
+        if self.state.strict or using is None or name not in using.columns:
+            return None
+        if using.full_outer:
+            raise AmbiguousName(name)
+        return scope.tables.get(using.right if using.right_outer else using.left, {}).get(name)
 
     def _offer(self, place: Place, table: str | None = None) -> str:
         names: list[str] = []

@@ -58,15 +58,17 @@ class Column:
         internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a select list.
         table: The alias of its table as Hive writes it (lower case); None or empty where it came from an expression.
         name: Its name in the scope, lower case.
+        origin: Database, table and column, where it is a table's own column.
     """
 
-    __slots__ = ("_type", "internal", "name", "table")
+    __slots__ = ("_type", "internal", "name", "origin", "table")
 
     def __init__(self, internal: str, table: str | None, name: str, type_: TypeSource = None) -> None:
         self.internal = internal
         self.table = table
         self.name = name
         self._type = type_
+        self.origin: tuple[str, str, str] | None = None
 
     @property
     def type(self) -> str | None:
@@ -93,6 +95,7 @@ class Using:
     right: str
     columns: list[str]
     right_outer: bool
+    full_outer: bool = False
 
 
 @dataclass
@@ -174,7 +177,7 @@ class Scope:
             return found
         found = None
         if name in self.hidden:
-            return None
+            return self.tables.get(None, {}).get(name)
         found_in: str | None = None
         for alias, columns in self.tables.items():
             column = columns.get(name)
@@ -217,6 +220,7 @@ class Scope:
         for column in other.columns:
             table, name = other.names[id(column)]
             new = Column(f"_col{position}", column.table, column.name, column.type_source)
+            new.origin = column.origin
             position += 1
             if table == "" and name in other.keys:
                 self.put_key(name, new)
@@ -277,6 +281,7 @@ class Scope:
                     result.tables[alias][name] = column
                     result.names.setdefault(id(column), (alias, name))
         result.key_nodes = inputs.key_nodes
+        result.hidden = inputs.hidden
         result.with_virtual = inputs.with_virtual
         return result
 

@@ -58,6 +58,8 @@ class Sources(Laterals):
             return self._nested(node, alias, scope, block)
         if isinstance(node, exp.Values):
             return self._values(node, block)
+        if self.state.strict and isinstance(node, (exp.Unnest, exp.Lateral)):
+            raise self.state.fail("Hive has no UNNEST and no LATERAL subquery: write LATERAL VIEW explode(…)", node)
         if isinstance(node, exp.Lateral):
             return None, self._lateral(Scope(), node, block)
         if isinstance(node, exp.Unnest):
@@ -113,6 +115,8 @@ class Sources(Laterals):
         self._quote(alias_identifier)
         scope = Scope()
         known = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
+        for column in known.values():
+            column.origin = (database, name.lower(), column.name)
         scope.tables[alias] = known
         scope.columns = list(known.values())
         scope.names = {id(column): (alias, column.name) for column in scope.columns}
@@ -320,6 +324,8 @@ class Sources(Laterals):
     def _join(self, left_alias: str | None, left: Scope, join: exp.Join, block: Block) -> Scope:
         state = self.state
         node = join.this
+        if self.state.strict and isinstance(node, (exp.Unnest, exp.Lateral)):
+            raise self.state.fail("Hive has no UNNEST and no LATERAL subquery: write LATERAL VIEW explode(…)", node)
         if isinstance(node, exp.Lateral):
             return self._lateral(left, node, block)
         if isinstance(node, exp.Unnest):
@@ -346,7 +352,11 @@ class Sources(Laterals):
         if natural:
             shared = {name for table in left.tables.values() for name in table}
             names = [name for table in right.tables.values() for name in table if name in shared]
-            result.using = Using("", right_alias or "", names, join.side == "RIGHT") if names else None
+            owner = left_alias or next(
+                (str(alias) for alias, table in left.tables.items() if set(names) & set(table)), ""
+            )
+            if names:
+                result.using = Using(owner, right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
         elif using:
             self._using(left_alias, left, right_alias, right, join, result)
         if only_left:
@@ -373,7 +383,7 @@ class Sources(Laterals):
                 if scope.find(alias, lower) is None:
                     raise state.fail(f"column '{name}' not present in both sides of the join", identifier, name)
             names.append(name if state.strict else lower)
-        result.using = Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
+        result.using = Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
 
 
 _PARTITION_CLAUSES = frozenset(

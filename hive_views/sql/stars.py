@@ -263,12 +263,18 @@ class Stars(Sources):
     ) -> None:
         using = plain.using
         assert using is not None
+        if using.full_outer and not self.state.strict and table is None:
+            raise self.state.fail(
+                "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", None
+            )
         owner = using.right if using.right_outer else using.left
         known = plain.tables.get(owner, {})
         for name in using.columns:
             column = known.get(name)
             if column is None or (table is not None and owner != table):
                 continue
+            if column.origin is not None:
+                self.state.read.add(column.origin)
             new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
             output.put_unique(owner, name, new)
             chosen.append((owner, name, new))
@@ -288,6 +294,8 @@ class Stars(Sources):
         return found, owner, written
 
     def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> Column:
+        if column.origin is not None:
+            self.state.read.add(column.origin)
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         self.items_of[id(new)] = item
         if not output.put_unique(owner, name, new):
@@ -332,10 +340,8 @@ class Stars(Sources):
         quoted = state.text.quoted
         for first, last, chosen in self._star_texts:
             behind = [f" AS {quoted(self.renamed[id(new)])}" if id(new) in self.renamed else "" for _, _, new in chosen]
-            for edits, write in ((state.edits, _complete), (state.stars, _typed)):
-                texts = [
-                    write(quoted, table, name) + added for (table, name, _), added in zip(chosen, behind, strict=True)
-                ]
+            texts = [self.written(table, name) + added for (table, name, _), added in zip(chosen, behind, strict=True)]
+            for edits in (state.edits, state.stars):
                 edits.replace(first, last, ", ".join(texts))
 
     def _star_span(self, item: exp.Expr) -> tuple[int | None, int | None]:
@@ -433,14 +439,6 @@ def state_name(bare: exp.Expr) -> bool:
         right = bare.expression
         return type(right) is exp.Literal and right.this == "1" and not right.is_string
     return type(bare) is exp.Coalesce and not bare.expressions
-
-
-def _complete(quoted: Any, table: str, name: str) -> str:
-    return f"{quoted(table)}.{quoted(name)}"
-
-
-def _typed(quoted: Any, table: str, name: str) -> str:
-    return f"{quoted(table)}.{quoted(name)}" if table and not table.startswith("__") else str(quoted(name))
 
 
 def _python_pattern(pattern: str) -> str:

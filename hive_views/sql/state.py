@@ -58,6 +58,7 @@ class State:
     stars: Edits = field(init=False)
     bindings: dict[int, Column] = field(default_factory=dict)
     tables: dict[tuple[str, str], int] = field(default_factory=dict)
+    read: set[tuple[str, str, str]] = field(default_factory=set)
     pending: list[tuple[int, int, str]] = field(default_factory=list)
     copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
 

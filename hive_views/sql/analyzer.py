@@ -1,0 +1,52 @@
+"""Who says what types a view's columns have: Spark where a session is there, else the rules of this package."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from hive_views.errors import SqlError
+from hive_views.sql.expand import Expansion, OutputColumn
+from hive_views.sql.state import start_of
+
+
+class UnknownTypeError(SqlError):
+    """A column whose type cannot be told; `name` is the column's."""
+
+
+class Analyzer(Protocol):
+    """Says the types of a view's columns."""
+
+    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
+        """The columns of an expanded query, each with its Hive type.
+
+        Args:
+            expansion: The query.
+
+        Returns:
+            Its columns, in order.
+
+        Raises:
+            UnknownTypeError: If the type of a column cannot be told.
+        """
+        ...
+
+
+class RuleAnalyzer:
+    """Types by Hive's rules over sqlglot's tree and the schemas of the tables: no engine is needed."""
+
+    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
+        """The columns of an expanded query; see `Analyzer`."""
+        columns = expansion.columns
+        for column, (_, source) in zip(columns, expansion.resolution.columns, strict=True):
+            if column.type is None:
+                found = expansion.resolution
+                item = found.resolver.items_of.get(id(source))
+                line, at = found.text.position(start_of(item) if item is not None else None)
+                raise UnknownTypeError(
+                    f"The type of column {column.name} is not known: write CAST(… AS type) around it, "
+                    "or define the view in a Spark session",
+                    line=line,
+                    column=at,
+                    name=column.name,
+                )
+        return columns

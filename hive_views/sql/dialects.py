@@ -1,0 +1,131 @@
+"""Which text of a view serves which engine, and which texts a view has to hold.
+
+A view holds the *stored* text in its author's dialect, and for the readers of the metastore's row (Hive, plain Spark,
+Trino's Hive connector) the *expanded* text in dialect `hive`. See the project's design notes on the row of a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql.expand import Expansion, expand
+from hive_views.sql.scopes import Schemas
+from hive_views.sql.state import unquoted
+from hive_views.sql.tokens import Text
+
+READERS: dict[str, tuple[str, ...]] = {
+    "iceberg-spark": ("spark", "hive", "trino"),
+    "spark": ("hive",),
+    "hive": ("hive",),
+    "trino-hive": ("hive",),
+    "trino-iceberg": ("trino",),
+}
+"""For each engine the dialects whose text it takes, the one that it prefers first.
+
+Iceberg's Spark catalog runs the first text, whatever its dialect, where there is none of dialect `spark`; the readers of
+the metastore's row all read the expanded text, which is the one of dialect `hive`.
+"""
+
+
+@dataclass(frozen=True)
+class Representation:
+    """One text of a view; `generated` says that we made it from the author's."""
+
+    dialect: str
+    sql: str
+    generated: bool = False
+
+
+def representations(dialect: str, expansion: Expansion, hive: str | None = None) -> tuple[Representation, ...]:
+    """The texts that a view holds.
+
+    Args:
+        dialect: The author's dialect.
+        expansion: What `expand` made of the author's text in mode `portable`.
+        hive: The text for dialect `hive`, where the author's is another one; None where there is none (see
+            `hive_text`).
+
+    Returns:
+        The author's text first; for an author of dialect `hive` the one text is the expanded one.
+    """
+    if dialect == "hive":
+        return (Representation("hive", expansion.expanded),)
+    own = Representation(dialect, expansion.stored)
+    return (own,) if hive is None else (own, Representation("hive", hive, generated=True))
+
+
+def text_for(engine: str, texts: Mapping[str, str]) -> tuple[str, str] | None:
+    """The text that an engine reads.
+
+    Args:
+        engine: One of READERS.
+        texts: The view's texts by dialect.
+
+    Returns:
+        Dialect and text, or None where the view has none for it.
+
+    Raises:
+        ValueError: If the engine is none of READERS.
+    """
+    if engine not in READERS:
+        raise ValueError(f"Unknown engine {engine!r}: choose one of {', '.join(READERS)}")
+    return next(((dialect, texts[dialect]) for dialect in READERS[engine] if dialect in texts), None)
+
+
+def hive_text(
+    dialect: str,
+    expansion: Expansion,
+    schemas: Schemas,
+    *,
+    database: str,
+    functions: Mapping[str, str] | None = None,
+) -> str | None:
+    """The expanded text for the readers of the metastore's row.
+
+    A Spark text is one that these readers take. A Trino text is only given to them if it is Hive's language too once
+    its names are quoted with backticks: nothing is translated, since a translation may mean something else.
+
+    Args:
+        dialect: The author's dialect.
+        expansion: What `expand` made of the author's text in mode `portable`.
+        schemas: Where the schemas of tables come from.
+        database: The database that was current for the author.
+        functions: Functions that somebody registered; see `expand`.
+
+    Returns:
+        The text, or None where the author's cannot be read as Hive's.
+    """
+    if dialect != "trino":
+        return expansion.expanded
+    try:
+        quoted = requoted(expansion.expanded)
+        again = expand(quoted, schemas, database=database, dialect="hive", functions=functions)
+    except SqlError:
+        return None
+    return again.expanded if again.names == expansion.names else None
+
+
+def requoted(sql: str) -> str:
+    """A Trino text with its quoted names in backticks; the rest stays to the letter.
+
+    Raises:
+        SqlError: If it cannot be split into tokens, or has a string that Hive would read otherwise (a backslash).
+    """
+    text = Text(sql, "trino")
+    pieces: list[str] = []
+    at = 0
+    for token in text.tokens:
+        raw = sql[token.start : token.end + 1]
+        if token.token_type is TokenType.STRING and ("\\" in raw or "''" in raw[1:-1]):
+            raise text.error("A string with a backslash or a quote means something else in Hive", token.start)
+        if raw.startswith('"'):
+            pieces.append(sql[at : token.start])
+            name = unquoted(raw)
+            pieces.append("`" + name.replace("`", "``") + "`")
+            at = token.end + 1
+    pieces.append(sql[at:])
+    return "".join(pieces)

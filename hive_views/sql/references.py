@@ -1,0 +1,132 @@
+"""What a query reads: tables, views, columns and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from hive_views.sql import functions as known
+from hive_views.sql.parse import parse_query
+from hive_views.sql.resolve import Resolution
+from hive_views.sql.spans import function_token
+from hive_views.sql.state import unquoted
+from hive_views.sql.tokens import Text
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """A table or view that a text names.
+
+    Attributes:
+        parts: The name as it is written, without quotes: `table`, `database.table` or `catalog.database.table`.
+        start: Where it stands in the text, in characters.
+    """
+
+    parts: tuple[str, ...]
+    start: int = field(compare=False, default=0)
+
+    def resolved(self, database: str) -> tuple[str, str]:
+        """Database and table in lower case, under a current database."""
+        return (self.parts[-2].lower() if len(self.parts) > 1 else database.lower(), self.parts[-1].lower())
+
+    @property
+    def catalog(self) -> str | None:
+        """The catalog that is written in front, if there is one."""
+        return self.parts[0] if len(self.parts) > 2 else None
+
+
+@dataclass(frozen=True)
+class FunctionReference:
+    """A function that a text calls: its name as it is written, and whether it is not one of the engine's own."""
+
+    name: str
+    registered: bool
+    start: int = field(compare=False, default=0)
+
+
+@dataclass(frozen=True)
+class References:
+    """What a text reads, each name once, in the order of its first place."""
+
+    tables: tuple[TableReference, ...]
+    functions: tuple[FunctionReference, ...]
+
+
+def references(sql: str, dialect: str = "hive") -> References:
+    """The tables, views and functions that a query names; no schema is needed.
+
+    Names of common table expressions are no tables where they are in scope.
+
+    Args:
+        sql: The query.
+        dialect: `hive`, `spark` or `trino`.
+
+    Returns:
+        The names.
+
+    Raises:
+        SqlError: If the text cannot be read.
+    """
+    text = Text(sql, dialect)
+    tree = parse_query(text)
+    tables: dict[tuple[str, ...], TableReference] = {}
+    for table in _tables(tree, frozenset()):
+        parts = tuple(part.name for part in table.parts)
+        start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
+        tables.setdefault(tuple(part.lower() for part in parts), TableReference(parts, start))
+    calls: dict[str, FunctionReference] = {}
+    for node in tree.find_all(exp.Func):
+        found = _function(text, node)
+        if found is not None:
+            calls.setdefault(found.name.lower(), found)
+    return References(
+        tuple(sorted(tables.values(), key=lambda item: item.start)),
+        tuple(sorted(calls.values(), key=lambda item: item.start)),
+    )
+
+
+def columns_read(found: Resolution) -> tuple[tuple[str, str, str], ...]:
+    """The columns of tables and views that a resolved query reads, as (database, table, column), sorted."""
+    return tuple(sorted(found.state.read))
+
+
+def _tables(tree: exp.Expr, ctes: frozenset[str]) -> Iterator[exp.Table]:
+    """The tables under a node that are no common table expressions of it or of what is around it."""
+    stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, ctes)]
+    while stack:
+        node, visible = stack.pop()
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            recursive = bool(with_.args.get("recursive"))
+            for cte in with_.expressions:
+                own = visible | {cte.alias.lower()}
+                stack.append((cte.this, own if recursive else visible))
+                visible = own
+        named = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+        if isinstance(node, exp.Table) and named and not (len(node.parts) == 1 and node.name.lower() in visible):
+            yield node
+        for name, value in node.args.items():
+            if name == "with_":
+                continue
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, exp.Expr):
+                    stack.append((item, visible))
+
+
+def _function(text: Text, node: exp.Func) -> FunctionReference | None:
+    token = function_token(text, node)
+    if token is None:
+        return None
+    written = unquoted(text.raw(token))
+    if not written or not (written[0].isalpha() or written[0] == "_"):
+        return None
+    if text.dialect == "hive":
+        registered = written.lower() not in _BUILT_IN and isinstance(node, exp.Anonymous)
+    else:
+        registered = isinstance(node, exp.Anonymous) and written.lower() not in _BUILT_IN
+    return FunctionReference(written, registered, text.tokens[token].start)
+
+
+_BUILT_IN = known.SCALAR | known.AGGREGATES | known.WINDOW | known.TABLE_GENERATING | known.PARTITIONED
