@@ -222,6 +222,34 @@ def test_dropping_dialect_allowed_and_then_disallowed() -> None:
     assert changed(base, SetCurrentVersion(1)).current_version_id == 1
 
 
+HIVE = text("select 1", "hive")
+GENERATED = {"hive-views.generated-dialects": "hive"}
+
+
+def test_a_generated_text_allows_other_writers_to_drop_it_unless_the_view_says_otherwise() -> None:
+    assert created(version(SPARK, HIVE, summary=GENERATED)).properties == DROP_ALLOWED
+    grown = changed(created(version(SPARK)), add(SPARK, HIVE, summary=GENERATED))
+    assert grown.properties == DROP_ALLOWED
+    forbidden = {"replace.drop-dialect.allowed": "false"}
+    assert created(version(SPARK, HIVE, summary=GENERATED), properties=forbidden).properties == forbidden
+
+
+def test_a_generated_text_may_be_lost_and_an_authored_one_only_on_request() -> None:
+    base = created(version(SPARK, HIVE, summary=GENERATED))
+    assert changed(base, add(SPARK)).current_version().dialects == ["spark"]
+    with pytest.raises(DialectLossError):
+        changed(base, add(TRINO))
+    asked = AddVersion(schema(), version(TRINO), may_lose_dialects=True)
+    assert changed(base, asked).current_version().dialects == ["trino"]
+
+
+def test_a_rollback_may_be_asked_to_lose_a_dialect() -> None:
+    base = changed(created(version(SPARK)), add(SPARK, TRINO))
+    with pytest.raises(DialectLossError):
+        changed(base, SetCurrentVersion(1))
+    assert changed(base, SetCurrentVersion(1, may_lose_dialects=True)).current_version_id == 1
+
+
 # -- Properties and location ------------------------------------------------------------------------------------------
 
 
