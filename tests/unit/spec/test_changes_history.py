@@ -33,6 +33,7 @@ from tests.unit.spec.examples import (
     keep,
     log,
     metadata,
+    schema,
     text,
     version,
 )
