@@ -124,6 +124,8 @@ class EmbeddedMetastore:
         """
         if self.running:
             raise EmbeddedMetastoreError(self.directory, f"it is running already, at {self.uri}")
+        # One that has ended by itself still holds its pipes.
+        self.stop()
         deadline = time.monotonic() + timeout_s
         jars = find_jars(self.directory)
         java = find_java(self.directory, self._java)

@@ -114,9 +114,7 @@ class MetastoreJvm:
         self, directory: MetastoreDirectory, lock: int, java: str, jars: Path, *, max_memory_mb: int, detached: bool
     ) -> None:
         self.directory = directory
-        self.detached = detached
         self._java = java
-        self._jars = jars
         directory.logging.write_text(_LOGGING, encoding="utf-8")
         command = [java, *_options(directory, max_memory_mb), "-cp", f"{jars}{os.sep}*", "py4j.GatewayServer"]
         # Its token is made by the JVM and comes through a pipe: it is in no argument, environment or file.
@@ -267,7 +265,7 @@ def _options(directory: MetastoreDirectory, max_memory_mb: int) -> list[str]:
         directory.marker,
         f"-Xmx{max_memory_mb}m",
         "-XX:+UseSerialGC",
-        # The first-level compiler alone: half the start-up time, and a metastore waits for its database anyway.
+        # The quick compiler alone: a metastore that is started often and waits for its database gains nothing by more.
         "-XX:TieredStopAtLevel=1",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
         "-Djava.awt.headless=true",
