@@ -21,13 +21,13 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.identifiers import ViewName, check_writable, parse_namespace
+from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit import commit, drop, rename
 from hive_views.metastore.load import exists, load, view_names
 from hive_views.purge import purge
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.tables import TableCatalog
-from hive_views.view import HiveView, change, check_view_properties
+from hive_views.view import HiveView, change, check_location, check_view_properties
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,7 +168,7 @@ class HiveViewCatalog(TableCatalog):
         name = self._name(identifier).check_writable()
         metadata = create(
             uuid=str(uuid.uuid4()),
-            location=location.rstrip("/") if location else self._default_location(name),
+            location=self._location(name, location),
             schema=self._schema(schema),
             version=view_version,
             properties=self._view_properties(properties),
@@ -239,8 +239,8 @@ class HiveViewCatalog(TableCatalog):
             AddVersion(self._schema(schema), view_version, may_lose_dialects),
             SetProperties(overridden),
         ]
-        if location:
-            changes.append(SetLocation(location.rstrip("/")))
+        if location is not None:
+            changes.append(SetLocation(check_location(location)))
         return HiveView(change(self._store, loaded, changes, any_version=True), self._store)
 
     def create_or_replace_view(
@@ -342,16 +342,19 @@ class HiveViewCatalog(TableCatalog):
         return self._convert_schema_if_needed(schema)
 
     def _view_properties(self, properties: Properties, *, defaults: bool = True) -> dict[str, str]:
-        check_view_properties(properties)
-        return {
+        merged = {
             **(self._config.view_defaults if defaults else {}),
             **properties,
             **self._config.view_overrides,
         }
+        check_view_properties(merged)
+        return merged
 
-    def _default_location(self, name: ViewName) -> str:
-        check_writable(name.database, str(name))
+    def _location(self, name: ViewName, location: str | None) -> str:
+        # Asked in any case: nothing is to be written for a database that does not exist.
         base = self._store.client.get_database(name.database).locationUri
+        if location is not None:
+            return check_location(location)
         if not base and self._config.warehouse:
             base = f"{self._config.warehouse}/{name.database}.db"
         if not base:

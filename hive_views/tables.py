@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg import exceptions as iceberg
+from pyiceberg.catalog import MetastoreCatalog, PropertiesUpdateSummary
 from pyiceberg.catalog.hive import HiveCatalog
-from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.exceptions import TableAlreadyExistsError as IcebergTableAlreadyExistsError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
@@ -21,14 +20,16 @@ from hive_views.errors import (
     CommitStateUnknownError,
     InvalidIdentifierError,
     MetastoreConnectionLostError,
+    NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.identifiers import ViewName, check_writable, parse_namespace
 from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import Store
+from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.flat_model import RowKind, row_kind
 from hive_views.metastore.load import table_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
@@ -63,6 +64,79 @@ class TableCatalog(HiveCatalog):
         """Close the kept connections. The catalog cannot be used afterwards."""
         self._store.client.close()
 
+    # -- Namespaces ----------------------------------------------------------------------------------------------------
+
+    def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
+        """Create a database.
+
+        Args:
+            namespace: Its name.
+            properties: Its properties; `location` and `comment` are those of the database.
+
+        Raises:
+            NamespaceAlreadyExistsError: If it exists.
+            InvalidIdentifierError, InvalidPropertyError: If its name or a property cannot be stored.
+        """
+        name = self._database(namespace)
+        check_writable(name, name)
+        create_database(self._store.client, name, properties)
+
+    def drop_namespace(self, namespace: str | Identifier) -> None:
+        """Drop an empty database; its directory stays.
+
+        Args:
+            namespace: Its name.
+
+        Raises:
+            NoSuchNamespaceError: If it does not exist.
+            NamespaceNotEmptyError: If it holds a table or view of any kind.
+        """
+        drop_database(self._store.client, self._database(namespace))
+
+    def namespace_exists(self, namespace: str | Identifier) -> bool:
+        """Whether a database exists; False too for a name that no metastore could hold.
+
+        Args:
+            namespace: Its name.
+        """
+        try:
+            self._store.client.get_database(self._database(namespace))
+        except (NoSuchNamespaceError, InvalidIdentifierError):
+            return False
+        return True
+
+    def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
+        """The properties of a database, with its `location` and `comment`.
+
+        Args:
+            namespace: Its name.
+
+        Raises:
+            NoSuchNamespaceError: If it does not exist.
+        """
+        return database_properties(self._store.client, self._database(namespace))
+
+    def update_namespace_properties(
+        self, namespace: str | Identifier, removals: set[str] | None = None, updates: Properties = EMPTY_DICT
+    ) -> PropertiesUpdateSummary:
+        """Change the properties of a database.
+
+        Args:
+            namespace: Its name.
+            removals: Keys to remove.
+            updates: Properties to set.
+
+        Returns:
+            Which keys were removed, set, and not there to be removed.
+
+        Raises:
+            NoSuchNamespaceError: If it does not exist.
+            InvalidPropertyError: If one cannot be stored, or is both set and removed.
+        """
+        name = self._database(namespace)
+        removed, missing = update_database(self._store.client, name, set(removals or ()), updates)
+        return PropertiesUpdateSummary(removed=sorted(removed), updated=sorted(updates), missing=sorted(missing))
+
     # -- Tables --------------------------------------------------------------------------------------------------------
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
@@ -77,7 +151,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             NoSuchNamespaceError: If there is no such database.
         """
-        return [name.identifier for name in table_names(self._store, parse_namespace(namespace, catalog=self.name))]
+        return [name.identifier for name in table_names(self._store, self._database(namespace))]
 
     def create_table(
         self,
@@ -93,9 +167,10 @@ class TableCatalog(HiveCatalog):
         Raises:
             ViewAlreadyExistsError: If a view has the name.
             TableAlreadyExistsError: If a table has it.
+            NoSuchNamespaceError: If there is no such database.
         """
-        self._refuse_view(self._name(identifier))
-        return super().create_table(identifier, schema, location, partition_spec, sort_order, properties)
+        name = self._name_for_table(identifier)
+        return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
 
     def create_table_transaction(
         self,
@@ -110,18 +185,24 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             ViewAlreadyExistsError: If a view has the name.
+            TableAlreadyExistsError: If a table has it.
+            NoSuchNamespaceError: If there is no such database.
         """
-        self._refuse_view(self._name(identifier))
-        return super().create_table_transaction(identifier, schema, location, partition_spec, sort_order, properties)
+        name = self._name_for_table(identifier)
+        return super().create_table_transaction(
+            name.identifier, schema, location, partition_spec, sort_order, properties
+        )
 
     def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
         """Register a table's metadata file; see PyIceberg.
 
         Raises:
             ViewAlreadyExistsError: If a view has the name.
+            TableAlreadyExistsError: If a table has it.
+            NoSuchNamespaceError: If there is no such database.
         """
-        self._refuse_view(self._name(identifier))
-        return super().register_table(identifier, metadata_location, overwrite)
+        name = self._name_for_table(identifier)
+        return super().register_table(name.identifier, metadata_location, overwrite)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Load a table; see PyIceberg.
@@ -129,7 +210,13 @@ class TableCatalog(HiveCatalog):
         Raises:
             NoSuchTableError: If there is none, or a view has the name.
         """
-        return super().load_table(self._table_name(identifier).identifier)
+        name = self._table_name(identifier)
+        try:
+            return super().load_table(name.identifier)
+        except NoSuchTableError:
+            raise
+        except iceberg.NoSuchTableError as error:
+            raise NoSuchTableError(str(name)) from error
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         """Whether an Iceberg table has that name; its metadata is not read.
@@ -199,7 +286,7 @@ class TableCatalog(HiveCatalog):
             return super().commit_table(table, requirements, updates)
         except MetastoreConnectionLostError as error:
             raise CommitStateUnknownError(str(name), None, str(error)) from error
-        except CommitFailedException as error:
+        except iceberg.CommitFailedException as error:
             raise CommitFailedError(str(name), str(error)) from error
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
@@ -211,12 +298,26 @@ class TableCatalog(HiveCatalog):
     def _create_hive_table(self, open_client: Any, hive_table: Any) -> None:
         try:
             super()._create_hive_table(open_client, hive_table)
-        except IcebergTableAlreadyExistsError as error:
+        except iceberg.TableAlreadyExistsError as error:
             name = ViewName(hive_table.dbName, hive_table.tableName)
             self._refuse_view(name)
             raise TableAlreadyExistsError(str(name), "Table already exists: {}") from error
 
     # -- Names ---------------------------------------------------------------------------------------------------------
+
+    def _database(self, namespace: str | Sequence[str]) -> str:
+        return parse_namespace(namespace, catalog=self.name)
+
+    def _name_for_table(self, identifier: str | Sequence[str]) -> ViewName:
+        """The name of a table to be, which no row may have yet."""
+        name = self._name(identifier).check_writable()
+        row = self._store.row(name)
+        if row is not None and row.kind.is_view:
+            raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
+        if row is not None:
+            raise TableAlreadyExistsError(str(name), "Table already exists: {}")
+        self._store.client.get_database(name.database)
+        return name
 
     def _name(self, identifier: str | Sequence[str]) -> ViewName:
         return ViewName.parse(identifier, catalog=self.name)

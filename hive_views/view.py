@@ -7,6 +7,7 @@ history, and `update()`. It shows the state that was loaded; `refresh()` and eve
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Difference, check_properties, differences
 from hive_views.metastore.load import load
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, version_at
+from hive_views.spec.files import METADATA_PATH
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ RETRY_MIN_WAIT_MS = ("commit.retry.min-wait-ms", 100)
 RETRY_MAX_WAIT_MS = ("commit.retry.max-wait-ms", 60_000)
 RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
 """View properties (Iceberg's TableProperties) and their defaults: how a conflicting commit is repeated."""
+
+
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 
 
 class HiveView(View):
@@ -285,11 +290,9 @@ class ViewUpdate:
             This update.
 
         Raises:
-            InvalidPropertyError: If it is empty.
+            InvalidPropertyError: If it is neither a URI nor an absolute path.
         """
-        if not location:
-            raise InvalidPropertyError("location", location, "name a directory as a URI")
-        self._changes.append(SetLocation(location.rstrip("/")))
+        self._changes.append(SetLocation(check_location(location)))
         return self
 
     def rollback(
@@ -421,11 +424,32 @@ def check_view_properties(properties: Mapping[str, str]) -> None:
         properties: View properties that a caller wants to set.
 
     Raises:
-        InvalidPropertyError: If a key or value cannot be stored, or a number for `commit.retry.` is none.
+        InvalidPropertyError: If a key or value cannot be stored, a number for `commit.retry.` is none, or
+            `write.metadata.path` is neither a URI nor an absolute path.
     """
     check_properties(properties)
+    if METADATA_PATH in properties:
+        check_location(properties[METADATA_PATH], METADATA_PATH)
     for key, default in (RETRIES, RETRY_MIN_WAIT_MS, RETRY_MAX_WAIT_MS, RETRY_TOTAL_MS):
         _number(properties, (key, default))
+
+
+def check_location(location: object, key: str = "location") -> str:
+    """Refuse a directory that means another one to every process, before it is stored for good.
+
+    Args:
+        location: What a caller wants to be a view's base location.
+        key: What to call it in the message.
+
+    Returns:
+        The URI or absolute path without a slash at its end.
+
+    Raises:
+        InvalidPropertyError: If it is neither.
+    """
+    if not isinstance(location, str) or not _ABSOLUTE.match(location):
+        raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
+    return location.rstrip("/")
 
 
 def _stored_number(properties: Mapping[str, str], key: tuple[str, int]) -> int:

@@ -309,14 +309,17 @@ class _Build:
     def _schema(self, schema: object) -> dict[str, Any]:
         """The JSON object of a caller's schema, with an id that means nothing yet."""
         if isinstance(schema, Schema):
-            return self._stored(schemas.from_pyiceberg(schema))
-        if not isinstance(schema, Mapping):
+            document = self._stored(schemas.from_pyiceberg(schema))
+        elif isinstance(schema, Mapping):
+            document = self._stored({"type": "struct", **schema, "schema-id": 0})
+            try:
+                schemas.check(document, self._location, "schema")
+            except InvalidMetadataError as error:
+                raise self._invalid(error.reason) from None
+        else:
             raise self._invalid("it has no schema: give its columns as a pyiceberg Schema")
-        document = self._stored({"type": "struct", **schema, "schema-id": 0})
-        try:
-            schemas.check(document, self._location, "schema")
-        except InvalidMetadataError as error:
-            raise self._invalid(error.reason) from None
+        if not document["fields"]:
+            raise self._invalid("its schema has no columns: a query gives at least one")
         return document
 
     def _version(self, version: object, schema: dict[str, Any]) -> ViewVersion:

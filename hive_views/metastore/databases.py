@@ -1,0 +1,155 @@
+"""Databases: Iceberg's namespaces, with their location and comment among their properties as PyIceberg shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hive_views.errors import (
+    InvalidPropertyError,
+    MetastoreRefusedError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+)
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Database,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+from hive_views.metastore.client import MetastoreClient
+
+LOCATION = "location"
+"""Property that is the database's locationUri."""
+
+COMMENT = "comment"
+"""Property that is the database's description."""
+
+
+def create_database(client: MetastoreClient, name: str, properties: Mapping[str, str]) -> None:
+    """Create a database.
+
+    Args:
+        client: The metastore.
+        name: Its name, in lower case.
+        properties: Its parameters, location and comment.
+
+    Raises:
+        NamespaceAlreadyExistsError: If it exists.
+        InvalidPropertyError: If a property cannot be stored.
+        MetastoreRefusedError: If the server refuses it otherwise.
+    """
+    _check(properties)
+    try:
+        client.create_database(_annotated(Database(name=name), properties))
+    except AlreadyExistsException:
+        raise NamespaceAlreadyExistsError(name) from None
+    except (InvalidObjectException, MetaException) as error:
+        raise MetastoreRefusedError("create_database", f"{name}: {error.message}") from error
+
+
+def drop_database(client: MetastoreClient, name: str) -> None:
+    """Drop a database that is empty; its directory stays.
+
+    Args:
+        client: The metastore.
+        name: Its name, in lower case.
+
+    Raises:
+        NoSuchNamespaceError: If it does not exist.
+        NamespaceNotEmptyError: If it holds a table or view of any kind, or a function.
+        MetastoreRefusedError: If the server refuses it otherwise.
+    """
+    # Hive 2.3 answers a drop of what is not there by a NullPointerException.
+    client.get_database(name)
+    try:
+        client.drop_database(name)
+    except NoSuchObjectException:
+        raise NoSuchNamespaceError(name) from None
+    except InvalidOperationException as error:
+        raise NamespaceNotEmptyError(name) from error
+    except MetaException as error:
+        raise MetastoreRefusedError("drop_database", f"{name}: {error.message}") from error
+
+
+def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
+    """The properties of a database.
+
+    Args:
+        client: The metastore.
+        name: Its name, in lower case.
+
+    Returns:
+        Its parameters, location and comment; the latter two only where they are set.
+
+    Raises:
+        NoSuchNamespaceError: If it does not exist.
+    """
+    database = client.get_database(name)
+    special = {LOCATION: database.locationUri, COMMENT: database.description}
+    return {**(database.parameters or {}), **{key: value for key, value in special.items() if value}}
+
+
+def update_database(
+    client: MetastoreClient, name: str, removals: set[str], updates: Mapping[str, str]
+) -> tuple[set[str], set[str]]:
+    """Change the properties of a database.
+
+    Args:
+        client: The metastore.
+        name: Its name, in lower case.
+        removals: Keys to remove.
+        updates: Properties to set.
+
+    Returns:
+        The keys that were removed, and those that were to be removed and are not there.
+
+    Raises:
+        NoSuchNamespaceError: If it does not exist.
+        InvalidPropertyError: If a property cannot be stored, is both set and removed, or is the location that is to
+            be removed.
+        MetastoreRefusedError: If the server refuses it.
+    """
+    _check(updates)
+    for key in removals & updates.keys():
+        raise InvalidPropertyError(key, updates[key], "Cannot remove and update the same key")
+    if LOCATION in removals:
+        raise InvalidPropertyError(LOCATION, None, "a database always has one: set another")
+    database = client.get_database(name)
+    parameters = dict(database.parameters or {})
+    there = removals & ({*parameters, COMMENT} if database.description else parameters.keys())
+    for key in there:
+        parameters.pop(key, None)
+    database.parameters = parameters
+    if COMMENT in there:
+        database.description = ""
+    try:
+        client.alter_database(name, _annotated(database, updates))
+    except NoSuchObjectException:
+        raise NoSuchNamespaceError(name) from None
+    except MetaException as error:
+        raise MetastoreRefusedError("alter_database", f"{name}: {error.message}") from error
+    return there, removals - there
+
+
+def _annotated(database: Database, properties: Mapping[str, str]) -> Database:
+    parameters = dict(database.parameters or {})
+    for key, value in properties.items():
+        if key == LOCATION:
+            database.locationUri = value
+        elif key == COMMENT:
+            database.description = value
+        else:
+            parameters[key] = value
+    database.parameters = parameters
+    return database
+
+
+def _check(properties: Mapping[str, str]) -> None:
+    for key, value in properties.items():
+        if not isinstance(key, str) or not key:
+            raise InvalidPropertyError(key, value, "a key must be a string that is not empty")
+        if not isinstance(value, str):
+            raise InvalidPropertyError(key, value, "a value must be a string")
