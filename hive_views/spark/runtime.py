@@ -37,14 +37,12 @@ _IVY_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="central"/>
   <caches defaultCacheDir={cache}/>
-  <resolvers><ibiblio name="central" m2compatible="true" root={root}/></resolvers>
+  <resolvers><ibiblio name="central" m2compatible="true"{root}/></resolvers>
 </ivysettings>
 """
 
 MIRROR = "DEFAULT_ARTIFACT_REPOSITORY"
 """Spark's own environment variable for a mirror in place of Maven Central."""
-
-_MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 
 _ATTEMPTS = 3
 """One broken download is no reason to fail."""
@@ -125,9 +123,10 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 def _resolve(coordinates: str, scratch: Path) -> str:
     """Let Ivy put the jar into `scratch`; what it said."""
     settings = scratch / "ivysettings.xml"
-    settings.write_text(
-        _IVY_SETTINGS.format(cache=quoteattr(str(scratch / "cache")), root=quoteattr(_repository())), encoding="utf-8"
-    )
+    mirror = os.environ.get(MIRROR)
+    # Without a root, Ivy's own default holds, which is Maven Central.
+    root = f" root={quoteattr(mirror)}" if mirror else ""
+    settings.write_text(_IVY_SETTINGS.format(cache=quoteattr(str(scratch / "cache")), root=root), encoding="utf-8")
     spec = importlib.util.find_spec("pyspark")
     locations = spec.submodule_search_locations if spec else None
     ivy = [str(jar) for location in locations or () for jar in (Path(location) / "jars").glob("ivy-*.jar")]
@@ -153,7 +152,7 @@ def _resolve(coordinates: str, scratch: Path) -> str:
 
 
 def _repository() -> str:
-    return os.environ.get(MIRROR) or _MAVEN_CENTRAL
+    return os.environ.get(MIRROR) or "Maven Central"
 
 
 def iceberg_session(
