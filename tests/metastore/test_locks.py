@@ -24,7 +24,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockType,
     ShowLocksResponseElement,
 )
-from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.client import MAX_SENDS, MetastoreClient
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.locks import AGENT_PREFIX, HeldLock, acquire, locked
 from tests.proxy import EVERY, Action, CutReply, DropReply, DropRequest, Hold, ThriftProxy
@@ -391,6 +391,17 @@ def test_a_release_that_gets_lost_is_repeated(
         pass
     assert locks_on(observer, name) == []
     assert proxy.methods == ["lock", "unlock", "unlock"]
+
+
+def test_a_release_that_fails_is_tried_again_after_a_while(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    for nth in range(1, MAX_SENDS + 1):
+        proxy.on("unlock", DropRequest(), nth=nth)
+    with locked(client, QUICK, name):
+        pass
+    assert locks_on(observer, name) == []
+    assert proxy.methods.count("unlock") == MAX_SENDS + 1
 
 
 def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(

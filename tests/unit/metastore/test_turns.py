@@ -100,6 +100,20 @@ def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
     assert worst == 1
 
 
+def test_a_turn_that_is_handed_over_while_the_waiter_gives_up_is_taken(key: object) -> None:
+    outcome: list[bool] = []
+    assert turns.take(key, 0)
+    waiter = threading.Thread(target=lambda: outcome.append(turns.take(key, 0.05)))
+    waiter.start()
+    wait_for_queue(key, 1)
+    with turns._mutex:
+        time.sleep(0.2)  # its waiting time ends, and it cannot leave the queue yet
+        turns._queues[key].popleft().release()
+    waiter.join(30)
+    assert outcome == [True]
+    turns.end(key)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_no_part_in_its_parents_turns(key: object) -> None:
     assert turns.take(key, 0)
