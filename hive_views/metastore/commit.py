@@ -11,7 +11,6 @@ refusal, and never once a request went unanswered, because that request may stil
 from __future__ import annotations
 
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import TypeVar
 
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from hive_views.children import file_id
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
     CommitFailedError,
@@ -157,7 +157,8 @@ def commit(
     check_columns(name, metadata, store.config)
     location = registered
     if location is None:
-        location = new_location(metadata, base.row.metadata_location if base else None, str(uuid.uuid4()))
+        unique = file_id(metadata.current_version())
+        location = new_location(metadata, base.row.metadata_location if base else None, unique)
         store.files.write(location, metadata)
     request = _Request()
     try:

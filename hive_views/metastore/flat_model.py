@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from hive_views.children import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.config import CatalogConfig, current_user
 from hive_views.definition import RowTexts, row_texts
 from hive_views.errors import InvalidPropertyError, InvalidViewError, NotAnIcebergViewError
@@ -43,7 +44,8 @@ OWNER_PROPERTY = "hive.metastore.table.owner"
 MAX_KEY_LENGTH = 256
 """The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
 
-_RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
+_LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
+_RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}) | _LINEAGE
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
@@ -383,6 +385,9 @@ def _fill(
         text = json.dumps(_current_schema(metadata), separators=(",", ":"), ensure_ascii=False)
         if len(text) <= config.parameter_max_size:
             parameters[CURRENT_SCHEMA] = text
+    for key in _LINEAGE:
+        parameters.pop(key, None)
+    parameters.update(row_parameters(metadata.current_version(), location))
     texts = row_texts(metadata.current_version())
     if texts.expanded is not None:
         table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
