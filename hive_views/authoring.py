@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
+from hive_views.children import LINEAGE, encode
 from hive_views.definition import define
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import RowKind
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.identities import children
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewVersion
@@ -45,6 +47,7 @@ def author(
     analyzer: Analyzer,
     column_names: Sequence[str] | None = None,
     column_comments: Sequence[str | None] | None = None,
+    mark: bool = True,
 ) -> Definition:
     """Resolve and expand a query, and take its column types from an analyzer.
 
@@ -57,9 +60,11 @@ def author(
         analyzer: Where column types come from.
         column_names: Names in front of AS, where the author gave them.
         column_comments: Their comments, None for a column without one.
+        mark: Whether Hive's own tables that the text names get a UUID into their rows, so that the view's lineage
+            survives their renames (see `hive_views.metastore.identities`).
 
     Returns:
-        Columns and version.
+        Columns and version; the version's summary holds the lineage.
 
     Raises:
         SqlError: If the text cannot be read, names something that is not there, mixes tables that no one catalog of
@@ -74,15 +79,18 @@ def author(
         view_name=name.name if column_names is not None else None,
     )
     tables = tuple(ViewName(*table) for table in expansion.tables)
+    rows = {table: row for table in tables if (row := store.row(table)) is not None}
+    lineage = children(store, rows, mark=mark)
     version = define(
         sql,
         dialect=dialect,
         default_namespace=(database,),
-        default_catalog=_default_catalog(store, tables),
+        default_catalog=_default_catalog(store, rows),
         stored=expansion.stored,
         expanded=expansion.expanded,
         field_aliases=column_names,
         field_comments=column_comments,
+        summary={} if lineage is None else {LINEAGE: encode(lineage)},
     )
     schema = analyzer(expansion.expanded)
     if column_comments is not None:
@@ -92,13 +100,10 @@ def author(
     return Definition(schema, version, tables)
 
 
-def _default_catalog(store: Store, tables: Sequence[ViewName]) -> str | None:
+def _default_catalog(store: Store, rows: Mapping[ViewName, Row]) -> str | None:
     """What unqualified names mean to Spark's Iceberg catalog: itself, or the session catalog for Hive's own tables."""
     session, iceberg = [], []
-    for name in tables:
-        row = store.row(name)
-        if row is None:
-            continue
+    for name, row in rows.items():
         if row.kind is RowKind.ICEBERG_TABLE:
             iceberg.append(name)
         elif row.kind is not RowKind.ICEBERG_VIEW:

@@ -108,7 +108,10 @@ class HiveViewCatalog(TableCatalog):
         column_names: Sequence[str] | None = None,
         column_comments: Sequence[str | None] | None = None,
     ) -> Definition:
-        """Resolve and expand an author's query against the metastore's tables; nothing is written.
+        """Resolve and expand an author's query against the metastore's tables.
+
+        The view itself is not written; Hive's own tables that it reads get a UUID into their rows, if they have none
+        (`hive-views.mark-hive-tables`).
 
         Args:
             identifier: The view that the query is for: `database.name`.

@@ -75,6 +75,11 @@ SESSION_CATALOG_SERVES_ICEBERG = "hive-views.session-catalog-serves-iceberg"
 SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
 """Whether that catalog serves Iceberg's tables as well (Iceberg's SparkSessionCatalog), so a view may be over both."""
 
+MARK_HIVE_TABLES = "hive-views.mark-hive-tables"
+MARK_HIVE_TABLES_DEFAULT = True
+"""Give the tables of Hive's own that a view reads a UUID, as the row parameter `hive_views_uuid`, so that lineage
+survives a rename. Off, such tables are known by their names."""
+
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
 """Write `timestamptz` columns of views as `timestamp`, in place of `timestamp with local time zone`: Spark's Hive
@@ -141,6 +146,8 @@ class CatalogConfig:
     """See `SESSION_CATALOG`."""
     session_catalog_serves_iceberg: bool = SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
     """See `SESSION_CATALOG_SERVES_ICEBERG`."""
+    mark_hive_tables: bool = MARK_HIVE_TABLES_DEFAULT
+    """See `MARK_HIVE_TABLES`."""
     hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
     """See `HIVE2_COMPATIBLE`."""
     view_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -192,6 +199,7 @@ class CatalogConfig:
             session_catalog_serves_iceberg=_boolean(
                 properties, SESSION_CATALOG_SERVES_ICEBERG, SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
             ),
+            mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),

@@ -74,6 +74,14 @@ class DialectLossError(InvalidViewError):
         self.new = tuple(new)
 
 
+class CyclicViewError(InvalidViewError):
+    """A definition or a name by which a view would read itself, directly or through other views."""
+
+    def __init__(self, identifier: str, cycle: Sequence[str]) -> None:
+        super().__init__(identifier, f"it would read itself: {' -> '.join(cycle)}")
+        self.cycle = tuple(cycle)
+
+
 class NoSuchVersionError(HiveViewsError, ValueError):
     """A version (by id, or by time) that the view's metadata does not hold."""
 
@@ -177,6 +185,28 @@ class NamespaceNotEmptyError(HiveViewsError, iceberg.NamespaceNotEmptyError):
     def __init__(self, namespace: str) -> None:
         super().__init__(f"Namespace is not empty: {namespace}. Drop its tables and views first")
         self.namespace = namespace
+
+
+class DependentsError(HiveViewsError):
+    """A change that is refused because views depend on what it would take away; `dependents` names all of them."""
+
+    def __init__(self, identifier: str, action: str, dependents: Sequence[str]) -> None:
+        super().__init__(
+            f"Cannot {action} {identifier}: {len(dependents)} view(s) depend on it: {', '.join(dependents)}. "
+            "Drop them first, or let CASCADE do it"
+        )
+        self.identifier = identifier
+        self.action = action
+        self.dependents = tuple(dependents)
+
+
+class UnidentifiedError(HiveViewsError):
+    """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot tell the UUID of {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
 
 
 # -- Metadata files ---------------------------------------------------------------------------------------------------

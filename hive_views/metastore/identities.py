@@ -1,0 +1,169 @@
+"""The UUID of anything that a view can read. Iceberg's tables and views have one; Hive's own get one from us.
+
+A Hive table is marked once, by a parameter of its row, which survives renames and every ALTER that keeps the parameters
+it does not know. The mark is derived from the table's name and creation time, so two writers that mark it at once write
+the same, and a table that may not be marked has the same UUID until somebody renames it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import uuid
+import zlib
+from contextlib import nullcontext
+from dataclasses import replace
+
+from hive_views.children import Child, ChildKind
+from hive_views.errors import LockError, MetadataFileError, MetastoreError, UnidentifiedError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+from hive_views.metastore.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
+from hive_views.metastore.commit import Store
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.locks import locked
+
+logger = logging.getLogger(__name__)
+
+HIVE_UUID = "hive_views_uuid"
+"""Row parameter of a Hive table or Hive view: the UUID that we gave it."""
+
+MARK_TIMEOUT_MS = 5_000
+"""Milliseconds to wait for somebody else's lock on a Hive table before its row is left unmarked: running queries of
+Hive hold one."""
+
+_NAMESPACE = uuid.UUID("68697665-7669-8577-8369-687669657773")
+_ATTEMPTS = 3
+_CHANGE_TIME = "transient_lastDdlTime"
+_KINDS = {
+    RowKind.ICEBERG_TABLE: ChildKind.TABLE,
+    RowKind.ICEBERG_VIEW: ChildKind.VIEW,
+    RowKind.HIVE_TABLE: ChildKind.HIVE_TABLE,
+    RowKind.HIVE_VIEW: ChildKind.HIVE_VIEW,
+}
+
+
+def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
+    """A row as a child of a view.
+
+    Args:
+        store: Metastore, files and properties.
+        row: Any row.
+        mark: Whether a Hive table or Hive view without a mark gets one. Where the metastore refuses, or somebody holds
+            the table's lock for long, it is left without.
+
+    Returns:
+        Name, UUID and kind. `by_name` where the UUID will not survive a rename.
+
+    Raises:
+        UnidentifiedError: If an Iceberg table's or view's row has no UUID, and its metadata file cannot be read.
+    """
+    kind = _KINDS[row.kind]
+    if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
+        return Child(row.name, _iceberg_uuid(store, row), kind)
+    known = _valid(row.parameters.get(HIVE_UUID))
+    if known is None and mark and store.config.mark_hive_tables:
+        known = _mark(store, row)
+    return Child(row.name, known or _derived(row), kind, by_name=known is None)
+
+
+def _iceberg_uuid(store: Store, row: Row) -> str:
+    known = _valid(row.uuid)
+    if known is not None:
+        return known
+    # Rows written by PyIceberg have none for tables; rows written by hand have none at all.
+    location = row.metadata_location
+    if location is None:
+        raise UnidentifiedError(str(row.name), "its row names no metadata file")
+    try:
+        if row.kind is RowKind.ICEBERG_VIEW:
+            return store.files.read(location).view_uuid.lower()
+        with store.files.io(location).new_input(location).open() as stream:
+            data = stream.read()
+        if data[:2] == b"\x1f\x8b":
+            data = zlib.decompress(data, wbits=31)
+        found = _valid(json.loads(data).get("table-uuid"))
+    except (MetadataFileError, OSError, ValueError, AttributeError, zlib.error) as error:
+        raise UnidentifiedError(str(row.name), str(error)) from error
+    if found is None:
+        raise UnidentifiedError(str(row.name), f"{location} has no table-uuid")
+    return found
+
+
+def _derived(row: Row) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{row.name}@{row.create_time}"))
+
+
+def _valid(text: object) -> str | None:
+    try:
+        return str(uuid.UUID(text)) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _mark(store: Store, row: Row) -> str | None:
+    """Write the UUID into a Hive table's row, and nothing else.
+
+    The row is read under the metastore's lock. The alter expects the time of the last change that the row has, where it
+    has one: servers that compare (HIVE-26882) then refuse it after an ALTER of somebody who takes no lock.
+    """
+    locks = replace(store.config.lock, timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
+    try:
+        with locked(store.client, locks, row.name) if locks.enabled else nullcontext():
+            for _ in range(_ATTEMPTS):
+                current = store.row(row.name)
+                if current is None or current.kind is not row.kind or current.create_time != row.create_time:
+                    return None
+                known = _valid(current.parameters.get(HIVE_UUID))
+                if known is not None:
+                    return known
+                if not _send(store, current):
+                    return None
+    except (LockError, MetastoreError) as error:
+        logger.warning("%s stays without a mark, and is known by its name only: %s", row.name, error)
+    return None
+
+
+def _send(store: Store, current: Row) -> bool:
+    """Send the alter; whether it is worth looking at the row again."""
+    table = copy.copy(current.table)
+    table.parameters = {**current.parameters, HIVE_UUID: _derived(current)}
+    context = {"DO_NOT_UPDATE_STATS": "true"}
+    changed = current.parameters.get(_CHANGE_TIME)
+    if changed:
+        context |= {EXPECTED_PARAMETER_KEY: _CHANGE_TIME, EXPECTED_PARAMETER_VALUE: changed}
+    try:
+        store.client.alter_table(current.name.database, current.name.name, table, context)
+    except MetaException as error:
+        if "The table has been modified" in (error.message or ""):
+            return True
+        logger.warning("%s cannot be marked, and is known by its name only: %s", current.name, error.message)
+        return False
+    except (InvalidOperationException, InvalidObjectException, NoSuchObjectException) as error:
+        logger.warning("%s cannot be marked, and is known by its name only: %s", current.name, error)
+        return False
+    return True
+
+
+def children(store: Store, rows: dict[ViewName, Row], *, mark: bool = True) -> tuple[Child, ...] | None:
+    """L of a view over some rows.
+
+    Args:
+        store: Metastore, files and properties.
+        rows: What the view reads, by name.
+        mark: See `identify`.
+
+    Returns:
+        The entries by name; None where one of them cannot be identified, so that the lineage is left to be rebuilt.
+    """
+    try:
+        return tuple(identify(store, rows[name], mark=mark) for name in sorted(rows))
+    except UnidentifiedError as error:
+        logger.warning("The view gets no lineage: %s", error)
+        return None
