@@ -96,6 +96,26 @@ def sql_texts(version: ViewVersion) -> dict[str, str]:
     return texts
 
 
+def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
+    """Whether two states of a view hold the same version, even if another writer has rewritten the file in between.
+
+    Iceberg's Java library drops keys that it does not know when it rewrites a version (those of the earlier draft in a
+    representation, for one); id, time and texts stay.
+
+    Args:
+        one: A version.
+        other: Another.
+
+    Returns:
+        Whether they are one and the same.
+    """
+    return (one.version_id, one.timestamp_ms, sql_texts(one)) == (
+        other.version_id,
+        other.timestamp_ms,
+        sql_texts(other),
+    )
+
+
 def row_texts(version: ViewVersion) -> RowTexts:
     """What the row of a view shows for a version.
 

@@ -17,7 +17,7 @@ from pyiceberg.view import View
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from tenacity.stop import stop_after_delay
 
-from hive_views.definition import sql_texts
+from hive_views.definition import same_definition, sql_texts
 from hive_views.errors import CommitFailedError, InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Difference, check_properties, differences
@@ -399,7 +399,7 @@ def _check_same(seen: Loaded, now: Loaded, definition: bool) -> None:
             expected=seen.metadata.view_uuid,
             found=now.metadata.view_uuid,
         )
-    if definition and now.metadata.current_version() != seen.metadata.current_version():
+    if definition and not same_definition(now.metadata.current_version(), seen.metadata.current_version()):
         raise _DefinitionChangedError(
             name,
             f"somebody else changed its definition meanwhile (version {now.metadata.current_version_id} is current, "
