@@ -62,13 +62,17 @@ def parse_type(text: str, column: str) -> IcebergType:
     """
     from pydantic import TypeAdapter, ValidationError
     from pyiceberg.exceptions import ValidationError as IcebergValidationError
-    from pyiceberg.types import IcebergType
+    from pyiceberg.types import DecimalType, IcebergType
     from sqlglot import errors, exp, parse_one
 
     try:
-        return TypeAdapter(IcebergType).validate_python("".join(text.lower().split()))
+        simple = TypeAdapter(IcebergType).validate_python("".join(text.lower().split()))
     except (ValidationError, IcebergValidationError, ValueError):
         pass  # none of Iceberg's simple types
+    else:
+        # PyIceberg checks no bounds of decimals; below they are checked.
+        if not isinstance(simple, DecimalType):
+            return simple
     try:
         parsed = parse_one(text, into=exp.DataType, dialect="hive")
         return _convert(parsed)

@@ -69,7 +69,8 @@ def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
         wanted = name or config.get_default_catalog_name()
         found = config.get_catalog_config(wanted)
         known = ", ".join(sorted(config.get_known_catalogs()))
-    except (YAMLError, ValueError) as error:
+    except (YAMLError, ValueError, AttributeError, TypeError) as error:
+        # The last two are what PyIceberg stumbles over in a file that is empty, or no mapping.
         raise UsageError("--catalog", f"PyIceberg's configuration cannot be read: {error}") from error
     there = f"it has {known}" if known else "it is empty"
     if found is None and name is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -31,6 +32,7 @@ ENGINE = "hive-views"
 """The `engine-name` in the summary of versions that the command line writes. Without a version of its own, so that the
 same definition, written again by another release, is no new version."""
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Sql = Annotated[str | None, typer.Option("--sql", metavar="TEXT")]
@@ -363,7 +365,8 @@ def parse_time(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
     try:
-        time = TypeAdapter(datetime).validate_python(text)
+        # Pydantic takes any number for a time, too.
+        time = TypeAdapter(datetime).validate_python(text if _DATE.match(text) else None)
     except ValidationError:
         raise UsageError(
             "--to-time", f"{text!r} is no time: write e.g. 2026-01-31T12:00:00Z, or milliseconds from the epoch"

@@ -52,7 +52,8 @@ def test_show(cli: Cli, top: str, database: str) -> None:
     shown = cli("show", top, "--json").json
     assert list(shown) == [
         "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
-        "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "properties", "history",
+        "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "properties",
+        "history",
     ]  # fmt: skip
     assert (shown["view"], shown["database"], shown["name"]) == (top, database, "top")
     assert shown["comment"] == "numbers"
