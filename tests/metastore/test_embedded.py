@@ -41,7 +41,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     UnlockRequest,
 )
 from hive_views.metastore.embedded import EmbeddedMetastore, running_metastore, stop_metastore
-from hive_views.metastore.embedded_directory import MetastoreDirectory
+from hive_views.metastore.embedded_directory import LOG_LIMIT_BYTES, MetastoreDirectory
 from tests.metastore.rpc import connect
 
 REPOSITORY = Path(hive_views.__file__).parent.parent
@@ -502,3 +502,42 @@ def test_importing_it_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"pyspark", "py4j", "pyarrow", "pandas"} & set(done.stdout.split())
+
+
+# -- Its directory ----------------------------------------------------------------------------------------------------
+
+
+def test_a_long_log_is_set_aside(tmp_path: Path) -> None:
+    place = MetastoreDirectory(tmp_path)
+    place.create()
+    place.log.write_bytes(b"old\n" * (LOG_LIMIT_BYTES // 4))
+    place.create()
+    assert place.log.stat().st_size == LOG_LIMIT_BYTES
+    with place.log.open("ab") as log:
+        log.write(b"one more\n")
+    place.create()
+    assert not place.log.exists()
+    assert (tmp_path / "metastore.log.1").stat().st_size == LOG_LIMIT_BYTES + len("one more\n")
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [(None, "does not say by which process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
+)
+def test_a_record_that_says_nothing_stops_nothing(tmp_path: Path, record: str | None, said: str) -> None:
+    place = MetastoreDirectory(tmp_path)
+    place.create()
+    lock = place.acquire()
+    try:
+        if record is not None:
+            (tmp_path / "metastore.json").write_text(record)
+        with pytest.raises(EmbeddedMetastoreError, match=said):
+            stop_metastore(tmp_path)
+    finally:
+        os.close(lock)
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EmbeddedMetastoreError, match="cannot make the directory"):
+        EmbeddedMetastore(tmp_path / "file" / "m").start()
