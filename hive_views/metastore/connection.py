@@ -53,9 +53,15 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         self._timeout = timeout
         self._timeout_changed = False
         self._deadline = 0.0
+        self._first_read = True
         self._out: list[bytes] = []
         self._in = BytesIO()
         self.request_left = False
+
+    def set_timeout(self, timeout: float) -> None:
+        """Set another time limit, in seconds, for the requests to come."""
+        self._timeout = timeout
+        self._timeout_changed = True
 
     def close(self) -> None:
         """Close the socket. It is never shut down: another process may hold the same connection since a fork."""
@@ -193,7 +199,7 @@ class Connection:
 
         Args:
             uri: `thrift://host:port`; an IPv6 address stands in brackets.
-            connect_timeout: Seconds for connecting.
+            connect_timeout: Seconds for connecting, and for the server to take the user.
             call_timeout: Seconds for sending a request, and for its answer.
             user: Who we are (set_ugi); None tells nothing.
             groups: The user's groups.
@@ -205,13 +211,14 @@ class Connection:
             OSError: If no connection can be made (TimeoutError: not in time).
             TException, EOFError: If the server does not take the user.
         """
-        connection = cls(uri, SocketTransport(_connect(uri, connect_timeout), call_timeout))
+        connection = cls(uri, SocketTransport(_connect(uri, connect_timeout), connect_timeout))
         if user is not None:
             try:
                 connection.client.set_ugi(user, list(groups))
             except BaseException:
                 connection.close()
                 raise
+        connection.transport.set_timeout(call_timeout)
         return connection
 
     def is_usable(self, max_idle: float) -> bool:

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from thrift.Thrift import TApplicationException
@@ -183,6 +184,20 @@ def test_a_server_that_does_not_take_the_user_is_unavailable(proxy: ThriftProxy)
     assert proxy.methods == ["set_ugi"]
 
 
+def test_a_server_that_hangs_while_it_takes_the_user_is_left_for_the_next_one(
+    proxy: ThriftProxy, metastore: EmbeddedMetastore
+) -> None:
+    proxy.on("set_ugi", BlackHole(), nth=EVERY)
+    with client_for(proxy.uri, metastore.uri, user="ann", connect_timeout_ms=500) as client:
+        assert "default" in client.get_all_databases()
+    with (
+        client_for(proxy.uri, user="ann", connect_timeout_ms=500) as client,
+        pytest.raises(MetastoreUnavailableError, match="no connection within 500 ms"),
+    ):
+        client.get_all_databases()
+    assert proxy.methods == ["set_ugi"] * 2
+
+
 # -- Reads are repeated, writes are not -------------------------------------------------------------------------------
 
 FAULTS = [
@@ -321,6 +336,19 @@ def test_nothing_is_sent_where_nobody_listens(client: MetastoreClient, proxy: Th
         client.get_table(database, "v")
     proxy.accept()
     assert client.get_table(database, "v") is None
+
+
+def test_a_real_restart_of_the_server_is_survived_by_reads_and_writes(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with EmbeddedMetastore(tmp_path, port=port) as metastore, client_for(metastore.uri) as client:
+        client.create_table(view("default", "before"))
+        metastore.stop()
+        with pytest.raises(MetastoreUnavailableError, match="refused"):
+            client.create_table(view("default", "meanwhile"))
+        metastore.start()
+        client.create_table(view("default", "after"))
+        assert sorted(client.get_all_tables("default")) == ["after", "before"]
 
 
 # -- Time-outs --------------------------------------------------------------------------------------------------------
