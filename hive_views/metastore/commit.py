@@ -3,36 +3,25 @@
 Every change is sent with what it expects to find (compare-and-swap, HIVE-26882) and, by default, under the
 metastore's lock: servers before HIVE-26882 ignore the expectation, and Iceberg's Java writers that lock send none.
 
-What is not answered is not known. A request whose reply got lost is sent again, unchanged, until the server has
-answered one: it names what it expects, so it cannot be applied twice. A new metadata file is deleted only after a
-refusal, and never once a request went unanswered, because that request may still arrive (Iceberg #14096).
+How a request is sent until the server has answered one is in `change_request`; what a row proves about a change whose
+answer is not to be trusted is in `evidence`. A new metadata file is deleted only after a refusal, and never once a
+request went unanswered, because that request may still arrive (Iceberg #14096).
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
-
-from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from dataclasses import dataclass
 
 from hive_views.children import file_id
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
     CommitFailedError,
-    CommitStateUnknownError,
     DamagedRowWarning,
-    HiveViewsError,
     InvalidViewError,
-    LockError,
-    MetadataFileError,
-    MetastoreConnectionLostError,
     MetastoreError,
     MetastoreRefusedError,
-    MetastoreUnavailableError,
     NoSuchNamespaceError,
     NoSuchViewError,
     TableAlreadyExistsError,
@@ -48,9 +37,13 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
+from hive_views.metastore.change_request import ChangeRequest, Refusal, message
+from hive_views.metastore.change_request import honors_expectations as honors_expectations  # for those who commit
 from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.evidence import took_place
 from hive_views.metastore.flat_model import (
     METADATA_LOCATION,
+    UUID,
     Row,
     RowKind,
     changed_row,
@@ -61,7 +54,6 @@ from hive_views.metastore.flat_model import (
     read_row,
     renamed_row,
 )
-from hive_views.metastore.locks import HeldLock, locked
 from hive_views.spec.files import new_location
 from hive_views.spec.metadata import ViewMetadata
 
@@ -71,23 +63,6 @@ EXPECTED_VALUE = "expected_parameter_value"
 
 MODIFIED = "The table has been modified"
 """How the server's refusal of a compare-and-swap begins; the rest of its wording differs."""
-
-_Answer = (
-    AlreadyExistsException
-    | InvalidObjectException
-    | InvalidOperationException
-    | MetaException
-    | NoSuchObjectException
-    | None
-)
-_ANSWERS = (
-    AlreadyExistsException,
-    InvalidObjectException,
-    InvalidOperationException,
-    MetaException,
-    NoSuchObjectException,
-)
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -102,8 +77,15 @@ class Store:
     """The catalog's properties."""
 
     def row(self, name: ViewName) -> Row | None:
-        """What stands under a name, whatever it is; None for nothing."""
-        table = self.client.get_table(name.database, name.name)
+        """What stands under a name, whatever it is; None for nothing.
+
+        Raises:
+            MetastoreError: If the metastore cannot tell.
+        """
+        try:
+            table = self.client.get_table(name.database, name.name)
+        except MetaException as error:
+            raise MetastoreRefusedError("get_table", f"{name}: {message(error)}") from error
         return None if table is None else read_row(table)
 
 
@@ -115,13 +97,6 @@ class Loaded:
     """The row."""
     metadata: ViewMetadata
     """The content of the file at `row.metadata_location`."""
-
-
-@dataclass
-class _Request:
-    """One change on its way: whether a request for it went out without an answer."""
-
-    unanswered: MetastoreError | None = field(default=None)
 
 
 def commit(
@@ -148,6 +123,7 @@ def commit(
         MetadataWriteError: If the new file could not be written.
         LockError: If the lock could not be had, or was lost before anything was sent.
         MetastoreUnavailableError: If no metastore could be reached; nothing was sent.
+        MetastoreConnectionLostError: If the row could not be read (`method` is get_table); nothing was sent.
         MetastoreRefusedError: If the server failed; the row is unchanged.
         CommitStateUnknownError: If the server never said whether it did it. The new file is kept.
     """
@@ -160,25 +136,23 @@ def commit(
         unique = file_id(metadata.current_version())
         location = new_location(metadata, base.row.metadata_location if base else None, unique)
         store.files.write(location, metadata)
-    request = _Request()
+    request = ChangeRequest(store.client, store.config, name, location)
     try:
-        with _lock(store, name, request) as lock:
+        with request.locked():
             current = store.row(name)
             if base is None:
                 _check_free(name, current)
                 table = new_row(name, metadata, location, store.config, now_s=int(time.time()))
-                lock.ensure_active()
-                _create(store, name, table, request)
+                request.ensure_locked()
+                _create(store, name, table, request, only_ours=registered is None)
             else:
                 current = _check_unchanged(name, current, base)
                 table = changed_row(current, base.metadata, metadata, location, store.config)
-                lock.ensure_active()
-                _swap(store, current, table, base.metadata, metadata, request)
-            _check_alone(store, name, lock, location)
-    except (CommitStateUnknownError, MetastoreRefusedError):
-        raise
-    except HiveViewsError:
-        if registered is None and request.unanswered is None:
+                request.ensure_locked()
+                _swap(store, Loaded(current, base.metadata), table, metadata, request)
+            request.check_alone()
+    except BaseException as error:
+        if registered is None and request.left_nothing(error):
             store.files.delete(location)
         raise
     return Loaded(_stored(store, name, table), metadata)
@@ -203,16 +177,16 @@ def rename(store: Store, loaded: Loaded, target: ViewName) -> Loaded:
         LockError, MetastoreUnavailableError, MetastoreRefusedError, CommitStateUnknownError: As in `commit`.
     """
     name = loaded.row.name
-    request = _Request()
-    with _lock(store, name, request) as lock:
+    request = ChangeRequest(store.client, store.config, name)
+    with request.locked():
         current = _check_unchanged(name, store.row(name), loaded)
         _check_free(target, store.row(target), message=f"Cannot rename {name} to {target}. {{}} already exists")
         table = renamed_row(current, target)
-        lock.ensure_active()
-        answer = _until_answered(store, name, None, request, lambda: _alter(store, name, current, table))
-        if answer is not None:
-            _explain_rename(store, name, target, loaded, answer, request)
-        _check_alone(store, name, lock, None)
+        request.ensure_locked()
+        refusal = request.send(lambda: _alter(store, current, table))
+        if refusal is not None:
+            _explain_rename(store, current, target, refusal, request)
+        request.check_alone()
     return Loaded(read_row(table), loaded.metadata)
 
 
@@ -232,23 +206,16 @@ def drop(store: Store, name: ViewName, expected: str | None = None) -> Row:
         NoSuchViewError: If there is no such view, or another kind of row stands there.
         LockError, MetastoreUnavailableError, MetastoreRefusedError, CommitStateUnknownError: As in `commit`.
     """
-    request = _Request()
-    with _lock(store, name, request, refusable=False) as lock:
+    request = ChangeRequest(store.client, store.config, name, refusable=False)
+    with request.locked():
         row = store.row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         row.require_iceberg_view()
         if expected is not None and row.metadata_location != expected:
             raise _conflict(name, expected, row.metadata_location)
-        lock.ensure_active()
-        answer = _until_answered(store, name, None, request, lambda: store.client.drop_table(name.database, name.name))
-        if isinstance(answer, NoSuchObjectException):
-            if request.unanswered is None:
-                raise NoSuchViewError(str(name), "dropped meanwhile")
-        elif answer is not None:
-            there = _look(store, name, None, request)
-            if there is not None and there.metadata_location == row.metadata_location:
-                raise _failure("drop_table", name, None, answer, request)
+        request.ensure_locked()
+        _drop(store, row, request)
     return row
 
 
@@ -280,53 +247,53 @@ def _check_unchanged(name: ViewName, current: Row | None, base: Loaded) -> Row:
     return current
 
 
-def _create(store: Store, name: ViewName, table: Table, request: _Request) -> None:
-    location = table.parameters[METADATA_LOCATION]
-    answer = _until_answered(store, name, location, request, lambda: store.client.create_table(table))
-    if answer is None:
+def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, *, only_ours: bool) -> None:
+    """Add the row; `only_ours` says that nobody else could create a view of this uuid."""
+    refusal = request.send(lambda: store.client.create_table(table))
+    if refusal is None:
         return
-    row = _look(store, name, location, request)
-    if row is not None and row.uuid == table.parameters["uuid"] and row.metadata_location == location:
+    row = _look(store, name, request)
+    if row is not None and row.uuid == table.parameters[UUID] and (only_ours or request.doubtful):
+        request.found_done()
         return
-    if isinstance(answer, AlreadyExistsException):
+    if isinstance(refusal, AlreadyExistsException):
         _check_free(name, row)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
-    if isinstance(answer, InvalidObjectException):
-        raise InvalidViewError(str(name), f"Invalid Hive object: {_message(answer)}")
-    raise _failure("create_table", name, location, answer, request)
+    if isinstance(refusal, InvalidObjectException):
+        raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
+    raise request.failure("create_table", refusal)
 
 
-def _swap(
-    store: Store, current: Row, table: Table, base: ViewMetadata, metadata: ViewMetadata, request: _Request
-) -> None:
-    name, location = current.name, table.parameters[METADATA_LOCATION]
-    answer = _until_answered(store, name, location, request, lambda: _alter(store, name, current, table))
-    if answer is None:
+def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, request: ChangeRequest) -> None:
+    before, name = current.row, current.row.name
+    refusal = request.send(lambda: _alter(store, before, table))
+    if refusal is None:
         return
     # The server's own retries may have applied the request before they refused it, so a refusal is looked into too
     # (Iceberg #17074).
-    row = _look(store, name, location, request)
+    row = _look(store, name, request)
+    location = table.parameters[METADATA_LOCATION]
+    done = None if row is None else took_place(store.files, before, current.metadata, location, metadata, row)
+    if done:
+        request.found_done()
+        return
+    if row is not None and row.metadata_location == before.metadata_location:
+        if isinstance(refusal, (InvalidObjectException, InvalidOperationException)) and not request.doubtful:
+            raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
+        raise request.failure("alter_table", refusal)
+    if done is None and request.doubtful:
+        since = "it is gone now" if row is None else "others have changed the view several times since"
+        raise request.unknown(f"{request.unanswered or message(refusal)}; {since}")
     if row is None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    ours = _holds(store, row, location, base, metadata, current)
-    if ours:
-        return
-    if row.metadata_location != current.metadata_location:
-        if ours is None and request.unanswered is not None:
-            raise CommitStateUnknownError(
-                str(name), location, f"{request.unanswered}; others have changed the view several times since"
-            )
-        raise _conflict(name, current.metadata_location, row.metadata_location)
-    if isinstance(answer, (InvalidObjectException, InvalidOperationException)) and request.unanswered is None:
-        raise InvalidViewError(str(name), f"Invalid Hive object: {_message(answer)}")
-    raise _failure("alter_table", name, location, answer, request)
+    raise _conflict(name, before.metadata_location, row.metadata_location)
 
 
-def _alter(store: Store, name: ViewName, current: Row, table: Table) -> None:
+def _alter(store: Store, current: Row, table: Table) -> None:
     store.client.alter_table(
-        name.database,
-        name.name,
+        current.name.database,
+        current.name.name,
         table,
         {
             EXPECTED_KEY: METADATA_LOCATION,
@@ -336,64 +303,52 @@ def _alter(store: Store, name: ViewName, current: Row, table: Table) -> None:
     )
 
 
-def _explain_rename(
-    store: Store, name: ViewName, target: ViewName, loaded: Loaded, answer: _Answer, request: _Request
-) -> None:
+def _explain_rename(store: Store, current: Row, target: ViewName, refusal: Refusal, request: ChangeRequest) -> None:
     """Decide what a refused rename means; returns where it did take place."""
-    there = _look(store, target, None, request)
-    if there is not None and there.metadata_location == loaded.row.metadata_location:
+    name = current.name
+    there, here = _look(store, target, request), _look(store, name, request)
+    if there is not None and there.is_same_view(current) and not (here is not None and here.is_same_view(current)):
+        request.found_done()
         return
-    here = _look(store, name, None, request)
-    if here is None:
+    if here is None or not here.is_same_view(current):
+        if request.doubtful:
+            raise request.unknown(f"{request.unanswered or message(refusal)}; it is under neither name now")
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    if here.metadata_location != loaded.row.metadata_location:
-        raise _conflict(name, loaded.row.metadata_location, here.metadata_location)
+    if here.metadata_location != current.metadata_location:
+        raise _conflict(name, current.metadata_location, here.metadata_location)
     _check_free(target, there, message=f"Cannot rename {name} to {target}. {{}} already exists")
     _raise_missing_namespace(store, target)
-    raise _failure("alter_table", name, None, answer, request)
+    raise request.failure("alter_table", refusal)
 
 
-def _until_answered(
-    store: Store, name: ViewName, location: str | None, request: _Request, send: Callable[[], None]
-) -> _Answer:
-    """Send a request, and again while nobody answers: it names what it expects, so it is applied once at most.
+def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
+    """Remove a row. The request cannot say which view it means, so it is only repeated while that one is there."""
+    name = row.name
 
-    Returns:
-        None if the server did it, else the exception that it declared.
+    def is_there() -> bool:
+        found = store.row(name)
+        return found is not None and found.is_same_view(row)
 
-    Raises:
-        MetastoreUnavailableError: If it could not be sent at all.
-        MetastoreRefusedError: If the server does not know the method, or broke down with an undeclared exception.
-        CommitStateUnknownError: If it was sent and no answer came in time.
-    """
+    def again() -> None:
+        if not is_there():
+            raise NoSuchObjectException(f"{name} is gone")
+        store.client.drop_table(name.database, name.name)
+
+    refusal = request.send(lambda: store.client.drop_table(name.database, name.name), again)
+    if refusal is None:
+        return
+    if isinstance(refusal, NoSuchObjectException) and not request.doubtful:
+        raise NoSuchViewError(str(name), "dropped meanwhile")
     try:
-        send()
-    except _ANSWERS as answer:
-        return answer
-    except MetastoreConnectionLostError as error:
-        request.unanswered = error
-    else:
-        return None
-    try:
-        for attempt in Retrying(
-            retry=retry_if_exception_type((MetastoreConnectionLostError, MetastoreUnavailableError)),
-            stop=stop_after_delay(store.config.settle_timeout_ms / 1000),
-            wait=wait_random_exponential(multiplier=0.1, max=5),
-        ):
-            with attempt:
-                try:
-                    send()
-                except _ANSWERS as answer:
-                    return answer
-                return None
-    except RetryError:
-        raise CommitStateUnknownError(str(name), location, str(request.unanswered)) from request.unanswered
-    except MetastoreRefusedError as error:
-        raise CommitStateUnknownError(str(name), location, str(error)) from error
-    raise AssertionError("unreachable: a retry either returns or raises")
+        remains = is_there()
+    except MetastoreError as error:
+        raise request.unknown(str(request.unanswered or error)) from error
+    if remains:
+        raise request.failure("drop_table", refusal)
+    request.found_done()
 
 
-def _look(store: Store, name: ViewName, location: str | None, request: _Request) -> Row | None:
+def _look(store: Store, name: ViewName, request: ChangeRequest) -> Row | None:
     """Read the row to find out what an answer means.
 
     Raises:
@@ -402,44 +357,7 @@ def _look(store: Store, name: ViewName, location: str | None, request: _Request)
     try:
         return store.row(name)
     except MetastoreError as error:
-        raise CommitStateUnknownError(str(name), location, str(request.unanswered or error)) from error
-
-
-def _holds(
-    store: Store, row: Row, location: str, base: ViewMetadata, metadata: ViewMetadata, before: Row
-) -> bool | None:
-    """Whether a row shows that our commit took place: its pointer is ours, or others built on ours.
-
-    Returns:
-        True or False where the row or its history proves it; None where several commits of others have covered it.
-    """
-    if location in (row.metadata_location, row.previous_metadata_location):
-        return True
-    if before.metadata_location in (row.metadata_location, row.previous_metadata_location):
-        return False
-    if row.kind is not RowKind.ICEBERG_VIEW or row.metadata_location is None:
-        return False
-    if metadata.version_log == base.version_log:
-        return None
-    try:
-        history = store.files.read(row.metadata_location)
-    except MetadataFileError:
-        return None
-    version = metadata.current_version()
-    return (history.version(version.version_id) == version and metadata.version_log[-1] in history.version_log) or None
-
-
-def _check_alone(store: Store, name: ViewName, lock: HeldLock | _NoLock, location: str | None) -> None:
-    """After a success on a server that only the lock protects: the lock must have held all the time."""
-    try:
-        lock.ensure_active()
-    except LockError as error:
-        if not honors_expectations(store.client):
-            raise CommitStateUnknownError(
-                str(name),
-                location,
-                f"the lock was lost during the change, and this server cannot refuse others ({error})",
-            ) from error
+        raise request.unknown(str(request.unanswered or error)) from error
 
 
 def _stored(store: Store, name: ViewName, table: Table) -> Row:
@@ -447,12 +365,12 @@ def _stored(store: Store, name: ViewName, table: Table) -> Row:
     if not may_be_damaged(table):
         return read_row(table)
     try:
-        stored = store.client.get_table(name.database, name.name)
+        row = store.row(name)
     except MetastoreError:
         return read_row(table)
-    if stored is None or stored.parameters.get(METADATA_LOCATION) != table.parameters[METADATA_LOCATION]:
+    if row is None or row.metadata_location != table.parameters[METADATA_LOCATION]:
         return read_row(table)
-    hurt = damages(table, stored)
+    hurt = damages(table, row.table)
     if hurt:
         warnings.warn(
             f"The metastore's database changed {', '.join(item.field for item in hurt)} of {name}: its tables cannot "
@@ -461,67 +379,7 @@ def _stored(store: Store, name: ViewName, table: Table) -> Row:
             DamagedRowWarning,
             stacklevel=4,
         )
-    return read_row(stored)
-
-
-# -- Locks, and what a server can do ----------------------------------------------------------------------------------
-
-
-class _NoLock:
-    """Stands where a lock would: compare-and-swap alone protects the commit."""
-
-    def ensure_active(self) -> None:
-        """There is nothing to lose."""
-
-
-@contextmanager
-def _lock(store: Store, name: ViewName, request: _Request, *, refusable: bool = True) -> Iterator[HeldLock | _NoLock]:
-    """Hold the metastore's lock for the body, or none where the catalog's property says so.
-
-    A lock is left to its time-out where a request went unanswered that the server would not refuse later: it keeps
-    others away until that request can no longer arrive.
-    """
-    if not store.config.lock.enabled:
-        if not honors_expectations(store.client):
-            raise LockError(
-                str(name),
-                "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without "
-                "its lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
-            )
-        yield _NoLock()
-        return
-    with locked(store.client, store.config.lock, name) as lock:
-        try:
-            yield lock
-        except CommitStateUnknownError:
-            if request.unanswered is not None and not (refusable and _surely_refuses(store)):
-                lock.abandon()
-            raise
-
-
-def _surely_refuses(store: Store) -> bool:
-    try:
-        return honors_expectations(store.client)
-    except MetastoreError:
-        return False
-
-
-def honors_expectations(client: MetastoreClient) -> bool:
-    """Whether the server refuses an alter whose expectation does not hold (HIVE-26882).
-
-    Told by its methods, because versions lie (facts: metastore.md): 4.x has alter_table_req, 2.3 has no catalogs; what
-    has catalogs and no alter_table_req is a 3.x, which ignores expectations.
-
-    Args:
-        client: The metastore.
-
-    Returns:
-        True where compare-and-swap can be trusted.
-
-    Raises:
-        MetastoreUnavailableError: If no metastore can be reached.
-    """
-    return client.supports("alter_table_req") or not client.supports("get_catalogs")
+    return row
 
 
 # -- Words ------------------------------------------------------------------------------------------------------------
@@ -536,24 +394,10 @@ def _conflict(name: ViewName, expected: str | None, found: str | None) -> Commit
     )
 
 
-def _failure(
-    method: str, name: ViewName, location: str | None, answer: _Answer, request: _Request
-) -> MetastoreRefusedError | CommitStateUnknownError:
-    """The row is as it was. That is a failure if each request was answered; else one of them may still arrive."""
-    if request.unanswered is not None:
-        return CommitStateUnknownError(str(name), location, f"{request.unanswered}; then: {_message(answer)}")
-    return MetastoreRefusedError(method, f"{name} was not changed: {_message(answer)}")
-
-
-def _message(answer: _Answer) -> str:
-    text = getattr(answer, "message", None)
-    return str(text) if text else type(answer).__name__
-
-
 def _raise_missing_namespace(store: Store, name: ViewName) -> None:
     try:
         store.client.get_database(name.database)
     except NoSuchNamespaceError:
         raise
-    except MetastoreError:
-        return
+    except (MetastoreError, MetaException):
+        return  # the refusal itself will do

@@ -104,6 +104,21 @@ class Row:
         """The identity that Iceberg's catalogs write beside the pointer; None on rows written by hand."""
         return self.parameters.get(UUID)
 
+    def is_same_view(self, other: Row) -> bool:
+        """Whether this is the Iceberg view that `other` is, in whatever state and under whatever name.
+
+        Args:
+            other: Another row; one without a uuid is told by its pointer.
+
+        Returns:
+            The answer.
+        """
+        if self.kind is not RowKind.ICEBERG_VIEW:
+            return False
+        if other.uuid is None:
+            return self.uuid is None and self.metadata_location == other.metadata_location
+        return self.uuid == other.uuid
+
     def require_iceberg_view(self) -> Row:
         """The row itself.
 

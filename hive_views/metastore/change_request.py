@@ -1,0 +1,264 @@
+"""One change on its way to the metastore: sent until a request for it is answered, under the lock.
+
+What is not answered is not known. A request whose reply got lost is sent again, unchanged, until the server has
+answered one: an alter names what it expects to find, so it cannot be applied twice. Whatever is sent and not answered
+may still arrive, however much later (Iceberg #14096). Where the server would then not refuse it, the lock is not
+released but left to its time-out, also after a success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from hive_views.config import CatalogConfig
+from hive_views.errors import (
+    CommitStateUnknownError,
+    HiveViewsError,
+    LockError,
+    MetastoreConnectionLostError,
+    MetastoreError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.locks import HeldLock, locked
+
+Refusal = (
+    AlreadyExistsException
+    | InvalidObjectException
+    | InvalidOperationException
+    | MetaException
+    | NoSuchObjectException
+    | MetastoreRefusedError
+)
+"""What a server answers that does not do what it was asked: an error that it declares, or a break-down."""
+
+_DECLARED = (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+_LONGEST_MESSAGE = 500
+
+
+class ChangeRequest:
+    """One change of one row; used once, by one thread."""
+
+    def __init__(
+        self,
+        client: MetastoreClient,
+        config: CatalogConfig,
+        name: ViewName,
+        location: str | None = None,
+        *,
+        refusable: bool = True,
+    ) -> None:
+        """Nothing is sent yet.
+
+        Args:
+            client: The metastore.
+            config: The catalog's properties: whether to lock, how long to go on asking.
+            name: The view, for messages and for the lock.
+            location: The new metadata file, for messages; None if there is none.
+            refusable: Whether the requests say what they expect to find, so that a server that honors it refuses one
+                that comes late.
+        """
+        self._client = client
+        self._config = config
+        self._name = name
+        self._location = location
+        self._refusable = refusable
+        self._lock: HeldLock | None = None
+        self._sent = False
+        self._on_its_way = 0
+        self._broken = False
+        self.unanswered: MetastoreError | None = None
+        """Why the last request that was not answered was not; None if each was."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the change may have been made, or may yet be made, although no answer says so."""
+        return self.unanswered is not None or self._broken
+
+    def left_nothing(self, error: BaseException) -> bool:
+        """Whether nothing names the new file, nor ever will, when the change ends with this error."""
+        if not self._sent:
+            return True
+        known = isinstance(error, HiveViewsError) and not isinstance(error, CommitStateUnknownError)
+        return known and not self.doubtful
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the metastore's lock for the body, or none where the catalog's property says so.
+
+        Raises:
+            LockError, MetastoreUnavailableError: As `hive_views.metastore.locks.acquire` does; LockError also where
+                the server needs the lock and the property turns it off.
+        """
+        if not self._config.lock.enabled:
+            if not honors_expectations(self._client):
+                raise LockError(
+                    str(self._name),
+                    "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without its "
+                    "lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
+                )
+            yield
+            return
+        with locked(self._client, self._config.lock, self._name) as lock:
+            self._lock = lock
+            try:
+                yield
+            finally:
+                if self._on_its_way and not self._will_be_refused():
+                    lock.abandon()
+
+    def ensure_locked(self) -> None:
+        """Check that the lock is still ours.
+
+        Raises:
+            LockError: If it is not.
+        """
+        if self._lock is not None:
+            self._lock.ensure_active()
+
+    def send(self, send: Callable[[], None], again: Callable[[], None] | None = None) -> Refusal | None:
+        """Send the request, and again while nobody answers.
+
+        Args:
+            send: Sends it.
+            again: Sends it another time; None is `send`. What it raises counts as the answer.
+
+        Returns:
+            None if the server did it, else how it refused.
+
+        Raises:
+            MetastoreUnavailableError: If it could not be sent at all.
+            CommitStateUnknownError: If it was sent and no answer came in time.
+        """
+        self._sent = True
+        try:
+            return self._once(send)
+        except MetastoreConnectionLostError:
+            pass  # what follows is about it
+        try:
+            for attempt in Retrying(
+                retry=retry_if_exception_type((MetastoreConnectionLostError, MetastoreUnavailableError)),
+                stop=stop_after_delay(self._config.settle_timeout_ms / 1000),
+                wait=wait_random_exponential(multiplier=0.1, max=5),
+            ):
+                with attempt:
+                    if not self._will_be_refused():
+                        self.ensure_locked()
+                    return self._once(again or send)
+        except RetryError:
+            raise self.unknown() from self.unanswered
+        except LockError as error:
+            raise self.unknown(f"{self.unanswered}; then: {error}") from error
+        raise AssertionError("unreachable: a retry either returns or raises")
+
+    def found_done(self) -> None:
+        """Note that one of the requests that were not answered was carried out: it is not on its way any more."""
+        self._on_its_way = max(self._on_its_way - 1, 0)
+
+    def check_alone(self) -> None:
+        """After a success on a server that only the lock protects: the lock must have held all the time.
+
+        Raises:
+            CommitStateUnknownError: If it did not.
+        """
+        try:
+            self.ensure_locked()
+        except LockError as error:
+            if not honors_expectations(self._client):
+                raise self.unknown(
+                    f"the lock was lost during the change, and this server cannot refuse others ({error})"
+                ) from error
+
+    def unknown(self, reason: str | None = None) -> CommitStateUnknownError:
+        """The error for an outcome that nobody can tell.
+
+        Args:
+            reason: Why; None is that a request was not answered.
+        """
+        return CommitStateUnknownError(str(self._name), self._location, reason or str(self.unanswered))
+
+    def failure(self, method: str, refusal: Refusal) -> MetastoreRefusedError | CommitStateUnknownError:
+        """The error for a refusal after which the row is as it was. If a request is unanswered it may still arrive.
+
+        Args:
+            method: What was asked of the server.
+            refusal: What it answered.
+        """
+        if self.unanswered is not None:
+            return self.unknown(f"{self.unanswered}; then: {message(refusal)}")
+        return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal)}")
+
+    def _once(self, send: Callable[[], None]) -> Refusal | None:
+        self._on_its_way += 1
+        refusal: Refusal | None = None
+        try:
+            send()
+        except _DECLARED as declared:
+            refusal = declared
+        except MetastoreRefusedError as error:
+            self._broken = True
+            refusal = error
+        except MetastoreUnavailableError:
+            self._on_its_way -= 1
+            raise
+        except MetastoreConnectionLostError as error:
+            self.unanswered = error
+            raise
+        self._on_its_way -= 1
+        return refusal
+
+    def _will_be_refused(self) -> bool:
+        """Whether the server will refuse what is still on its way, once the row has another pointer."""
+        try:
+            return self._refusable and honors_expectations(self._client)
+        except MetastoreError:
+            return False
+
+
+def honors_expectations(client: MetastoreClient) -> bool:
+    """Whether the server refuses an alter whose expectation does not hold (HIVE-26882).
+
+    Told by its methods, because versions lie (facts: metastore.md): 4.x has alter_table_req, 2.3 has no catalogs; what
+    has catalogs and no alter_table_req is a 3.x, which ignores expectations.
+
+    Args:
+        client: The metastore.
+
+    Returns:
+        True where compare-and-swap can be trusted.
+
+    Raises:
+        MetastoreUnavailableError: If no metastore can be reached.
+    """
+    return client.supports("alter_table_req") or not client.supports("get_catalogs")
+
+
+def message(refusal: Refusal) -> str:
+    """What a server said, for a message of ours: servers quote whole view texts, so it is cut.
+
+    Args:
+        refusal: Its answer.
+
+    Returns:
+        At most 500 characters; the name of the error where it said nothing.
+    """
+    text = str(refusal if isinstance(refusal, MetastoreRefusedError) else refusal.message or type(refusal).__name__)
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]} …"

@@ -1,0 +1,64 @@
+"""What the tests of faults share: a proxy before the shared metastore, and independent eyes behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.metastore.embedded import EmbeddedMetastore
+from tests.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
+from tests.faults.observer import Observer
+from tests.faults.operations import State, look, prepare
+from tests.faults.scripted import ScriptedServer
+from tests.proxy import ThriftProxy
+
+__all__ = ["catalog", "open_catalog", "raw"]
+
+Behind = Callable[..., HiveViewCatalog]
+
+
+@pytest.fixture
+def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
+    """A proxy before the shared metastore."""
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def behind(proxy: ThriftProxy, open_catalog: CatalogFactory) -> Behind:
+    """Makes catalogs that reach the metastore through the proxy; more properties by their names."""
+
+    def opening(**more: str) -> HiveViewCatalog:
+        return open_catalog({"uri": proxy.uri, **more})
+
+    return opening
+
+
+@pytest.fixture
+def scripted(metastore: EmbeddedMetastore) -> Iterator[ScriptedServer]:
+    """A server before the shared metastore that answers as a test wants it to."""
+    with ScriptedServer(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def observer(metastore: EmbeddedMetastore, database: str) -> Observer:
+    """Sees what is really there."""
+    return Observer(metastore, database)
+
+
+@pytest.fixture
+def before(open_catalog: CatalogFactory, database: str, observer: Observer) -> State:
+    """The database with the view that all operations but a create are about, made without a proxy."""
+    prepare(open_catalog({"iceberg.engine.hive.lock-enabled": "false"}), database)
+    return look(observer)
+
+
+@pytest.fixture
+def aside() -> Iterator[ThreadPoolExecutor]:
+    """Threads for what goes on at the same time as the test."""
+    with ThreadPoolExecutor(8) as pool:
+        yield pool

@@ -1,0 +1,111 @@
+"""What is really there, seen with other eyes than ours: hmsclient's stubs for rows and locks, json for the files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hmsclient import HMSClient
+from hmsclient.genthrift.hive_metastore.ttypes import NoSuchObjectException, ShowLocksRequest
+
+from hive_views.metastore.embedded import EmbeddedMetastore
+from tests.catalog.samples import files_below, path
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One view as it stands."""
+
+    row: dict[str, Any]
+    """The whole row, as plain values."""
+    metadata: dict[str, Any]
+    """The document that its pointer names."""
+
+    @property
+    def pointer(self) -> str:
+        """The row's metadata_location."""
+        return str(self.row["parameters"]["metadata_location"])
+
+    @property
+    def commits(self) -> int:
+        """How many commits made it, by the number of its file: one number is spent on each."""
+        return int(self.pointer.rpartition("/")[2].partition("-")[0]) + 1
+
+    @property
+    def log(self) -> list[int]:
+        """The versions in the order in which they were made current."""
+        return [entry["version-id"] for entry in self.metadata["version-log"]]
+
+    @property
+    def version_ids(self) -> list[int]:
+        """The ids of all versions, sorted."""
+        return sorted(version["version-id"] for version in self.metadata["versions"])
+
+    @property
+    def queries(self) -> list[str]:
+        """The first text of each version, by version id."""
+        versions = sorted(self.metadata["versions"], key=lambda version: int(version["version-id"]))
+        return [version["representations"][0]["sql"] for version in versions]
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The view's properties, from the file."""
+        return dict(self.metadata.get("properties", {}))
+
+
+class Observer:
+    """Looks at one database of a metastore, past all proxies."""
+
+    def __init__(self, metastore: EmbeddedMetastore, database: str) -> None:
+        self._metastore = metastore
+        self.database = database
+
+    @contextmanager
+    def _client(self) -> Iterator[HMSClient]:
+        with HMSClient(host="127.0.0.1", port=self._metastore.port) as client:
+            yield client
+
+    def row(self, name: str) -> dict[str, Any] | None:
+        """A row with all its fields as plain values; None where there is none."""
+        with self._client() as client:
+            try:
+                return plain(client.get_table(self.database, name))
+            except NoSuchObjectException:
+                return None
+
+    def view(self, name: str) -> Seen:
+        """A view that must be there, with a file that can be read."""
+        row = self.row(name)
+        assert row is not None, f"{name} is not there"
+        data = path(row["parameters"]["metadata_location"]).read_bytes()
+        return Seen(row, json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+
+    def names(self) -> set[str]:
+        """The names of all rows."""
+        with self._client() as client:
+            return set(client.get_all_tables(self.database))
+
+    def locks(self) -> list[Any]:
+        """All locks that are held or waited for in the database."""
+        with self._client() as client:
+            return list(client.show_locks(ShowLocksRequest(dbname=self.database)).locks)
+
+    def files(self) -> set[Path]:
+        """All files below the database's location."""
+        return files_below(f"{self._metastore.warehouse}/{self.database}.db")
+
+
+def plain(value: Any) -> Any:
+    """A Thrift value as dicts, lists and scalars, which compare and print well."""
+    if hasattr(value, "thrift_spec"):
+        return {key: plain(item) for key, item in vars(value).items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,141 @@
+"""A request that is delivered after its client gave up on it (Iceberg #14096): it must not undo what came after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError, LockTimeoutError
+from tests.catalog.samples import SCHEMA, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    ALTER_TABLE,
+    DROP,
+    DROP_TABLE,
+    NEW,
+    OPERATIONS,
+    PROPERTIES,
+    RENAME,
+    REPLACE,
+    SWAPS,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+    same_file,
+)
+from tests.proxy import EVERY, Hold, ThriftProxy
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_after_a_second_request_succeeded(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    late = Hold(close=True)
+    proxy.on(operation.method, late)
+    operation.run(behind(), database)
+    operation.check(observer, before)
+    late.release()
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+
+
+@pytest.mark.parametrize("operation", SWAPS, ids=str)
+def test_after_others_committed_on_top(
+    operation: Operation,
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """The scenario of the issue, to the letter: retried, succeeded, others commit, the first one arrives."""
+    late = Hold(close=True)
+    proxy.on(operation.method, late)
+    operation.run(behind(), database)
+    for color in ("green", "black"):
+        catalog.load_view((database, VIEW)).update().set_properties(color=color).commit()
+    after = observer.view(VIEW)
+    late.release()
+    assert observer.view(VIEW) == after
+    assert after.properties["color"] == "black"
+
+
+@pytest.mark.parametrize("operation", [*SWAPS, RENAME], ids=str)
+def test_after_the_outcome_was_reported_as_unknown(
+    operation: Operation,
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """It does apply, if nobody changed the view meanwhile; the file that it names was kept for that."""
+    late = Hold(close=True)
+    proxy.on(operation.method, late)
+    proxy.on(operation.method, Hold(close=True), nth=EVERY)
+    with pytest.raises(CommitStateUnknownError) as raised:
+        operation.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
+    assert not operation.is_done(observer, before)
+    files = new_files(observer, before)
+    assert len(files) == operation.writes_file
+    assert [raised.value.metadata_location] == (files or [None]) or same_file(raised.value.metadata_location, files[0])
+    late.release()
+    operation.check(observer, before)
+
+
+def test_after_unknown_and_a_commit_of_others(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    holds = [Hold(close=True), Hold(close=True)]
+    for nth, hold in enumerate(holds, 1):
+        proxy.on(ALTER_TABLE, hold, nth=nth)
+    with pytest.raises(CommitStateUnknownError):
+        REPLACE.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
+    PROPERTIES.run(catalog, database)
+    PROPERTIES.check(observer, before)
+    for hold in holds:
+        hold.release()
+    PROPERTIES.check(observer, before)
+
+
+def test_a_late_drop_spares_a_view_that_was_made_since(
+    catalog: HiveViewCatalog,
+    open_catalog: Behind,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """A drop cannot say which view it means, so the lock keeps the name free as long as one may still be on its way."""
+    late = Hold(close=True)
+    proxy.on(DROP_TABLE, late)
+    DROP.run(behind(), database)
+    DROP.check(observer, before)
+    impatient = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
+    with pytest.raises(LockTimeoutError):
+        impatient.create_view((database, VIEW), SCHEMA, version(database))
+    late.release()
+    (lock,) = observer.locks()
+    # What the server does by itself when its hive.txn.timeout is over.
+    catalog._store.client.unlock(lock.lockid)
+    catalog.create_view((database, VIEW), SCHEMA, version(database))
+    assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
+
+
+def test_a_rename_that_is_delivered_late_leaves_a_new_view_of_the_old_name_alone(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    late = Hold(close=True)
+    proxy.on(ALTER_TABLE, late)
+    RENAME.run(behind(), database)
+    catalog.drop_view((database, NEW))
+    catalog.create_view((database, VIEW), SCHEMA, version(database))
+    after = observer.view(VIEW)
+    late.release()
+    assert observer.names() == {VIEW}
+    assert observer.view(VIEW) == after

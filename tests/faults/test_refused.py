@@ -1,0 +1,386 @@
+"""The server answered, and refused: a known failure leaves the row as it was, no new file and no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    CommitFailedError,
+    HiveViewsError,
+    LockError,
+    LockTimeoutError,
+    MetastoreError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    ViewAlreadyExistsError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    MetaException,
+)
+from hive_views.metastore.commit import commit
+from hive_views.metastore.load import load
+from hive_views.spec.changes import SetProperties, apply
+from tests.catalog.samples import SCHEMA, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    CREATE,
+    DROP,
+    KINDS,
+    NEW,
+    OPERATIONS,
+    PROPERTIES,
+    READ_ROW,
+    RENAME,
+    SWAPS,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+)
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+
+INTERNAL = TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing the request")
+MODIFIED = MetaException("The table has been modified. The parameter value for key 'metadata_location' is different")
+
+
+def check_untouched(observer: Observer, before: State) -> None:
+    """Nothing was changed, and nothing was left."""
+    assert observer.names() == {VIEW}
+    assert observer.view(VIEW) == before.view
+    assert new_files(observer, before) == []
+    assert observer.locks() == []
+
+
+# -- Nothing was sent -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_the_lock_is_never_granted(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    proxy.on("lock", DropRequest(), nth=EVERY)
+    with pytest.raises(LockError):
+        operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "300"}), database)
+    assert operation.method not in proxy.methods
+    check_untouched(observer, before)
+
+
+def test_no_metastore(
+    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State, catalog: HiveViewCatalog
+) -> None:
+    faulty = behind()
+    view = faulty.load_view((database, VIEW))
+    proxy.refuse()
+    proxy.disconnect()
+    for change in (
+        lambda: view.update().set_properties(color="blue").commit(),
+        lambda: faulty.create_view(
+            (database, NEW), SCHEMA, version(database), location=f"{before.view.metadata['location']}_new"
+        ),
+        lambda: faulty.rename_view((database, VIEW), (database, NEW)),
+        lambda: faulty.drop_view((database, VIEW)),
+    ):
+        with pytest.raises(MetastoreUnavailableError):
+            change()
+    check_untouched(observer, before)
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_somebody_holds_the_lock(
+    operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
+) -> None:
+    from hive_views.metastore.locks import locked
+
+    name = ViewName(database, NEW if operation is CREATE else VIEW)
+    with locked(catalog._store.client, catalog._store.config.lock, name), pytest.raises(LockTimeoutError):
+        operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)
+    check_untouched(observer, before)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(MetaException("the database is down"), MetastoreRefusedError), (INTERNAL, MetastoreRefusedError)],
+    ids=["declared", "not declared"],
+)
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_the_row_cannot_be_read(
+    operation: Operation,
+    error: Exception,
+    raised: type[HiveViewsError],
+    database: str,
+    scripted: ScriptedServer,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    faulty = behind(uri=scripted.uri)
+    scripted.on(READ_ROW, Answer(error), nth=1 if operation in (CREATE, DROP) else 2)
+    with pytest.raises(raised) as caught:
+        operation.run(faulty, database)
+    assert isinstance(caught.value, MetastoreError)
+    assert caught.value.method == "get_table"
+    assert operation.method not in scripted.methods
+    check_untouched(observer, before)
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_the_row_is_never_answered(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    faulty = behind()
+    for nth in range(1 if operation in (CREATE, DROP) else 2, 9):
+        proxy.on(READ_ROW, DropReply(), nth=nth)
+    with pytest.raises(MetastoreError) as caught:
+        operation.run(faulty, database)
+    assert caught.value.method == "get_table"
+    assert operation.method not in proxy.methods
+    check_untouched(observer, before)
+
+
+# -- The server refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("broken", [False, True], ids=["declared", "not declared"])
+def test_the_server_fails(
+    broken: bool,
+    operation: Operation,
+    database: str,
+    scripted: ScriptedServer,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    scripted.on(operation.method, Answer(INTERNAL if broken else MetaException("no space left on the disk")))
+    with pytest.raises(MetastoreRefusedError, match="Internal error" if broken else "no space left"):
+        operation.run(behind(uri=scripted.uri), database)
+    assert not operation.is_done(observer, before)
+    assert observer.locks() == []
+    # A server that broke down without a word of its own has not refused anything, so the file is kept.
+    assert len(new_files(observer, before)) == (operation.writes_file and broken)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize(
+    "error", [MODIFIED, MetaException("a listener failed"), INTERNAL], ids=["modified", "declared", "not declared"]
+)
+def test_the_server_says_that_it_failed_and_did_it(
+    error: Exception,
+    operation: Operation,
+    database: str,
+    scripted: ScriptedServer,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """A listener fails after the change, or the server's own retry of the database call finds it done (#17074)."""
+    scripted.on(operation.method, Answer(error, carried_out=True))
+    operation.run(behind(uri=scripted.uri), database)
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("what", ["text", "property"])
+def test_the_database_cannot_hold_it(
+    what: str, catalog: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    """Derby's limits: 32,700 characters of text, 32,672 of a parameter."""
+    with pytest.raises(MetastoreRefusedError) as caught:
+        if what == "property":
+            catalog.load_view((database, VIEW)).update().set_properties(long="x" * 33_000).commit()
+        else:
+            wide = version(database, ("spark", f"select '{'x' * 33_000}' as data"))
+            catalog.create_view((database, NEW), SCHEMA, wide)
+    assert len(str(caught.value)) < 2_000
+    check_untouched(observer, before)
+
+
+def test_a_replace_by_a_text_that_the_database_cannot_hold(
+    catalog: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    with pytest.raises(MetastoreRefusedError):
+        catalog.replace_view((database, VIEW), SCHEMA, version(database, ("spark", f"select '{'x' * 33_000}'")))
+    check_untouched(observer, before)
+
+
+# -- Somebody else was faster -----------------------------------------------------------------------------------------
+
+
+def meanwhile(
+    proxy: ThriftProxy,
+    operation: Operation,
+    aside: ThreadPoolExecutor,
+    run: Callable[[], object],
+    others: Callable[[], object],
+) -> BaseException | None:
+    """Let others, who do not care about locks, do something just before the operation's request arrives."""
+    late = Hold()
+    proxy.on(operation.method, late)
+    running = aside.submit(run)
+    late.wait_until_held()
+    others()
+    late.release()
+    return running.exception()
+
+
+@pytest.mark.parametrize("attempts", [0, 4])
+@pytest.mark.parametrize("operation", SWAPS, ids=str)
+def test_a_commit_is_overtaken(
+    operation: Operation,
+    attempts: int,
+    open_catalog: Behind,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """Properties and the location are built again on what is there; a definition only on the one that was seen."""
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free.load_view((database, VIEW)).update().set_properties({"commit.retry.num-retries": str(attempts)}).commit()
+
+    def other() -> None:
+        free.load_view((database, VIEW)).update().set_properties(shape="round").commit()
+
+    error = meanwhile(proxy, operation, aside, lambda: operation.run(behind(), database), other)
+    view = observer.view(VIEW)
+    assert view.properties["shape"] == "round"
+    assert observer.locks() == []
+    if attempts:
+        assert error is None
+        assert view.commits == before.view.commits + 3
+        assert len(new_files(observer, before)) == 3
+    else:
+        assert isinstance(error, CommitFailedError)
+        assert error.found is not None
+        assert view.commits == before.view.commits + 2
+        assert len(new_files(observer, before)) == 2, "the refused file was left"
+        assert view.log == before.view.log
+
+
+def test_a_commit_on_a_stale_state(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
+    """Told before anything is sent, from the row that the lock protects."""
+    store, name = catalog._store, ViewName(database, VIEW)
+    base = load(store, name)
+    PROPERTIES.run(catalog, database)
+    after = observer.view(VIEW)
+    files = observer.files()
+    changed = apply(base.metadata, [SetProperties({"color": "black"})], now_ms=1, identifier=str(name))
+    with pytest.raises(CommitFailedError) as caught:
+        commit(store, name, base, changed)
+    assert (caught.value.expected, caught.value.found) == (before.view.pointer, after.pointer)
+    assert observer.view(VIEW) == after
+    assert observer.files() == files
+    assert observer.locks() == []
+
+
+def test_a_view_that_is_another_one_by_now(
+    catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
+) -> None:
+    """The pointer is right and the uuid is not: somebody copied a row."""
+    store, name = catalog._store, ViewName(database, VIEW)
+    base = load(store, name)
+    row = raw.get_table(database, VIEW)
+    row.parameters["uuid"] = "00000000-0000-4000-8000-000000000000"
+    raw.alter_table_with_environment_context(database, VIEW, row, None)
+    files = observer.files()
+    changed = apply(base.metadata, [SetProperties({"color": "black"})], now_ms=1, identifier=str(name))
+    with pytest.raises(CommitFailedError, match="uuid"):
+        commit(store, name, base, changed)
+    assert observer.files() == files
+
+
+def test_a_name_is_taken_meanwhile(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+    open_catalog: Behind,
+) -> None:
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    error = meanwhile(proxy, CREATE, aside, lambda: CREATE.run(behind(), database), lambda: CREATE.run(free, database))
+    assert isinstance(error, ViewAlreadyExistsError)
+    CREATE.check(observer, before)
+    assert len(new_files(observer, before)) == 1
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("operation", [*SWAPS, RENAME, DROP], ids=str)
+def test_the_view_is_dropped_meanwhile(
+    operation: Operation,
+    raw: Client,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    error = meanwhile(
+        proxy,
+        operation,
+        aside,
+        lambda: operation.run(behind(), database),
+        lambda: raw.drop_table(database, VIEW, False),
+    )
+    assert isinstance(error, NoSuchViewError)
+    assert observer.names() == set()
+    assert new_files(observer, before) == []
+    assert observer.locks() == []
+
+
+def test_a_rename_s_target_is_taken_meanwhile(
+    open_catalog: Behind,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    error = meanwhile(proxy, RENAME, aside, lambda: RENAME.run(behind(), database), lambda: CREATE.run(free, database))
+    assert isinstance(error, ViewAlreadyExistsError)
+    assert "Cannot rename" in str(error)
+    CREATE.check(observer, before)
+
+
+def test_a_rename_is_overtaken_by_a_commit(
+    open_catalog: Behind,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    error = meanwhile(
+        proxy, RENAME, aside, lambda: RENAME.run(behind(), database), lambda: PROPERTIES.run(free, database)
+    )
+    assert isinstance(error, CommitFailedError)
+    PROPERTIES.check(observer, before)
+
+
+def test_a_database_is_gone(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.rename_view((database, VIEW), ("no_such_database", VIEW))
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.create_view(("no_such_database", VIEW), SCHEMA, version(database))
+    check_untouched(observer, before)

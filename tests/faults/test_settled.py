@@ -1,0 +1,118 @@
+"""A request or a reply gets lost, and the metastore can be reached again: every change ends as a success, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    CREATE,
+    DROP,
+    KINDS,
+    OPERATIONS,
+    RENAME,
+    REPLACE,
+    SWAPS,
+    Operation,
+    State,
+    new_files,
+)
+from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, ThriftProxy
+
+CALL_TIMEOUT = {"hive-views.call-timeout-ms": "1500"}
+"""Where a call must run into it. Long enough for what a busy metastore answers."""
+
+BROKEN = {
+    "request lost": DropRequest(),
+    "request reset": DropRequest(reset=True),
+    "reply lost": DropReply(),
+    "reply reset": DropReply(reset=True),
+    "reply cut in half": CutReply(),
+    "reply cut after three bytes": CutReply(keep=3),
+}
+SILENT = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=True)}
+
+CASES = [
+    *((operation, fault) for operation in (CREATE, REPLACE, RENAME, DROP) for fault in (*BROKEN, *SILENT)),
+    *(
+        (operation, fault)
+        for operation in SWAPS
+        if operation is not REPLACE
+        for fault in ("request lost", "reply lost")
+    ),
+]
+
+
+@pytest.mark.parametrize(("operation", "fault"), CASES, ids=str)
+def test_one_fault(
+    operation: Operation,
+    fault: str,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    faulty = behind(**(CALL_TIMEOUT if fault in SILENT else {}))
+    action: Action = {**BROKEN, **SILENT}[fault]
+    proxy.on(operation.method, action)
+    operation.run(faulty, database)
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+    sent = [call for call in proxy.calls if call.method == operation.method]
+    assert [call.action for call in sent[:1]] == [action]
+    # A drop cannot say what it expects, so it is not sent again where the row is gone; and as long as its first
+    # request may still come, the name stays locked.
+    assert len(sent) == (1 if operation is DROP and sent[0].delivered else 2)
+    kept = operation is DROP and not sent[0].delivered
+    assert len(observer.locks()) == kept
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_several_faults(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """The request lost, then the reply, then the request again; and every read of the row breaks once on the way."""
+    faulty = behind()
+    proxy.on(operation.method, DropRequest())
+    proxy.on(operation.method, DropReply(), nth=2)
+    proxy.on(operation.method, DropRequest(), nth=3)
+    for nth in (1, 3, 5, 7):
+        proxy.on("get_table_req", DropReply(), nth=nth)
+    operation.run(faulty, database)
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+
+
+@pytest.mark.parametrize("method", ["lock", "unlock", "get_table_req", "show_locks"])
+@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
+def test_what_is_around_the_request(
+    method: str,
+    action: Action,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    faulty = behind()
+    proxy.on(method, action)
+    if method == "show_locks":
+        proxy.on("lock", DropReply())
+    REPLACE.run(faulty, database)
+    REPLACE.check(observer, before)
+    assert len(new_files(observer, before)) == 1
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_without_locks(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """Compare-and-swap alone settles a lost reply just as well."""
+    proxy.on(operation.method, DropReply())
+    operation.run(behind(**{"iceberg.engine.hive.lock-enabled": "false"}), database)
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+    assert "lock" not in proxy.methods

@@ -1,0 +1,169 @@
+"""No answer came in time: the outcome is reported as unknown, the new file is kept, and the error says where it is."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    ALTER_TABLE,
+    CREATE,
+    DROP,
+    KINDS,
+    NEW,
+    OPERATIONS,
+    READ_ROW,
+    RENAME,
+    SWAPS,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+    same_file,
+)
+from tests.proxy import EVERY, Action, DropReply, DropRequest, Hold, ThriftProxy
+
+AT_ONCE = {"hive-views.settle-timeout-ms": "0"}
+"""Give up after the second request."""
+
+
+def check_kept(error: CommitStateUnknownError, operation: Operation, observer: Observer, before: State) -> None:
+    """The new file is there, and the error names it."""
+    files = new_files(observer, before)
+    assert len(files) == operation.writes_file
+    if files:
+        assert same_file(error.metadata_location, files[0])
+        assert files[0].removeprefix("file://") in str(error)
+    else:
+        assert error.metadata_location is None
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize(
+    ("action", "done"), [(DropRequest(), False), (DropReply(), True)], ids=["never arrived", "never answered"]
+)
+def test_every_request_fails(
+    action: Action,
+    done: bool,
+    operation: Operation,
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    faulty = behind(**AT_ONCE)
+    proxy.on(operation.method, action, nth=EVERY)
+    if operation is DROP:
+        for nth in range(2, 9):
+            proxy.on(READ_ROW, DropRequest(), nth=nth)  # else the row would tell
+    with pytest.raises(CommitStateUnknownError) as raised:
+        operation.run(faulty, database)
+    assert operation.is_done(observer, before) is done
+    check_kept(raised.value, operation, observer, before)
+    assert raised.value.identifier == f"{database}.{NEW if operation is CREATE else VIEW}"
+    # A drop's request cannot be refused later, so its name stays locked; the others leave no lock.
+    assert len(observer.locks()) == (operation is DROP)
+    if operation is not DROP:
+        # What the message advises: look, then repeat.
+        if not done:
+            operation.run(catalog, database)
+        operation.check(observer, before)
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_the_metastore_goes_away(
+    operation: Operation,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The request is on its way when everything breaks, and nobody can be reached for longer than one cares to wait."""
+    faulty = behind(**AT_ONCE)
+    swallowed = Hold()
+    proxy.on(operation.method, swallowed)
+    running = aside.submit(operation.run, faulty, database)
+    swallowed.wait_until_held()
+    proxy.refuse()
+    proxy.disconnect()
+    with pytest.raises(CommitStateUnknownError) as raised:
+        running.result()
+    assert not operation.is_done(observer, before)
+    check_kept(raised.value, operation, observer, before)
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_the_metastore_goes_away_and_comes_back(
+    operation: Operation,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    swallowed = Hold()
+    proxy.on(operation.method, swallowed)
+    running = aside.submit(operation.run, behind(), database)
+    swallowed.wait_until_held()
+    proxy.refuse()
+    proxy.disconnect()
+    proxy.accept()
+    running.result()
+    operation.check(observer, before)
+    assert len(new_files(observer, before)) == operation.writes_file
+
+
+@pytest.mark.parametrize("operation", [CREATE, *SWAPS, RENAME], ids=str)
+def test_refused_after_all_and_the_row_cannot_be_read(
+    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """The second request is answered, but what the answer means is in the row, and that cannot be read."""
+    faulty = behind()
+    reads = {CREATE: 1, RENAME: 3}.get(operation, 2)
+    proxy.on(operation.method, DropReply())
+    for nth in range(reads + 1, reads + 30):
+        proxy.on(READ_ROW, DropRequest(), nth=nth)
+    with pytest.raises(CommitStateUnknownError) as raised:
+        operation.run(faulty, database)
+    assert [call.method for call in proxy.calls if call.method == operation.method and call.returned]
+    assert operation.is_done(observer, before)
+    check_kept(raised.value, operation, observer, before)
+    assert observer.locks() == []
+
+
+def test_properties_that_two_others_have_covered(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """A change of properties leaves no trace in the history: nothing proves that it took place, or that it did not."""
+    for action, happened in ((DropReply(), True), (DropRequest(), False)):
+        lost = proxy.on(ALTER_TABLE, action)
+        second = Hold()
+        proxy.on(ALTER_TABLE, second, nth=2)
+        update = behind(**{"iceberg.engine.hive.lock-enabled": "false"}).load_view((database, VIEW)).update()
+        running = aside.submit(update.set_properties(mine=str(happened)).commit)
+        second.wait_until_held()
+        assert [call.delivered for call in proxy.calls if call.action == lost] == [happened]
+        for color in ("green", "black"):
+            catalog.load_view((database, VIEW)).update().set_properties(color=color).commit()
+        second.release()
+        with pytest.raises(CommitStateUnknownError) as raised:
+            running.result()
+        assert "others have changed" in str(raised.value)
+        assert (observer.view(VIEW).properties.get("mine") == str(happened)) is happened
+        proxy.clear()
