@@ -26,8 +26,8 @@ READERS: dict[str, tuple[str, ...]] = {
 }
 """For each engine the dialects whose text it takes, the one that it prefers first.
 
-Iceberg's Spark catalog runs the first text, whatever its dialect, where there is none of dialect `spark`; the readers of
-the metastore's row all read the expanded text, which is the one of dialect `hive`.
+Iceberg's Spark catalog runs the first text, whatever its dialect, where there is none of dialect `spark`; the readers
+of the metastore's row all read the expanded text, which is the one of dialect `hive`.
 """
 
 

@@ -141,9 +141,10 @@ class Stars(Sources):
     def _has_name(self, bare: exp.Expr, name: str) -> bool:
         if type(bare) is exp.Column:
             return bare.name.lower() == name
-        if type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier):
-            return bare.expression.name.lower() == name
-        return False
+        inner: Any = bare
+        while type(inner) is exp.Dot:
+            inner = inner.this
+        return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
 
     def _end_of(self, item: exp.Expr) -> int | None:
         """The last token of an item of a SELECT list: the tree does not tell the ends of CASE, INTERVAL and others."""
@@ -205,7 +206,7 @@ class Stars(Sources):
         if table is not None and not scope.has_table(table):
             return False
         try:
-            compiled = re.compile(_python_pattern(pattern), re.IGNORECASE)
+            compiled = re.compile(python_pattern(pattern), re.IGNORECASE)
         except re.error as error:
             raise state.fail(f"Invalid column reference '{pattern}': {error}", item, pattern) from error
         self._star(item, scope, plain, block, output, compiled)
@@ -441,9 +442,19 @@ def state_name(bare: exp.Expr) -> bool:
     return type(bare) is exp.Coalesce and not bare.expressions
 
 
-def _python_pattern(pattern: str) -> str:
-    """Java's possessive quantifiers, which Python before 3.11 lacks, as plain ones where that means the same."""
-    return pattern
+_POSSESSIVE = re.compile(r"(\((?:[^()\\]|\\.)*\)|\[(?:[^\]\\]|\\.)*\]|\\.|[^\\()\[\]])([?*+]|\{\d+(?:,\d*)?\})\+")
+
+
+def python_pattern(pattern: str) -> str:
+    """Java's possessive quantifiers (`(ds|hr)?+.+` is how Hive's users leave columns out), for every Python."""
+    count = 0
+
+    def atomic(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"(?=(?P<atomic{count}>{found.group(1)}{found.group(2)}))(?P=atomic{count})"
+
+    return _POSSESSIVE.sub(atomic, pattern)
 
 
 _ITEM_ENDS = frozenset(
