@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
+from urllib.parse import urlparse
 from uuid import uuid4
 
 from hive_views.config import CatalogConfig
@@ -41,7 +41,7 @@ def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles
     """
     own = client.get_database(database).locationUri
     locations = [own.rstrip("/")] if own else []
-    if config.warehouse and not any(location.startswith(config.warehouse) for location in locations):
+    if config.warehouse and not any(_is_below(location, config.warehouse) for location in locations):
         locations.append(config.warehouse)
     if not locations:
         yield Finding(
@@ -66,6 +66,12 @@ def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles
             continue
         message = f"a file was written, read and deleted in {spent:.0f} ms"
         yield Finding("storage", Level.OK, location, message, None, {"milliseconds": round(spent, 1)})
+
+
+def _is_below(location: str, directory: str) -> bool:
+    # Hive writes file:/a where we write file:///a.
+    inner, outer = urlparse(location), urlparse(directory)
+    return inner[:2] == outer[:2] and f"{inner.path}/".startswith(f"{outer.path}/")
 
 
 def _write_and_read(files: MetadataFiles, directory: str) -> None:
@@ -96,7 +102,7 @@ def _missing_directories(location: str) -> list[Path]:
     parsed = urlparse(location)
     if parsed.scheme not in ("", "file"):
         return []
-    path = Path(unquote(parsed.path))
+    path = Path(parsed.path)  # as PyIceberg takes it: with %20 and the like as they are
     return [each for each in (path, *path.parents) if not each.exists()]
 
 
@@ -155,7 +161,8 @@ def views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
                 Level.WARNING,
                 shown,
                 f"others changed its row, so engines read different views: {', '.join(fields)}",
-                f"Compare by `hive-views show {shown}`; `hive-views replace` makes both the same again",
+                f"Compare by `hive-views show {shown}`. Any change by this package, e.g. `hive-views set {shown} "
+                "KEY=VALUE`, writes the row from the file again",
                 {"drift": fields},
             )
         if irregular:

@@ -29,9 +29,8 @@ def configure(home: Path, text: str) -> None:
 
 
 def test_a_catalog_of_the_yaml_file(home: Path, metastore: EmbeddedMetastore, database: str) -> None:
-    configure(
-        home, f"catalog:\n  prod:\n    type: hive\n    uri: {metastore.uri}\n    warehouse: {metastore.warehouse}\n"
-    )
+    places = f"uri: {metastore.uri}\n    warehouse: {metastore.warehouse}"
+    configure(home, f"catalog:\n  prod:\n    type: hive\n    {places}\n")
     assert invoke("--catalog", "prod", "list", database, "--json").json == {"views": []}
     assert invoke("list", database, HIVE_VIEWS_CATALOG="prod").code == 0
     # The catalog's name may stand in front of a view's.
