@@ -223,7 +223,7 @@ class ViewUpdate:
             This update.
         """
         metadata = self._loaded.metadata
-        columns = schema or metadata.raw_schema(metadata.current_schema_id) or {}
+        columns = metadata.raw_schema(metadata.current_schema_id) or {} if schema is None else schema
         self._changes.append(AddVersion(columns, version, may_lose_dialects))
         return self
 

@@ -110,7 +110,7 @@ def update_database(
         NoSuchNamespaceError: If it does not exist.
         InvalidPropertyError: If a property cannot be stored, is both set and removed, or is the location that is to
             be removed.
-        MetastoreRefusedError: If the server refuses it.
+        MetastoreRefusedError: If the server refuses it, or says that it changed location or comment and did not.
     """
     _check(updates)
     for key in removals & updates.keys():
@@ -131,7 +131,25 @@ def update_database(
         raise NoSuchNamespaceError(name) from None
     except MetaException as error:
         raise MetastoreRefusedError("alter_database", f"{name}: {error.message}") from error
+    _check_kept(client, name, {LOCATION, COMMENT} & (there | updates.keys()), database)
     return there, removals - there
+
+
+def _check_kept(client: MetastoreClient, name: str, keys: set[str], sent: Database) -> None:
+    """Hive 2.3 answers that all is well and changes nothing but parameters and owner."""
+    if not keys:
+        return
+    stored = client.get_database(name)
+    for key, wanted, found in (
+        (LOCATION, sent.locationUri, stored.locationUri),
+        (COMMENT, sent.description, stored.description),
+    ):
+        if key in keys and (wanted or "") != (found or ""):
+            raise MetastoreRefusedError(
+                "alter_database",
+                f"{name}: this metastore keeps the {key} of a database as it was made, {found!r}; the other properties "
+                "were changed",
+            )
 
 
 def _annotated(database: Database, properties: Mapping[str, str]) -> Database:

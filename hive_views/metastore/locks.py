@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 AGENT_PREFIX = "hive-views-"
 """How the `agentInfo` of our locks begins; a UUID follows."""
 
+LOCKABLE_NAME_LENGTH = 128
+"""The longest name that every metastore can lock (HIVE_LOCKS.HL_TABLE of Hive 2.3); a view's may be longer."""
+
 OUTAGE_SECONDS = 15.0
 """How long a metastore may be out of reach while a lock is waited for, before the waiting is given up."""
 
@@ -248,6 +251,11 @@ class _Claim:
                 state = self._recover(error)
                 if state is not None:
                     return state
+                if time.monotonic() + wait >= deadline:
+                    raise LockTimeoutError(
+                        str(self.name),
+                        f"the metastore did not grant it within {self.config.timeout_ms} ms: {error}{self._too_long()}",
+                    ) from error
             except TException as error:
                 raise LockError(str(self.name), f"the server refused it: {error}") from error
             else:
@@ -276,11 +284,13 @@ class _Claim:
         except MetastoreError as unreachable:
             self._bear(unreachable)
             return None
-        self._out_of_reach_since = None
         if mine:
+            self._out_of_reach_since = None
             return self._adopt(mine)
         if isinstance(error, MetastoreRefusedError):
             self._bear(error)
+        else:
+            self._out_of_reach_since = None
         return None
 
     def _look(self, state: int) -> int:
@@ -326,8 +336,17 @@ class _Claim:
             if isinstance(error, MetastoreUnavailableError):
                 raise error
             raise LockError(
-                str(self.name), f"the metastore does not grant it: {error}", lock_id=self.lock_id
+                str(self.name), f"the metastore does not grant it: {error}{self._too_long()}", lock_id=self.lock_id
             ) from error
+
+    def _too_long(self) -> str:
+        """What is most likely wrong where a request for a long name is refused: the server does not say."""
+        if max(len(self.name.database), len(self.name.name)) <= LOCKABLE_NAME_LENGTH:
+            return ""
+        return (
+            f". Its table of locks (HIVE_LOCKS) may hold names of at most {LOCKABLE_NAME_LENGTH} characters: choose a "
+            f"shorter one, or do without locks ({LOCK_ENABLED}=false)"
+        )
 
     def _withdraw(self) -> None:
         started = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -13,6 +14,7 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidIdentifierError,
     InvalidPropertyError,
+    MetastoreRefusedError,
     NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
@@ -150,3 +152,26 @@ def test_namespaces_in_a_namespace_there_are_none(catalog: HiveViewCatalog, data
 def test_every_error_is_one_of_ours(catalog: HiveViewCatalog) -> None:
     with pytest.raises(HiveViewsError):
         catalog.drop_namespace("nope")
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"updates": {"location": "file:/elsewhere", "p": "2"}}, "location"),
+        ({"updates": {"comment": "another", "p": "2"}}, "comment"),
+        ({"removals": {"comment"}, "updates": {"p": "2"}}, "comment"),
+    ],
+)
+def test_what_hive_2_does_not_change(catalog: HiveViewCatalog, name: str, change: dict[str, Any], key: str) -> None:
+    """It says that it did."""
+    catalog.create_namespace(name, {"comment": "one", "p": "1"})
+    before = catalog.load_namespace_properties(name)
+    with pytest.raises(MetastoreRefusedError, match=f"keeps the {key} of a database"):
+        catalog.update_namespace_properties(name, **change)
+    assert catalog.load_namespace_properties(name) == {**before, "p": "2"}
+
+
+def test_a_location_cannot_be_removed(catalog: HiveViewCatalog, name: str) -> None:
+    catalog.create_namespace(name)
+    with pytest.raises(InvalidPropertyError, match="always has one"):
+        catalog.update_namespace_properties(name, removals={"location"})
