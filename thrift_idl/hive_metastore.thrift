@@ -11,6 +11,8 @@
  * structs that we read, change and send back is declared, because a field that a client does not know is
  * lost on the way (get -> alter). No defaults are declared: what the server did not send is not sent back.
  *
+ * Exceptions are not immutable: Python sets attributes of one that passes through a context manager.
+ *
  * Field 16 of Table: 2.3.10 declares a string (catName) there and never fills it; from 3.0 on it is the
  * struct below. A reader skips a field whose wire type is not the declared one.
  */
@@ -499,43 +501,43 @@ struct GetCatalogsResponse {
 
 exception MetaException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception UnknownDBException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception AlreadyExistsException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception InvalidObjectException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception NoSuchObjectException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception InvalidOperationException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception NoSuchTxnException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception TxnAbortedException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception TxnOpenException {
   1: string message
-}
+} (python.immutable = "false")
 
 exception NoSuchLockException {
   1: string message
-}
+} (python.immutable = "false")
 
 service ThriftHiveMetastore {
   // What the server is

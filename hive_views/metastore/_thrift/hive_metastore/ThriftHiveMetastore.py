@@ -3072,7 +3072,8 @@ class set_ugi_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -3214,7 +3215,8 @@ class get_catalogs_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -3502,12 +3504,14 @@ class get_database_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -3655,7 +3659,8 @@ class get_all_databases_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -3815,17 +3820,20 @@ class create_database_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = AlreadyExistsException.read(iprot)
+                    self.o1 = AlreadyExistsException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidObjectException.read(iprot)
+                    self.o2 = InvalidObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -3998,12 +4006,14 @@ class alter_database_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = NoSuchObjectException.read(iprot)
+                    self.o2 = NoSuchObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -4186,17 +4196,20 @@ class drop_database_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidOperationException.read(iprot)
+                    self.o2 = InvalidOperationException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -4365,12 +4378,14 @@ class get_table_req_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = NoSuchObjectException.read(iprot)
+                    self.o2 = NoSuchObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -4550,12 +4565,14 @@ class get_table_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = NoSuchObjectException.read(iprot)
+                    self.o2 = NoSuchObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -4726,17 +4743,20 @@ class get_table_objects_by_name_req_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidOperationException.read(iprot)
+                    self.o2 = InvalidOperationException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = UnknownDBException.read(iprot)
+                    self.o3 = UnknownDBException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -4937,17 +4957,20 @@ class get_table_objects_by_name_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidOperationException.read(iprot)
+                    self.o2 = InvalidOperationException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = UnknownDBException.read(iprot)
+                    self.o3 = UnknownDBException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -5136,7 +5159,8 @@ class get_tables_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -5328,7 +5352,8 @@ class get_tables_by_type_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -5494,7 +5519,8 @@ class get_all_tables_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -5695,7 +5721,8 @@ class get_table_meta_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -5893,17 +5920,20 @@ class get_table_names_by_filter_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = MetaException.read(iprot)
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidOperationException.read(iprot)
+                    self.o2 = InvalidOperationException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = UnknownDBException.read(iprot)
+                    self.o3 = UnknownDBException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -6076,22 +6106,26 @@ class create_table_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = AlreadyExistsException.read(iprot)
+                    self.o1 = AlreadyExistsException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidObjectException.read(iprot)
+                    self.o2 = InvalidObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 4:
                 if ftype == TType.STRUCT:
-                    self.o4 = NoSuchObjectException.read(iprot)
+                    self.o4 = NoSuchObjectException()
+                    self.o4.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -6276,22 +6310,26 @@ class create_table_with_environment_context_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = AlreadyExistsException.read(iprot)
+                    self.o1 = AlreadyExistsException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = InvalidObjectException.read(iprot)
+                    self.o2 = InvalidObjectException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 4:
                 if ftype == TType.STRUCT:
-                    self.o4 = NoSuchObjectException.read(iprot)
+                    self.o4 = NoSuchObjectException()
+                    self.o4.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -6496,12 +6534,14 @@ class alter_table_with_environment_context_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = InvalidOperationException.read(iprot)
+                    self.o1 = InvalidOperationException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -6665,12 +6705,14 @@ class alter_table_req_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = InvalidOperationException.read(iprot)
+                    self.o1 = InvalidOperationException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -6854,12 +6896,14 @@ class drop_table_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -7053,12 +7097,14 @@ class drop_table_with_environment_context_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -7213,12 +7259,14 @@ class drop_table_req_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -7412,12 +7460,14 @@ class get_partitions_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -7617,12 +7667,14 @@ class get_partition_names_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -7796,17 +7848,20 @@ class add_partition_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = InvalidObjectException.read(iprot)
+                    self.o1 = InvalidObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = AlreadyExistsException.read(iprot)
+                    self.o2 = AlreadyExistsException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = MetaException.read(iprot)
+                    self.o3 = MetaException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -8024,12 +8079,14 @@ class drop_partition_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchObjectException.read(iprot)
+                    self.o1 = NoSuchObjectException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = MetaException.read(iprot)
+                    self.o2 = MetaException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -8197,12 +8254,14 @@ class lock_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchTxnException.read(iprot)
+                    self.o1 = NoSuchTxnException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = TxnAbortedException.read(iprot)
+                    self.o2 = TxnAbortedException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -8373,17 +8432,20 @@ class check_lock_result(object):
                     iprot.skip(ftype)
             elif fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchTxnException.read(iprot)
+                    self.o1 = NoSuchTxnException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = TxnAbortedException.read(iprot)
+                    self.o2 = TxnAbortedException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = NoSuchLockException.read(iprot)
+                    self.o3 = NoSuchLockException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -8547,12 +8609,14 @@ class unlock_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchLockException.read(iprot)
+                    self.o1 = NoSuchLockException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = TxnOpenException.read(iprot)
+                    self.o2 = TxnOpenException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
@@ -8710,17 +8774,20 @@ class heartbeat_result(object):
                 break
             if fid == 1:
                 if ftype == TType.STRUCT:
-                    self.o1 = NoSuchLockException.read(iprot)
+                    self.o1 = NoSuchLockException()
+                    self.o1.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.STRUCT:
-                    self.o2 = NoSuchTxnException.read(iprot)
+                    self.o2 = NoSuchTxnException()
+                    self.o2.read(iprot)
                 else:
                     iprot.skip(ftype)
             elif fid == 3:
                 if ftype == TType.STRUCT:
-                    self.o3 = TxnAbortedException.read(iprot)
+                    self.o3 = TxnAbortedException()
+                    self.o3.read(iprot)
                 else:
                     iprot.skip(ftype)
             else:
