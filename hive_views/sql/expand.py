@@ -92,7 +92,10 @@ def expand(
         raise ValueError(f"Unknown mode {mode!r}: choose one of {', '.join(MODES)}")
     exact = mode == "hive-exact"
     text = Text(sql, dialect, whole=whole, offset=offset)
-    found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
+    try:
+        found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
+    except RecursionError:
+        raise text.error("The text is nested too deeply", 0) from None
     names = _unique_names(found, text)
     if column_names is not None and len(column_names) != len(names):
         raise text.error(

@@ -13,6 +13,8 @@ from hive_views.sql.tokens import Text, parser_of
 
 MAX_DEPTH = 120
 """The deepest nesting of parentheses, CASE, NOT and signs that is read."""
+MAX_TYPE_DEPTH = 40
+"""The deepest nesting of `array<…>`, `map<…>` and `struct<…>` that is read."""
 MAX_TOKENS = 400_000
 """The longest text that is read, in tokens."""
 
@@ -68,9 +70,15 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
-    depth = run = 0
-    for token in tokens:
+    depth = run = types = 0
+    for index, token in enumerate(tokens):
         kind = token.token_type
+        if kind is TokenType.LT and tokens[index - 1].token_type in _NESTED_TYPES:
+            types += 1
+        elif kind is TokenType.GT:
+            types = max(types - 1, 0)
+        if types > MAX_TYPE_DEPTH:
+            raise _error(text, f"A type is nested too deeply: more than {MAX_TYPE_DEPTH} levels", token.start)
         if kind in _DEEPER:
             depth += 1
         elif kind in _SHALLOWER:
@@ -149,4 +157,5 @@ _NOT_AFTER_COMMA = frozenset(
         TokenType.ALIAS,
     }
 )
+_NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

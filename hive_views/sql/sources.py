@@ -340,33 +340,39 @@ class Sources(Laterals):
         using = join.args.get("using")
         condition = join.args.get("on")
         only_left = join.kind in ("SEMI", "ANTI")
+        natural = join.args.get("method") == "NATURAL"
         if condition is not None:
             scopes = (left, right)
             self.resolve(condition, Place(scopes, block.outer, keys=False))
-        result = Scope()
-        result.add(left)
+        named = self._using(left_alias, left, right_alias, right, join) if using else None
+        if left_alias is None and left.columns and not only_left:
+            result = left  # the result of a join already: nobody else holds it
+            result.using = None
+        else:
+            result = Scope()
+            result.add(left)
         if only_left and not using:
             return result
+        names_of_left = {alias: dict(columns) for alias, columns in left.tables.items()} if natural else {}
         result.add(right)
-        natural = join.args.get("method") == "NATURAL"
         if natural:
-            shared = {name for table in left.tables.values() for name in table}
+            shared = {name for table in names_of_left.values() for name in table}
             names = [name for table in right.tables.values() for name in table if name in shared]
             owner = left_alias or next(
-                (str(alias) for alias, table in left.tables.items() if set(names) & set(table)), ""
+                (str(alias) for alias, table in names_of_left.items() if set(names) & set(table)), ""
             )
             if names:
                 result.using = Using(owner, right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
         elif using:
-            self._using(left_alias, left, right_alias, right, join, result)
+            result.using = named
         if only_left:
             result = Scope()
             result.add(left)
         return result
 
     def _using(
-        self, left_alias: str | None, left: Scope, right_alias: str | None, right: Scope, join: exp.Join, result: Scope
-    ) -> None:
+        self, left_alias: str | None, left: Scope, right_alias: str | None, right: Scope, join: exp.Join
+    ) -> Using:
         state = self.state
         names: list[str] = []
         for identifier in join.args["using"]:
@@ -383,7 +389,7 @@ class Sources(Laterals):
                 if scope.find(alias, lower) is None:
                     raise state.fail(f"column '{name}' not present in both sides of the join", identifier, name)
             names.append(name if state.strict else lower)
-        result.using = Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
+        return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
 
 
 _PARTITION_CLAUSES = frozenset(

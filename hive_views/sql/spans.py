@@ -73,6 +73,8 @@ def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
             return first, text.match.get(first + 1, first)
         if isinstance(node, exp.Func):
             return first, first
+    if isinstance(node, exp.Binary) and not (meta and "start" in meta):
+        return _chain(text, node)
     unknown = False
     for value in node.args.values():
         for item in value if isinstance(value, list) else [value]:
@@ -87,6 +89,22 @@ def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
     if first is None or last is None or unknown:
         return None
     return _around(text, node, first, last)
+
+
+def _chain(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """The tokens of `a + b + …`, however long: from the leftmost operand to the last."""
+    left: exp.Expr = node
+    while isinstance(left, exp.Binary) and not (left._meta and "start" in left._meta):
+        left = left.this
+    right = node.args.get("expression")
+    begin = span(text, left) if isinstance(left, exp.Expr) else None
+    if begin is None:
+        return None
+    if type(right) in _WITHOUT_PLACE:
+        inner = span(text, node.this)
+        return _around(text, node, begin[0], inner[1]) if inner is not None else None
+    finish = span(text, right) if isinstance(right, exp.Expr) else None
+    return (begin[0], finish[1]) if finish is not None else None
 
 
 def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int] | None:

@@ -6,13 +6,12 @@ import re
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions
+from hive_views.sql.items import end_of, item_ends
 from hive_views.sql.laterals import Block, CteDefinition
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.sources import Sources
-from hive_views.sql.spans import span
 from hive_views.sql.state import Place, State, unquoted
 from hive_views.sql.trees import is_star
 
@@ -26,6 +25,7 @@ class Stars(Sources):
         self.subquery_types: dict[int, Scope] = {}
         self.naming: list[tuple[int, str]] = []
         self.starred = False
+        self._nameless: list[tuple[exp.Expr, str]] = []
         self.items_of: dict[int, exp.Expr] = {}
         self.renamed: dict[int, str] = {}
         self._star_texts: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
@@ -48,6 +48,7 @@ class Stars(Sources):
         if special is not None:
             return special
         output = Scope()
+        waiting, self._nameless = self._nameless, []
         shift = 1 if node.args.get("hint") is not None and self.state.strict else 0
         windows = 0
         for position, item in enumerate(items):
@@ -57,6 +58,13 @@ class Stars(Sources):
             if self._regex(item, scope, plain, block, output):
                 continue
             windows += self._item(item, position + shift, windows, scope, plain, block, output, naming)
+        if self._nameless and not self.state.exact:
+            ends = dict(zip(map(id, items), item_ends(self.state.text, node), strict=True))
+            for item, name in self._nameless:
+                last = ends.get(id(item))
+                if last is not None:
+                    self.naming.append((last, name))
+        self._nameless = waiting
         return output
 
     def _item(
@@ -100,9 +108,7 @@ class Stars(Sources):
             self.renamed[id(column)] = output.names[id(column)][1]
         folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
         if alias is None and naming and not folded and not self._has_name(bare, name):
-            last = self._end_of(item)
-            if last is not None:
-                self.naming.append((last, name))
+            self._nameless.append((item, name))
         return found_windows
 
     def _lateral_aliases(self, plain: Scope, output: Scope) -> Scope:
@@ -145,33 +151,6 @@ class Stars(Sources):
         while type(inner) is exp.Dot:
             inner = inner.this
         return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
-
-    def _end_of(self, item: exp.Expr) -> int | None:
-        """The last token of an item of a SELECT list: the tree does not tell the ends of CASE, INTERVAL and others."""
-        text = self.state.text
-        starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
-        indexes = [self._starts[start] for start in starts if start in self._starts]
-        if not indexes:
-            return None
-        first, index = min(indexes), max(indexes)
-        known = span(text, item)
-        if known is not None:
-            index = max(index, known[1])
-        query = _begins_with_query(item)
-        while index + 1 < len(text.tokens):
-            following = text.tokens[index + 1].token_type
-            if following in _ITEM_ENDS:
-                return index
-            if following in (TokenType.L_PAREN, TokenType.L_BRACKET):
-                index = text.match.get(index + 1, index + 1)
-                continue
-            if following is TokenType.R_PAREN:
-                opened = text.match.get(index + 1, -1)
-                around = opened < first and text.tokens[opened + 1].token_type in (TokenType.SELECT, TokenType.WITH)
-                if opened < 0 or (around and not (query and opened >= first - 2)):
-                    return index
-            index += 1
-        return index
 
     def _recommended(self, bare: exp.Expr, result: Any, name: str) -> str | None:
         """The name that Hive takes from the column under a cast, instead of `_c0`."""
@@ -331,7 +310,7 @@ class Stars(Sources):
                 self.state.edits.replace(index, index, self.state.text.quoted(name))
                 self.state.stars.replace(index, index, self.state.text.quoted(name))
             return
-        last = self._end_of(item)
+        last = end_of(self.state.text, item)
         if last is not None:
             self.naming.append((last, name))
 
@@ -425,15 +404,6 @@ class Stars(Sources):
         return output
 
 
-def _begins_with_query(node: Any) -> bool:
-    """Whether the first thing in an expression is a query in parentheses."""
-    while isinstance(node, exp.Expr):
-        if isinstance(node, (exp.Subquery, exp.Select)):
-            return True
-        node = next((value for value in node.args.values() if isinstance(value, exp.Expr)), None)
-    return False
-
-
 def state_name(bare: exp.Expr) -> bool:
     """Whether Hive's planner sees just the column in an expression: `x * 1`, `coalesce(x)`."""
     if type(bare) is exp.Mul:
@@ -455,11 +425,3 @@ def python_pattern(pattern: str) -> str:
         return f"(?=(?P<atomic{count}>{found.group(1)}{found.group(2)}))(?P=atomic{count})"
 
     return _POSSESSIVE.sub(atomic, pattern)
-
-
-_ITEM_ENDS = frozenset(
-    {
-        *(TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.LIMIT, TokenType.ORDER_BY),
-        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.GROUP_BY, TokenType.HAVING),
-    }
-)
