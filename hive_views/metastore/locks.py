@@ -53,6 +53,9 @@ LOCKABLE_NAME_LENGTH = 128
 OUTAGE_SECONDS = 15.0
 """How long a metastore may be out of reach while a lock is waited for, before the waiting is given up."""
 
+MAX_REFUSALS = 8
+"""How often a request that the server fails on is sent: deadlocks of its database pass, other failures stay."""
+
 _RELEASE_PAUSES = (0.0, 0.1, 0.5, 2.0)
 _RELEASE_SECONDS = 30.0
 _GROWTH = 1.5
@@ -194,6 +197,7 @@ class _Claim:
         self._doubtful = False
         """Whether the server may hold locks of this claim that we do not know of."""
         self._out_of_reach_since: float | None = None
+        self._refusals = 0
 
     def obtain(self, deadline: float) -> None:
         """Ask for the lock and wait until it is ours."""
@@ -246,16 +250,13 @@ class _Claim:
                 if certain:
                     raise
                 self._bear(error)
+                problem: MetastoreError = error
             except MetastoreError as error:
                 certain = False
                 state = self._recover(error)
                 if state is not None:
                     return state
-                if time.monotonic() + wait >= deadline:
-                    raise LockTimeoutError(
-                        str(self.name),
-                        f"the metastore did not grant it within {self.config.timeout_ms} ms: {error}{self._too_long()}",
-                    ) from error
+                problem = error
             except TException as error:
                 raise LockError(str(self.name), f"the server refused it: {error}") from error
             else:
@@ -264,8 +265,8 @@ class _Claim:
                 return int(response.state)
             if time.monotonic() + wait >= deadline:
                 raise LockTimeoutError(
-                    str(self.name), f"the metastore did not answer a request for it within {self.config.timeout_ms} ms"
-                )
+                    str(self.name), f"the metastore did not grant it within {self.config.timeout_ms} ms: {problem}"
+                ) from problem
             time.sleep(wait)
             wait = min(wait * _GROWTH, self.config.check_max_wait_ms / 1000)
 
@@ -284,13 +285,15 @@ class _Claim:
         except MetastoreError as unreachable:
             self._bear(unreachable)
             return None
+        self._out_of_reach_since = None
         if mine:
-            self._out_of_reach_since = None
             return self._adopt(mine)
         if isinstance(error, MetastoreRefusedError):
-            self._bear(error)
-        else:
-            self._out_of_reach_since = None
+            self._refusals += 1
+            if self._refusals == MAX_REFUSALS:
+                raise LockError(
+                    str(self.name), f"the metastore does not grant it: {error}{self._too_long()}"
+                ) from error
         return None
 
     def _look(self, state: int) -> int:
@@ -336,7 +339,7 @@ class _Claim:
             if isinstance(error, MetastoreUnavailableError):
                 raise error
             raise LockError(
-                str(self.name), f"the metastore does not grant it: {error}{self._too_long()}", lock_id=self.lock_id
+                str(self.name), f"the metastore does not grant it: {error}", lock_id=self.lock_id
             ) from error
 
     def _too_long(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hive_views.config import ConnectionConfig, LockConfig
-from hive_views.errors import LockError, LockTimeoutError, MetastoreUnavailableError
+from hive_views.errors import LockError, LockTimeoutError, MetastoreRefusedError, MetastoreUnavailableError
 from hive_views.identifiers import ViewName
 from hive_views.metastore import turns
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -26,7 +26,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.client import MAX_SENDS, MetastoreClient
 from hive_views.metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.locks import AGENT_PREFIX, HeldLock, acquire, locked
+from hive_views.metastore.locks import AGENT_PREFIX, LOCKABLE_NAME_LENGTH, MAX_REFUSALS, HeldLock, acquire, locked
 from tests.proxy import EVERY, Action, CutReply, DropReply, DropRequest, Hold, ThriftProxy
 
 QUICK = LockConfig(timeout_ms=30_000, check_min_wait_ms=5, check_max_wait_ms=50)
@@ -371,6 +371,18 @@ def test_a_waiting_lock_that_was_removed_is_an_error(
         observer.unlock(locks_on(observer, name)[1].lockid)
         waiter.join(30)
         assert "the server dropped the request while it waited" in str(problems[0])
+
+
+def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
+    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    # Hive 2.3's table of locks holds names of 128 characters; a view's name may have 256.
+    with pytest.raises(LockError, match=f"at most {LOCKABLE_NAME_LENGTH} characters") as caught:
+        acquire(client, QUICK, ViewName(name.database, "v" * (LOCKABLE_NAME_LENGTH + 1)))
+    assert not isinstance(caught.value, LockTimeoutError)
+    assert isinstance(caught.value.__cause__, MetastoreRefusedError)
+    assert proxy.methods.count("lock") == MAX_REFUSALS
+    acquire(client, QUICK, ViewName(name.database, "v" * LOCKABLE_NAME_LENGTH)).release()
 
 
 def test_without_a_metastore_the_error_says_so(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
