@@ -1,0 +1,158 @@
+"""The view DDL: text to statements, and errors that point at line and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hive_views.errors import SqlError
+from hive_views.sql import statements as s
+from hive_views.sql.ddl import parse_statement
+
+NAME = s.ObjectName(("v",))
+QUERY = s.Query("select 1")
+
+READ: list[tuple[str, str, s.Statement | Any]] = [
+    ("hive", "create view v as select 1", (s.CreateView, {})),
+    ("hive", "CREATE OR REPLACE VIEW v AS select 1;", (s.CreateView, {"or_replace": True})),
+    ("hive", "create view if not exists v as select 1", (s.CreateView, {"if_not_exists": True})),
+    (
+        "hive",
+        "create view v (a comment 'x\\ty', `b c`) comment \"it's\" partitioned on (B) tblproperties ('k'='v') as select 1",
+        (
+            s.CreateView,
+            {
+                "columns": (s.ColumnSpec("a", "x\ty"), s.ColumnSpec("b c")),
+                "comment": "it's",
+                "partitioned_on": ("b",),
+                "properties": (("k", "v"),),
+            },
+        ),
+    ),
+    (
+        "spark",
+        "CREATE VIEW v TBLPROPERTIES (a.b = 1, 'c' = true) WITH SCHEMA TYPE EVOLUTION AS select 1",
+        (s.CreateView, {"properties": (("a.b", "1"), ("c", "true")), "schema_mode": "type evolution"}),
+    ),
+    (
+        "trino",
+        "create view v comment 'it''s \\n' security invoker as select 1",
+        (s.CreateView, {"comment": "it's \\n", "security": "invoker"}),
+    ),
+    ("hive", "create temporary view v as select 1", (s.CreateView, {"temporary": True})),
+    (
+        "hive",
+        "create materialized view v disable rewrite partitioned on (a) clustered on (b, c) stored as orc as select 1",
+        (
+            s.CreateMaterializedView,
+            {"rewrite": False, "partitioned_on": ("a",), "clustered_on": ("b", "c"), "stored_as": "orc"},
+        ),
+    ),
+    (
+        "hive",
+        "create materialized view v stored by iceberg location '/l' tblproperties ('a'='b') as select 1",
+        (s.CreateMaterializedView, {"stored_by": "iceberg", "location": "/l", "properties": (("a", "b"),)}),
+    ),
+    (
+        "trino",
+        "create materialized view v grace period interval '1' hour with (format = 'ORC') as select 1",
+        (s.CreateMaterializedView, {"grace_period": "interval '1' hour", "properties": (("format", "ORC"),)}),
+    ),
+    ("hive", "alter view v as select 1", (s.AlterViewAs, {})),
+    ("hive", "alter view v select 1", (s.AlterViewAs, {})),
+    (
+        "hive",
+        "alter view v set tblproperties ('a'='b', 'c'='d')",
+        (s.AlterViewSetProperties, {"properties": (("a", "b"), ("c", "d"))}),
+    ),
+    (
+        "hive",
+        "alter view v unset tblproperties if exists ('a', 'b')",
+        (s.AlterViewUnsetProperties, {"keys": ("a", "b"), "if_exists": True}),
+    ),
+    ("hive", "alter view v rename to d.w", (s.AlterViewRename, {"new_name": s.ObjectName(("d", "w"))})),
+    ("hive", "alter view v recompile", (s.AlterViewRecompile, {})),
+    (
+        "hive",
+        "alter view v add if not exists partition (ds='x', hr=1) partition (ds='y', hr=2)",
+        (
+            s.AlterViewAddPartitions,
+            {"partitions": ((("ds", "x"), ("hr", "1")), (("ds", "y"), ("hr", "2"))), "if_not_exists": True},
+        ),
+    ),
+    (
+        "hive",
+        "alter view v drop if exists partition (ds='x'), partition (ds='y')",
+        (s.AlterViewDropPartitions, {"partitions": ((("ds", "x"),), (("ds", "y"),)), "if_exists": True}),
+    ),
+    ("hive", "alter materialized view v rebuild", (s.RefreshMaterializedView, {})),
+    ("trino", "refresh materialized view v", (s.RefreshMaterializedView, {})),
+    ("hive", "alter materialized view v enable rewrite", (s.AlterMaterializedViewRewrite, {"enabled": True})),
+    ("hive", "drop view v", (s.Drop, {"kind": "view"})),
+    ("hive", "drop view if exists v cascade", (s.Drop, {"kind": "view", "if_exists": True, "behavior": "cascade"})),
+    ("hive", "drop table v restrict", (s.Drop, {"kind": "table", "behavior": "restrict"})),
+    ("hive", "drop materialized view v", (s.Drop, {"kind": "materialized view"})),
+    ("hive", "show create view v", (s.ShowCreate, {"kind": "view"})),
+    ("hive", "describe v", (s.Describe, {})),
+    ("hive", "desc formatted v", (s.Describe, {"formatted": True})),
+    ("spark", "DESCRIBE TABLE EXTENDED v", (s.Describe, {"extended": True})),
+    ("hive", "-- one\n/* two */ drop view v -- three\n;", (s.Drop, {"kind": "view"})),
+]
+
+
+@pytest.mark.parametrize(("dialect", "sql", "wanted"), READ, ids=[sql for _, sql, _ in READ])
+def test_a_statement_is_read(dialect: str, sql: str, wanted: tuple[type[s.Statement], dict[str, Any]]) -> None:
+    kind, fields = wanted
+    if kind in (s.CreateView, s.CreateMaterializedView, s.AlterViewAs):
+        fields = {"query": QUERY, **fields}
+
+    assert parse_statement(sql, dialect) == kind(text=sql, dialect=dialect, name=NAME, **fields)
+
+
+def test_show_views() -> None:
+    assert parse_statement("show views in d like 'a*'") == s.ShowViews("show views in d like 'a*'", "hive", "d", "a*")
+    assert parse_statement("show views 'x'") == s.ShowViews("show views 'x'", "hive", None, "x")
+    assert parse_statement("show materialized views") == s.ShowViews(
+        "show materialized views", "hive", materialized=True
+    )
+
+
+def test_the_query_is_cut_out_with_its_place() -> None:
+    sql = "create view `my db`.v as\n  select ';' x -- why\n;  "
+    statement = parse_statement(sql)
+
+    assert isinstance(statement, s.CreateView)
+    assert statement.name.parts == ("my db", "v")
+    assert statement.query.sql == "select ';' x"
+    assert sql[statement.query.start :].startswith("select")
+
+
+REFUSED = [
+    ("create view", 1, 12, "a name"),
+    ("create view v as", 1, 17, "a query"),
+    ("create table t (a int)", 1, 8, "VIEW"),
+    ("select 1", 1, 1, "a statement about views"),
+    ("", 1, 1, "nothing"),
+    ("create view v (a, ) as select 1", 1, 19, "a name"),
+    ("create view v comment c as select 1", 1, 23, "a string"),
+    ("create view v\n  tblproperties ('a' 'b') as select 1", 2, 22, "="),
+    ("create view a.b.c.d as select 1", 1, 21, "at most three"),
+    ("create or replace view if not exists v as select 1", 1, 24, "Can't combine"),
+    ("create view v comment 'a' comment 'b' as select 1", 1, 27, "second COMMENT"),
+    ("create view v clustered on (a) as select 1", 1, 15, "not possible here"),
+    ("alter view v foo", 1, 14, "RECOMPILE"),
+    ("drop view v extra", 1, 13, "the end"),
+    ("show tables", 1, 6, "VIEWS"),
+    ("create view 'v' as select 1", 1, 13, "a name"),
+    ("drop view `v", 1, 12, "Cannot read"),
+]
+
+
+@pytest.mark.parametrize(("sql", "line", "column", "reason"), REFUSED, ids=[sql for sql, *_ in REFUSED])
+def test_what_cannot_be_read_is_refused_at_its_place(sql: str, line: int, column: int, reason: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        parse_statement(sql)
+
+    assert (refused.value.line, refused.value.column) == (line, column)
+    assert reason in str(refused.value)
