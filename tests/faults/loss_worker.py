@@ -1,0 +1,154 @@
+"""Writers that are killed at random moments: `python -m tests.faults.loss_worker PLAN`, PLAN being a `Plan` as JSON.
+
+One process imports everything once, forks the writers, kills each of them with SIGKILL when its time is over, and forks
+another one in its place, until the plan's time is over. A writer commits in a loop and keeps a diary: what it is about
+to try, and, on the disk before it does anything else, what was acknowledged, refused, or left unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError, HiveViewsError
+from hive_views.metadata_files import MetadataFiles
+from hive_views.spec.changes import create
+from tests.catalog.samples import SCHEMA, version
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done."""
+
+    properties: dict[str, str]
+    """The catalogs' properties; every other writer works without the metastore's lock."""
+    database: str
+    views: list[str]
+    writers: int
+    seconds: float
+    life: tuple[float, float]
+    """A writer's shortest and longest life, in seconds."""
+    seed: int
+    diaries: str
+    """The directory of the diaries, one for each writer."""
+
+    def dump(self) -> str:
+        """The JSON of it."""
+        return json.dumps(asdict(self))
+
+
+def query(token: str) -> str:
+    """The text that a commit of this token leaves in the history."""
+    return f"select 1 as id, '{token}' as data"
+
+
+def key(writer: int) -> str:
+    """The property that a writer counts its commits of properties in."""
+    return f"writer-{writer}"
+
+
+def run(plan: Plan) -> int:
+    """Fork, kill and fork again; how many were killed."""
+    warm_up(plan)
+    deadline = time.monotonic() + plan.seconds
+    chance = random.Random(plan.seed)
+    kills = 0
+    living: dict[int, tuple[int, float]] = {}
+    generation = 0
+    try:
+        while time.monotonic() < deadline:
+            for writer in range(plan.writers):
+                if writer in living and time.monotonic() >= living[writer][1]:
+                    kill(living.pop(writer)[0])
+                    kills += 1
+                if writer not in living:
+                    generation += 1
+                    pid = os.fork()
+                    if pid == 0:
+                        write(plan, writer, generation)
+                    living[writer] = (pid, time.monotonic() + chance.uniform(*plan.life))
+            time.sleep(0.005)
+    finally:
+        for pid, _ in living.values():
+            kill(pid)
+            kills += 1
+    return kills
+
+
+def warm_up(plan: Plan) -> None:
+    """Import what the first commit imports, once for all writers: else they would do little more in their lives."""
+    metadata = create(
+        identifier="warm.up",
+        uuid="00000000-0000-4000-8000-000000000000",
+        location=f"{Path(plan.diaries).as_uri()}/warm",
+        schema=SCHEMA,
+        version=version("warm"),
+        properties={},
+        now_ms=0,
+    )
+    files = MetadataFiles({})
+    files.write(f"{metadata.location}/up.metadata.json", metadata)
+    files.read(f"{metadata.location}/up.metadata.json")
+
+
+def kill(pid: int) -> None:
+    """End a writer, wherever it is."""
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status), f"a writer ended by itself: {status}"
+
+
+def write(plan: Plan, writer: int, generation: int) -> NoReturn:
+    """Commit until killed."""
+    diary = os.open(Path(plan.diaries) / f"{writer}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(**entry: Any) -> None:
+        os.write(diary, (json.dumps({"writer": writer, "at": time.monotonic_ns(), **entry}) + "\n").encode())
+        os.fsync(diary)
+
+    try:
+        work(plan, writer, generation, note)
+    except BaseException as error:  # noqa: BLE001 -- what a writer dies of must be seen; it is no part of the plan
+        note(event="died", error=repr(error))
+    finally:
+        os._exit(1)
+
+
+def work(plan: Plan, writer: int, generation: int, note: Any) -> NoReturn:
+    """Commit, alternately texts and properties, to views chosen at random."""
+    chance = random.Random(f"{plan.seed} {writer} {generation}")
+    locks = "true" if writer % 2 else "false"
+    catalog = HiveViewCatalog("prod", **plan.properties, **{"iceberg.engine.hive.lock-enabled": locks})
+    count = 0
+    while True:
+        count += 1
+        view = (plan.database, chance.choice(plan.views))
+        token = f"{writer}-{generation}-{count}"
+        number = generation * 1_000_000 + count
+        text = chance.random() < 0.7
+        what = {"view": view[1], "token": token} if text else {"view": view[1], "number": number}
+        note(event="try", **what)
+        try:
+            if text:
+                made = catalog.replace_view(view, SCHEMA, version(plan.database, ("spark", query(token))))
+            else:
+                made = catalog.load_view(view).update().set_properties({key(writer): str(number)}).commit()
+        except CommitStateUnknownError as error:
+            note(event="unknown", error=str(error), **what)
+        except HiveViewsError as error:
+            note(event="failed", error=f"{type(error).__name__}: {error}", **what)
+        else:
+            note(event="done", version=made.metadata.current_version_id, **what)
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    print(run(Plan(**{**given, "life": tuple(given["life"])})))
