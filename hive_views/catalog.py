@@ -8,12 +8,15 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.authoring import Analyzer, Definition, author
+from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
+from hive_views.dependencies.lineage import DeepLineage, LineageReader
 from hive_views.errors import (
     InvalidIdentifierError,
     InvalidPropertyError,
@@ -166,6 +169,7 @@ class HiveViewCatalog(TableCatalog):
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
             NoSuchNamespaceError: If there is no such database.
             InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If it cannot be stored.
+            CyclicViewError: If it would read itself through views that are there.
             HiveViewsError: As `hive_views.metastore.commit.commit` says.
         """
         name = self._name(identifier).check_writable()
@@ -178,6 +182,7 @@ class HiveViewCatalog(TableCatalog):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
+        refuse_cycle(self._store, name, metadata.current_version())
         return HiveView(commit(self._store, name, None, metadata), self._store)
 
     def create_view_if_not_exists(
@@ -286,9 +291,11 @@ class HiveViewCatalog(TableCatalog):
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
             NoSuchNamespaceError: If there is no such database.
             MetadataFileError: If the file is missing or broken.
+            CyclicViewError: If it would read itself through views that are there.
         """
         name = self._name(identifier).check_writable()
         metadata = self._store.files.read(metadata_location)
+        refuse_cycle(self._store, name, metadata.current_version())
         return HiveView(commit(self._store, name, None, metadata, registered=metadata_location), self._store)
 
     def rename_view(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> HiveView:
@@ -305,11 +312,13 @@ class HiveViewCatalog(TableCatalog):
             NoSuchViewError: If there is no such view.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
+            CyclicViewError: If a view that it reads names the new name.
             HiveViewsError: As `hive_views.metastore.commit.rename` says.
         """
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load(self._store, source)
         self._store.client.get_database(target.database)
+        refuse_cycle(self._store, target, loaded.metadata.current_version())
         return HiveView(rename(self._store, loaded, target), self._store)
 
     def drop_view(self, identifier: str | Identifier, *, purge_files: bool = False) -> None:
@@ -331,6 +340,63 @@ class HiveViewCatalog(TableCatalog):
         row = drop(self._store, name, loaded.row.metadata_location)
         if loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false":
             purge(self._store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+
+    # -- Dependencies -----------------------------------------------------------------------------------------------
+
+    def lineage(self, identifier: str | Identifier) -> DeepLineage:
+        """All that a view reads, however deep, with the UUID of each child and how it stands today.
+
+        Args:
+            identifier: `database.name` of a view, Iceberg's or Hive's.
+
+        Returns:
+            The children, nearest first; `by_uuid()` and `by_sequence()` give L in either form.
+
+        Raises:
+            NoSuchViewError: If nothing has that name.
+        """
+        return self._lineages.deep(self._name(identifier))
+
+    def dependents(
+        self,
+        identifier: str | Identifier,
+        *,
+        namespaces: Sequence[str | Identifier] | None = None,
+        recorded_only: bool = False,
+    ) -> Impact:
+        """Every view that depends on a table or view, directly or through other views.
+
+        Args:
+            identifier: `database.name`; nothing need stand there.
+            namespaces: The databases in which to look; None is all.
+            recorded_only: Ask only the server's filter, which does not know of views that other programs wrote.
+
+        Returns:
+            The views, nearest first.
+        """
+        return self._dependents(namespaces, recorded_only).all_of(self._name(identifier))
+
+    def graph(self, *namespaces: str | Identifier) -> Graph:
+        """The views of databases and all that they read, by reading every view's row.
+
+        Args:
+            namespaces: The databases; none means all.
+
+        Returns:
+            The graph: order, cycles, broken references, what is up- and downstream of what.
+        """
+        return read_graph(self._lineages, self._databases(namespaces) or None)
+
+    @cached_property
+    def _lineages(self) -> LineageReader:
+        return LineageReader(self._store)
+
+    def _dependents(self, namespaces: Sequence[str | Identifier] | None, recorded_only: bool = False) -> Dependents:
+        found = None if namespaces is None else self._databases(namespaces)
+        return Dependents(self._lineages, databases=found, recorded_only=recorded_only)
+
+    def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
+        return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
     # -- Names and defaults -----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 from tenacity.stop import stop_after_delay
 
 from hive_views.definition import same_definition, sql_texts
+from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import CommitFailedError, InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Difference, check_properties, differences
@@ -358,6 +359,7 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
 
     Raises:
         CommitFailedError: If the definition was changed meanwhile, or conflicts did not end.
+        CyclicViewError: If the view would read itself.
         HiveViewsError: As `hive_views.metastore.commit.commit` says.
     """
     definition = any(isinstance(item, (AddVersion, SetCurrentVersion)) for item in changes)
@@ -372,6 +374,8 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
             _check_same(loaded, current, definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
+        if definition and metadata.current_version() != base.metadata.current_version():
+            refuse_cycle(store, name, metadata.current_version())
         return commit(store, name, base, metadata)
 
     return Retrying(

@@ -41,12 +41,13 @@ Hive hold one."""
 _NAMESPACE = uuid.UUID("68697665-7669-8577-8369-687669657773")
 _ATTEMPTS = 3
 _CHANGE_TIME = "transient_lastDdlTime"
-_KINDS = {
+KINDS = {
     RowKind.ICEBERG_TABLE: ChildKind.TABLE,
     RowKind.ICEBERG_VIEW: ChildKind.VIEW,
     RowKind.HIVE_TABLE: ChildKind.HIVE_TABLE,
     RowKind.HIVE_VIEW: ChildKind.HIVE_VIEW,
 }
+"""What each kind of row is as a child."""
 
 
 def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
@@ -64,7 +65,7 @@ def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
     Raises:
         UnidentifiedError: If an Iceberg table's or view's row has no UUID, and its metadata file cannot be read.
     """
-    kind = _KINDS[row.kind]
+    kind = KINDS[row.kind]
     if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
         return Child(row.name, _iceberg_uuid(store, row), kind)
     known = _valid(row.parameters.get(HIVE_UUID))

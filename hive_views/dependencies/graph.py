@@ -1,0 +1,393 @@
+"""Who depends on whom: the dependents of one object by the server's filter, the graph of whole databases by a scan.
+
+A view depends on what its text names. The recorded UUIDs add what names alone cannot tell: a dependent whose child was
+renamed is broken, and belongs to the child under its new name; one whose child was replaced reads another object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hive_views.children import Child, ChildKind
+from hive_views.dependencies.lineage import ChildState, Lineage, LineageReader, LineageSource, named_by
+from hive_views.errors import CyclicViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Store
+from hive_views.metastore.find import all_views, databases, recorded_readers, rows, unrecorded_views
+from hive_views.metastore.flat_model import Row
+from hive_views.metastore.identities import KINDS
+from hive_views.spec.metadata import ViewVersion
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """A view that depends on an object directly."""
+
+    row: Row
+    """The view's row, as it was read."""
+    child: Child
+    """What the view recorded of the object, or what its text names."""
+    reads: bool
+    """Whether its text reads the object: False where only the UUID matches, because the object was renamed."""
+
+    @property
+    def name(self) -> ViewName:
+        """The view's name."""
+        return self.row.name
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Everything that depends on an object, nearest first."""
+
+    name: ViewName
+    """The object."""
+    levels: tuple[tuple[Dependent, ...], ...]
+    """Its dependents, their dependents and so on; each view once, at its shortest distance."""
+    unknown: tuple[Lineage, ...] = ()
+    """Views whose children are not known: they may depend on it too."""
+
+    def __iter__(self) -> Iterator[Dependent]:
+        return (dependent for level in self.levels for dependent in level)
+
+    @property
+    def views(self) -> tuple[ViewName, ...]:
+        """The names of all dependents, nearest first."""
+        return tuple(dependent.name for dependent in self)
+
+
+class Dependents:
+    """Answers who depends on an object, as the metastore is when each database is first asked about.
+
+    The server's filter finds the views whose lineage this package wrote, without reading a row. What it cannot find
+    (views that other programs wrote or changed last, Hive's own views) is read, once for each database.
+    """
+
+    def __init__(
+        self, reader: LineageReader, *, databases: Sequence[str] | None = None, recorded_only: bool = False
+    ) -> None:
+        """Prepare to look.
+
+        Args:
+            reader: Reads lineages.
+            databases: Where dependents are looked for; None is everywhere.
+            recorded_only: Leave out what the server's filter cannot find; for metastores that only this package
+                writes views to. Does not find a dependent that another program changed last.
+        """
+        self._reader = reader
+        self._databases = None if databases is None else tuple(databases)
+        self._recorded_only = recorded_only
+        self._unrecorded: dict[str, list[tuple[Row, Lineage]]] = {}
+
+    def of(self, name: ViewName) -> list[Dependent]:
+        """The views that depend on an object directly.
+
+        Args:
+            name: A table or view; it need not exist.
+
+        Returns:
+            The views, by name.
+
+        Raises:
+            MetastoreError: If the metastore fails.
+        """
+        store = self._reader.store
+        there = self._reader.child(name)
+        uuid = None if there is None else there.uuid
+        found: dict[ViewName, Dependent] = {}
+        for database in self._databases or databases(store):
+            candidates = recorded_readers(store, database, name, uuid)
+            whole = candidates is None
+            for row in rows(store, all_views(store, database) if candidates is None else sorted(candidates)):
+                _match(found, row, self._reader.read(row), name, uuid)
+            if not whole and not self._recorded_only:
+                for row, lineage in self._others(database):
+                    _match(found, row, lineage, name, uuid)
+        return [found[key] for key in sorted(found) if key != name]
+
+    def all_of(self, name: ViewName) -> Impact:
+        """Everything that depends on an object, directly or through other views.
+
+        Args:
+            name: A table or view; it need not exist.
+
+        Returns:
+            The views.
+
+        Raises:
+            MetastoreError: If the metastore fails.
+        """
+        seen = {name}
+        levels = []
+        level = [name]
+        while level:
+            below: dict[ViewName, Dependent] = {}
+            for item in level:
+                for dependent in self.of(item):
+                    if dependent.name not in seen:
+                        below.setdefault(dependent.name, dependent)
+            seen |= below.keys()
+            if below:
+                levels.append(tuple(below[key] for key in sorted(below)))
+            level = list(below)
+        return Impact(name, tuple(levels), tuple(self.unknown()))
+
+    def unknown(self) -> Iterator[Lineage]:
+        """The views, of databases that were looked at, whose children are not known."""
+        for views in self._unrecorded.values():
+            yield from (lineage for _, lineage in views if lineage.source is LineageSource.NONE)
+
+    def _others(self, database: str) -> list[tuple[Row, Lineage]]:
+        if database not in self._unrecorded:
+            store = self._reader.store
+            self._unrecorded[database] = [
+                (row, self._reader.read(row)) for row in rows(store, unrecorded_views(store, database))
+            ]
+        return self._unrecorded[database]
+
+
+def _match(found: dict[ViewName, Dependent], row: Row, lineage: Lineage, name: ViewName, uuid: str | None) -> None:
+    for child in lineage.children:
+        if child.name == name:
+            found[row.name] = Dependent(row, child, reads=True)
+            return
+    for child in lineage.children:
+        if uuid is not None and child.uuid == uuid:
+            found[row.name] = Dependent(row, child, reads=False)
+            return
+    if name in lineage.missing:
+        found[row.name] = Dependent(row, Child(name, uuid or "", ChildKind.TABLE, by_name=True), reads=True)
+
+
+# -- Cycles -----------------------------------------------------------------------------------------------------------
+
+
+def refuse_cycle(store: Store, name: ViewName, version: ViewVersion) -> None:
+    """Refuse a definition by which a view would read itself.
+
+    Two definitions that are committed at the same moment are not seen by each other's check.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The name that the view has, or will have.
+        version: The definition that becomes current.
+
+    Raises:
+        CyclicViewError: If its text names the view itself, or a view that reads it; the error names the way.
+    """
+    named = named_by(version, name.database)
+    if not named:
+        return
+    reader = LineageReader(store)
+    ways: list[tuple[ViewName, ...]] = [(name, child) for child in named]
+    seen: set[ViewName] = set()
+    while ways:
+        way = ways.pop()
+        if way[-1] == name:
+            raise CyclicViewError(str(name), [str(item) for item in way])
+        if way[-1] in seen:
+            continue
+        seen.add(way[-1])
+        row = store.row(way[-1])
+        if row is not None and row.kind.is_view:
+            ways += [(*way, child) for child in reader.read(row).names]
+
+
+# -- The graph of databases -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A table or view of the graph."""
+
+    name: ViewName
+    """Its name."""
+    kind: ChildKind | None
+    """What it is; None where nothing has the name."""
+    uuid: str | None
+    """Its UUID; None where it is missing or cannot be told."""
+    lineage: Lineage | None = None
+    """What a view reads; None for tables, and for views of databases that were not scanned."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One view reads one object."""
+
+    view: ViewName
+    """The view."""
+    child: Child
+    """The child, as the view recorded it."""
+    state: ChildState
+    """How the child stands today."""
+    to: ViewName
+    """The node that it leads to: where a renamed child stands now, else the name in the view's text."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The views of some databases and all that they read."""
+
+    nodes: Mapping[ViewName, Node]
+    """By name."""
+    edges: tuple[Edge, ...]
+    """By view, then by child."""
+    _below: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
+    _above: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        below: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
+        above: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
+        for edge in self.edges:
+            if edge.to not in below[edge.view]:
+                below[edge.view].append(edge.to)
+                above[edge.to].append(edge.view)
+        object.__setattr__(self, "_below", below)
+        object.__setattr__(self, "_above", above)
+
+    def children(self, name: ViewName) -> tuple[ViewName, ...]:
+        """What a view reads directly."""
+        return tuple(self._below.get(name, ()))
+
+    def dependents(self, name: ViewName) -> tuple[ViewName, ...]:
+        """What depends on an object directly."""
+        return tuple(self._above.get(name, ()))
+
+    def upstream(self, name: ViewName) -> tuple[ViewName, ...]:
+        """All that a view reads, nearest first."""
+        return _reached(self._below, name)
+
+    def downstream(self, name: ViewName) -> tuple[ViewName, ...]:
+        """All that depends on an object, nearest first."""
+        return _reached(self._above, name)
+
+    def order(self) -> tuple[ViewName, ...]:
+        """All nodes, each behind what it reads; members of a cycle stand in the order of their names."""
+        return tuple(name for group in _components(self._below) for name in group)
+
+    def cycles(self) -> tuple[tuple[ViewName, ...], ...]:
+        """Groups of views that read each other or themselves; each by name."""
+        return tuple(group for group in _components(self._below) if len(group) > 1 or group[0] in self._below[group[0]])
+
+    def broken(self) -> tuple[Edge, ...]:
+        """The edges whose view cannot read its child: it is missing or was renamed."""
+        return tuple(edge for edge in self.edges if edge.state in (ChildState.MISSING, ChildState.RENAMED))
+
+    def unknown(self) -> tuple[Lineage, ...]:
+        """The lineages of views whose children are not known."""
+        found = (node.lineage for node in self.nodes.values() if node.lineage is not None)
+        return tuple(lineage for lineage in found if lineage.source is LineageSource.NONE)
+
+
+def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
+    """The graph of all views of some databases, by reading their rows.
+
+    Args:
+        reader: Reads lineages, and remembers those of metadata files for the next time.
+        scanned: The databases whose views are read; None is all. What these views read elsewhere is in the graph too,
+            without its own children.
+
+    Returns:
+        The graph.
+
+    Raises:
+        MetastoreError: If the metastore fails.
+    """
+    store = reader.store
+    names = [name for database in scanned or databases(store) for name in all_views(store, database)]
+    known: dict[ViewName, Row | None] = {row.name: row for row in rows(store, names)}
+    views = [row for row in known.values() if row is not None]
+    lineages = {row.name: reader.recorded(row) for row in views}
+    wanted = {name for said in lineages.values() for name in said if name not in known}
+    known |= dict.fromkeys(wanted)
+    known |= {row.name: row for row in rows(store, sorted(wanted))}
+    nodes: dict[ViewName, Node] = {}
+    for name, row in known.items():
+        child = None if row is None else reader.identified(row)
+        kind = None if row is None else KINDS[row.kind]
+        nodes[name] = Node(name, kind, None if child is None else child.uuid)
+    homes: dict[str | None, ViewName] = {node.uuid: node.name for node in nodes.values() if node.uuid is not None}
+    edges = []
+    for row in views:
+        lineage = reader.read(row, known)
+        nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
+        for child in lineage.children:
+            edge = _edge(reader, row.name, child, nodes, homes)
+            nodes.setdefault(edge.to, Node(edge.to, child.kind, child.uuid))
+            edges.append(edge)
+        for missing in lineage.missing:
+            child = Child(missing, "", ChildKind.TABLE, by_name=True)
+            edges.append(Edge(row.name, child, ChildState.MISSING, missing))
+    ordered = tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name)))
+    return Graph({name: nodes[name] for name in sorted(nodes)}, ordered)
+
+
+def _edge(
+    reader: LineageReader,
+    view: ViewName,
+    child: Child,
+    nodes: Mapping[ViewName, Node],
+    homes: Mapping[str | None, ViewName],
+) -> Edge:
+    there = nodes.get(child.name)
+    if there is not None and there.kind is not None:
+        state = ChildState.SAME if there.uuid in (child.uuid, None) else ChildState.REPLACED
+        return Edge(view, child, state, child.name)
+    home = homes.get(child.uuid)
+    if home is None:
+        found = reader.find(child)
+        home = None if found.now is None else found.now.name
+    if home is None:
+        return Edge(view, child, ChildState.MISSING, child.name)
+    return Edge(view, child, ChildState.RENAMED, home)
+
+
+def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) -> tuple[ViewName, ...]:
+    seen = {start: None}
+    level: Iterable[ViewName] = (start,)
+    while level:
+        level = [name for item in level for name in neighbors.get(item, ()) if name not in seen]
+        seen |= dict.fromkeys(level)
+    return tuple(name for name in seen if name != start)
+
+
+def _components(below: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
+    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply."""
+    index: dict[ViewName, int] = {}
+    low: dict[ViewName, int] = {}
+    stack: list[ViewName] = []
+    on_stack: set[ViewName] = set()
+    groups: list[tuple[ViewName, ...]] = []
+    for root in sorted(below):
+        if root in index:
+            continue
+        work = [(root, iter(sorted(below[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            name, children = work[-1]
+            for child in children:
+                if child not in index:
+                    index[child] = low[child] = len(index)
+                    stack.append(child)
+                    on_stack.add(child)
+                    work.append((child, iter(sorted(below[child]))))
+                    break
+                if child in on_stack:
+                    low[name] = min(low[name], index[child])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == index[name]:
+                    group = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        group.append(member)
+                        if member == name:
+                            break
+                    groups.append(tuple(sorted(group)))
+    return groups

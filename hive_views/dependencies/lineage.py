@@ -1,0 +1,369 @@
+"""What a view reads: its immediate children as recorded, or rebuilt from its text, and all below them by walking.
+
+A child is recorded by name and UUID. The view's text finds it by its name, so that is what a query of the view reads;
+the UUID tells whether it still is the object that the view was defined over, and where that went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hive_views.children import Child, children_in_row, children_of
+from hive_views.definition import HIVE, sql_texts
+from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Store
+from hive_views.metastore.find import named_by_uuid
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.identities import identify
+from hive_views.spec.metadata import ViewVersion
+from hive_views.sql.references import references
+
+_READABLE = ("hive", "spark", "trino")
+
+
+class LineageSource(Enum):
+    """Where a view's children are known from."""
+
+    ROW = "row"
+    """The row's copy of the version's lineage."""
+    VERSION = "version"
+    """The summary of the current version: the row's copy is not there or belongs to an earlier version."""
+    TEXT = "text"
+    """The view's text, because whoever wrote the version left no lineage."""
+    NONE = "none"
+    """Nothing: neither a lineage, nor a text that could be read. `problem` says why."""
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The immediate children of one view."""
+
+    view: ViewName
+    """The view."""
+    children: tuple[Child, ...]
+    """Its children, by name."""
+    source: LineageSource
+    """Where they are known from."""
+    missing: tuple[ViewName, ...] = ()
+    """Names in its text under which nothing stands; only where the children are known from the text."""
+    problem: str | None = None
+    """Why its children are not known."""
+
+    @property
+    def names(self) -> tuple[ViewName, ...]:
+        """All names that its text reads, as far as they are known."""
+        return tuple(sorted({*(child.name for child in self.children), *self.missing}))
+
+
+class ChildState(Enum):
+    """How a recorded child stands today."""
+
+    SAME = "same"
+    """It is where it was."""
+    RENAMED = "renamed"
+    """It has another name now: the view's text does not find it."""
+    REPLACED = "replaced"
+    """Another object has its name now: the view's text reads that one."""
+    MISSING = "missing"
+    """Nothing has its name, and nothing has its UUID."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recorded child, and what became of it."""
+
+    child: Child
+    """As it was recorded."""
+    state: ChildState
+    """How it stands."""
+    now: Child | None
+    """As it is: under the name in the view's text, or where it was renamed to; None where it is missing."""
+
+
+@dataclass(frozen=True)
+class DeepChild:
+    """Anything that a view reads, directly or through other views."""
+
+    child: Child
+    """As it is today; as it was recorded where it is missing."""
+    state: ChildState
+    """How it stands to what the view above recorded."""
+    depth: int
+    """1 for an immediate child; the shortest way counts."""
+    parents: tuple[ViewName, ...]
+    """The views above it that read it, by the names under which they stand."""
+
+
+@dataclass(frozen=True)
+class DeepLineage:
+    """All that a view reads, however deep."""
+
+    view: ViewName
+    """The view."""
+    children: tuple[DeepChild, ...]
+    """By depth, then by name."""
+    unknown: tuple[Lineage, ...] = ()
+    """Views below it whose children are not known."""
+
+    def by_uuid(self) -> dict[str, str]:
+        """L_deep with UUIDs: `database.name` to UUID, for every child that is there."""
+        return {str(item.child.name): item.child.uuid for item in self.children if self._is_there(item)}
+
+    def by_sequence(self) -> dict[str, int]:
+        """L with sequence numbers: `database.name` of every child to a number from 1.
+
+        The numbers mean something only within this view, and until a child reads something else.
+        """
+        there = (item for item in self.children if self._is_there(item))
+        return {str(item.child.name): number for number, item in enumerate(there, start=1)}
+
+    @staticmethod
+    def _is_there(item: DeepChild) -> bool:
+        return item.state is not ChildState.MISSING
+
+
+@dataclass(frozen=True)
+class _FromFile:
+    """What a metadata file says; it never changes, so it is remembered by the file's location."""
+
+    children: tuple[Child, ...] | None
+    names: tuple[ViewName, ...]
+    problem: str | None
+
+
+class LineageReader:
+    """Reads lineages; what metadata files say is remembered. Safe for threads."""
+
+    def __init__(self, store: Store, *, remembered: int = 50_000) -> None:
+        """Make a reader.
+
+        Args:
+            store: Metastore, files and properties.
+            remembered: How many metadata files' lineages are remembered, about 1 KB each.
+        """
+        self.store = store
+        self._remembered = remembered
+        self._files: dict[str, _FromFile] = {}
+        self._tables: dict[tuple[ViewName, int], Child] = {}
+
+    def read(self, row: Row, rows: Mapping[ViewName, Row | None] | None = None) -> Lineage:
+        """The immediate children of a view.
+
+        Args:
+            row: Its row; a table has no children.
+            rows: Rows that were read already, None for names under which nothing stands; spares reading them again.
+
+        Returns:
+            Its lineage. A view that cannot be read is no error: `problem` says what is wrong.
+
+        Raises:
+            MetastoreError: If the metastore fails.
+        """
+        if row.kind is RowKind.ICEBERG_VIEW:
+            known = children_in_row(row.parameters, row.metadata_location)
+            if known is not None:
+                return Lineage(row.name, known, LineageSource.ROW)
+            said = self._file(row)
+            if said.children is not None:
+                return Lineage(row.name, said.children, LineageSource.VERSION)
+        elif row.kind is RowKind.HIVE_VIEW:
+            said = _of_hive_view(row)
+        else:
+            return Lineage(row.name, (), LineageSource.ROW)
+        if said.problem is not None:
+            return Lineage(row.name, (), LineageSource.NONE, problem=said.problem)
+        children, missing = [], []
+        for name in said.names:
+            child = self._child(name, rows or {})
+            if child is None:
+                missing.append(name)
+            else:
+                children.append(child)
+        return Lineage(row.name, tuple(children), LineageSource.TEXT, tuple(missing))
+
+    def recorded(self, row: Row) -> tuple[ViewName, ...]:
+        """The names that a view's text reads, without a look at what stands there.
+
+        Args:
+            row: The view's row.
+
+        Returns:
+            The names, as far as they are known.
+        """
+        if row.kind is RowKind.ICEBERG_VIEW:
+            known = children_in_row(row.parameters, row.metadata_location)
+            if known is None:
+                known = self._file(row).children
+            return self._file(row).names if known is None else tuple(child.name for child in known)
+        if row.kind is RowKind.HIVE_VIEW:
+            return _of_hive_view(row).names
+        return ()
+
+    def identified(self, row: Row) -> Child | None:
+        """A row as a child, without giving it a mark; None where its UUID cannot be told."""
+        key = (row.name, row.create_time)
+        if row.kind is RowKind.ICEBERG_TABLE and row.uuid is None and key in self._tables:
+            return self._tables[key]
+        try:
+            child = identify(self.store, row, mark=False)
+        except UnidentifiedError:
+            return None
+        if row.kind is RowKind.ICEBERG_TABLE and row.uuid is None:
+            # PyIceberg's rows have no UUID, and a table's metadata file may be large.
+            self._tables[key] = child
+        return child
+
+    def child(self, name: ViewName) -> Child | None:
+        """What stands under a name; None where nothing does, or where its UUID cannot be told."""
+        row = self.store.row(name)
+        return None if row is None else self.identified(row)
+
+    def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Child | None:
+        row = rows[name] if name in rows else self.store.row(name)
+        return None if row is None else self.identified(row)
+
+    def _file(self, row: Row) -> _FromFile:
+        location = row.metadata_location
+        if location is None:
+            return _FromFile(None, (), "its row names no metadata file")
+        known = self._files.get(location)
+        if known is None:
+            try:
+                version = self.store.files.read(location).current_version()
+            except MetadataFileError as error:
+                return _FromFile(None, (), str(error))
+            known = _from_version(version, row.name.database)
+            if len(self._files) >= self._remembered:
+                self._files.clear()
+            self._files[location] = known
+        return known
+
+    def find(self, child: Child) -> Found:
+        """What became of a recorded child.
+
+        Args:
+            child: As it was recorded.
+
+        Returns:
+            How it stands.
+
+        Raises:
+            MetastoreError: If the metastore fails.
+        """
+        there = self.child(child.name)
+        if there is not None and there.uuid == child.uuid:
+            return Found(child, ChildState.SAME, there)
+        if there is not None:
+            return Found(child, ChildState.REPLACED, there)
+        moved = self._named(child.uuid)
+        return Found(child, ChildState.MISSING if moved is None else ChildState.RENAMED, moved)
+
+    def _named(self, uuid: str) -> Child | None:
+        """What has a UUID today, by the server's filter."""
+        for name in named_by_uuid(self.store, uuid):
+            child = self.child(name)
+            if child is not None and child.uuid == uuid:
+                return child
+        return None
+
+    def deep(self, name: ViewName) -> DeepLineage:
+        """All that a view reads, by walking down.
+
+        Args:
+            name: The view.
+
+        Returns:
+            Every child once. A view that reads itself through others ends the walk there.
+
+        Raises:
+            NoSuchViewError: If nothing has that name.
+            MetastoreError: If the metastore fails.
+        """
+        row = self.store.row(name)
+        if row is None:
+            raise NoSuchViewError(str(name))
+        found: dict[ViewName, DeepChild] = {}
+        unknown = []
+        level: list[Row] = [row]
+        seen = {name}
+        depth = 0
+        while level:
+            depth += 1
+            below: list[Row] = []
+            for parent in level:
+                lineage = self.read(parent)
+                if lineage.source is LineageSource.NONE:
+                    unknown.append(lineage)
+                for child in lineage.children:
+                    now = self.find(child)
+                    _note(found, now, depth, parent.name)
+                    if now.now is not None and now.now.kind.is_view and now.now.name not in seen:
+                        seen.add(now.now.name)
+                        next_row = self.store.row(now.now.name)
+                        if next_row is not None:
+                            below.append(next_row)
+            level = below
+        ordered = sorted(found.values(), key=lambda item: (item.depth, item.child.name))
+        return DeepLineage(name, tuple(ordered), tuple(unknown))
+
+
+def _note(found: dict[ViewName, DeepChild], now: Found, depth: int, parent: ViewName) -> None:
+    child = now.now or now.child
+    known = found.get(child.name)
+    if known is None:
+        found[child.name] = DeepChild(child, now.state, depth, (parent,))
+    elif parent not in known.parents:
+        found[child.name] = DeepChild(known.child, known.state, known.depth, (*known.parents, parent))
+
+
+def named_by(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
+    """The tables and views that a version's text names, with or without a lineage.
+
+    Args:
+        version: Any version.
+        database: The database for unqualified names where the version has no default namespace.
+
+    Returns:
+        Their names; None where no text of it can be read.
+    """
+    said = _from_version(version, database)
+    if said.children is not None:
+        return tuple(child.name for child in said.children)
+    return None if said.problem is not None else said.names
+
+
+def _from_version(version: ViewVersion, database: str) -> _FromFile:
+    children = children_of(version)
+    if children is not None:
+        return _FromFile(children, (), None)
+    namespace = version.default_namespace
+    return _from_texts(sql_texts(version), namespace[0].lower() if len(namespace) == 1 else database)
+
+
+def _of_hive_view(row: Row) -> _FromFile:
+    return _from_texts({HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database)
+
+
+def _from_texts(texts: Mapping[str, str], database: str) -> _FromFile:
+    """The names in a view's text: in the expanded one if it can be read, else in the first that can."""
+    problem = "it has no text in a dialect that can be read here"
+    ordered = sorted(texts, key=lambda dialect: dialect != HIVE)
+    for dialect in ordered:
+        # Texts of dialect hive are mostly expanded texts of Spark's authors, with Spark's functions and literals.
+        for parser in dict.fromkeys((dialect, *(("spark",) if dialect == HIVE else ()))):
+            if parser not in _READABLE:
+                continue
+            try:
+                named = references(texts[dialect], parser).tables
+            except SqlError as error:
+                problem = f"its {dialect} text cannot be read: {error}"
+                continue
+            return _FromFile(None, _names(reference.resolved(database) for reference in named), None)
+    return _FromFile(None, (), problem)
+
+
+def _names(pairs: Iterable[tuple[str, str]]) -> tuple[ViewName, ...]:
+    return tuple(sorted({ViewName(*pair) for pair in pairs}))

@@ -1,0 +1,110 @@
+"""Questions about lineage that the metastore's own filter answers, without a row being read.
+
+Conditions use `like` only, because `=` fails on Derby where values are CLOBs. In the pattern '.' and '_' stand for any
+character, so answers may hold too much, never too little.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from hive_views.children import FILE_NODE, ROW_LINEAGE, row_pattern
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    InvalidOperationException,
+    MetaException,
+    UnknownDBException,
+)
+from hive_views.metastore.commit import Store
+from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, VIRTUAL_VIEW, Row, read_row
+from hive_views.metastore.identities import HIVE_UUID
+from hive_views.metastore.load import FILTER_FIELD
+
+logger = logging.getLogger(__name__)
+
+
+def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
+    """Tables and views whose row says that they have a UUID.
+
+    Args:
+        store: Metastore, files and properties.
+        uuid: The UUID, in lower case with dashes.
+
+    Returns:
+        Their names: one, or none. Several where somebody copied a table's parameters.
+    """
+    condition = " or ".join(f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID))
+    return [name for database in databases(store) for name in _filtered(store, database, condition) or ()]
+
+
+def recorded_readers(store: Store, database: str, name: ViewName, uuid: str | None) -> list[ViewName] | None:
+    """Views of one database whose row's lineage has a child.
+
+    Args:
+        store: Metastore, files and properties.
+        database: Where to look.
+        name: The child's name.
+        uuid: Its UUID; None looks for the name only.
+
+    Returns:
+        Candidates, which must be looked at; None where the server cannot filter.
+    """
+    patterns = [row_pattern(name=name), *([row_pattern(uuid=uuid)] if uuid is not None else [])]
+    return _filtered(store, database, " or ".join(f'{FILTER_FIELD}{ROW_LINEAGE} like "{item}"' for item in patterns))
+
+
+def unrecorded_views(store: Store, database: str) -> list[ViewName]:
+    """Views of one database whose row does not hold the lineage of the metadata file that it points to.
+
+    Args:
+        store: Metastore, files and properties.
+        database: Where to look.
+
+    Returns:
+        Plain Hive views, views without a lineage, and those that another catalog changed last; all views where the
+        server cannot filter.
+    """
+    recorded = _filtered(
+        store,
+        database,
+        f'{FILTER_FIELD}{METADATA_LOCATION} like ".*-{FILE_NODE}.*" and {FILTER_FIELD}{ROW_LINEAGE} like ".*"',
+    )
+    names = {ViewName(database, name) for name in store.client.get_table_names_by_type(database, VIRTUAL_VIEW)}
+    return sorted(names - set(recorded or ()))
+
+
+def all_views(store: Store, database: str) -> list[ViewName]:
+    """All views of one database, Iceberg's and Hive's, sorted."""
+    return sorted(ViewName(database, name) for name in store.client.get_table_names_by_type(database, VIRTUAL_VIEW))
+
+
+def rows(store: Store, names: list[ViewName]) -> Iterator[Row]:
+    """The rows that stand under some names, asked for in batches.
+
+    Args:
+        store: Metastore, files and properties.
+        names: Any names; those under which nothing stands are passed over.
+
+    Yields:
+        The rows.
+    """
+    for database in sorted({name.database for name in names}):
+        wanted = [name.name for name in names if name.database == database]
+        for table in store.client.get_tables(database, wanted):
+            yield read_row(table)
+
+
+def databases(store: Store) -> list[str]:
+    """The names of all databases, sorted."""
+    return sorted(store.client.get_all_databases())
+
+
+def _filtered(store: Store, database: str, condition: str) -> list[ViewName] | None:
+    try:
+        return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException) as error:
+        logger.info("The metastore cannot filter %s by %s: %s", database, condition, error)
+        return None
