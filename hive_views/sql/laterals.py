@@ -96,7 +96,7 @@ class Laterals(Names):
 
     # -- Lateral views ---------------------------------------------------------------------------------------------
 
-    def _lateral(self, scope: Scope, node: exp.Expr, block: Block) -> Scope:
+    def _lateral(self, scope: Scope, node: exp.Expr, block: Block, fresh: bool = False) -> Scope:
         state = self.state
         function = node.this
         alias_node = node.args.get("alias")
@@ -137,8 +137,9 @@ class Laterals(Names):
                 f"UDTF: expected {len(produced)} aliases but got {len(names)}",
                 function,
             )
-        result = Scope()
-        result.add(scope)
+        result = scope if fresh else Scope()
+        if not fresh:
+            result.add(scope)
         if produced is None:
             produced = [(name, None) for name in names]
         for position, (name, type_text) in enumerate(produced):

@@ -174,6 +174,10 @@ class Names:
         self.state.bindings[id(node)] = column
         if column.origin is not None:
             self.state.read.add(column.origin)
+        base = place.plain
+        if scope.grouped and base is not None and not column.table and not self.state.exact:
+            known = base.find(first if used > 1 else None, parts[used - 1].name.lower())
+            column, scope = (known, base) if known is not None else (column, scope)
         self._point(parts, used, column, scope)
         if used < len(parts):
             self._fields(column.type, parts[used:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlglot.errors
 from sqlglot import exp
 from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
@@ -15,6 +16,8 @@ MAX_DEPTH = 120
 """The deepest nesting of parentheses, CASE, NOT and signs that is read."""
 MAX_TYPE_DEPTH = 40
 """The deepest nesting of `array<…>`, `map<…>` and `struct<…>` that is read."""
+MAX_CALL_DEPTH = 9
+"""The deepest nesting of `date(…)`, `struct(…)` and the like: for each of them sqlglot reads what is inside twice."""
 MAX_TOKENS = 400_000
 """The longest text that is read, in tokens."""
 
@@ -70,7 +73,8 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
-    depth = run = types = 0
+    depth = run = types = casts = 0
+    calls: list[bool] = []
     for index, token in enumerate(tokens):
         kind = token.token_type
         if kind is TokenType.LT and tokens[index - 1].token_type in _NESTED_TYPES:
@@ -81,8 +85,14 @@ def check_depth(text: Text) -> None:
             raise _error(text, f"A type is nested too deeply: more than {MAX_TYPE_DEPTH} levels", token.start)
         if kind in _DEEPER:
             depth += 1
-        elif kind in _SHALLOWER:
-            depth = max(depth - 1, 0)
+            calls.append(kind is TokenType.L_PAREN and index > 0 and tokens[index - 1].token_type in _TYPES)
+            if calls[-1]:
+                casts += 1
+                if casts > MAX_CALL_DEPTH:
+                    raise _error(text, f"Type names are nested too deeply: more than {MAX_CALL_DEPTH}", token.start)
+        elif kind in _SHALLOWER and calls:
+            depth -= 1
+            casts -= calls.pop()
         run = run + 1 if kind in _PREFIX else 0
         if depth + run > MAX_DEPTH:
             raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)
@@ -157,5 +167,6 @@ _NOT_AFTER_COMMA = frozenset(
         TokenType.ALIAS,
     }
 )
+_TYPES = frozenset(Parser.TYPE_TOKENS)
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -39,8 +39,8 @@ class Sources(Laterals):
         for join in joins:
             scope = self._join(alias, scope, join, block)
             alias = None
-        for lateral in laterals or ():
-            scope = self._lateral(scope, lateral, block)
+        for position, lateral in enumerate(laterals or ()):
+            scope = self._lateral(scope, lateral, block, fresh=position > 0)
         return scope
 
     def source(self, node: exp.Expr, block: Block) -> tuple[str | None, Scope]:

@@ -1,0 +1,265 @@
+"""Portable texts: what this project stores, with Hive's own faults mended; and the stored text with only its stars."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import SqlError
+from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
+from hive_views.sql.dialects import READERS, hive_text, representations, text_for
+from hive_views.sql.expand import expand
+from hive_views.sql.references import columns_read, references
+from tests.unit.sql.answers import FUNCTIONS, Warehouse
+
+WAREHOUSE = Warehouse()
+R = "`regions`.`region`, `regions`.`manager`, `regions`.`country`"
+
+# dialect, typed text, stored text (None: as typed), expanded text
+TEXTS = [
+    ("hive", "select * from regions", f"select {R} from regions", f"select {R} from `sales`.`regions`"),
+    (
+        "hive",
+        "select r.*, d.dept from regions r join hr.departments d on r.region = d.region",
+        "select `r`.`region`, `r`.`manager`, `r`.`country`, d.dept"
+        " from regions r join hr.departments d on r.region = d.region",
+        "select `r`.`region`, `r`.`manager`, `r`.`country`, `d`.`dept`"
+        " from `sales`.`regions` `r` join `hr`.`departments` `d` on `r`.`region` = `d`.`region`",
+    ),
+    ("hive", "select count(*) from regions", None, "select count(*) AS `_c0` from `sales`.`regions`"),
+    ("hive", "select true, null from regions", None, "select true AS `_c0`, null AS `_c1` from `sales`.`regions`"),
+    (
+        "hive",
+        "select * from (select count(*), region from regions group by region) t",
+        "select `t`.`_c0`, `t`.`region` from (select count(*) AS `_c0`, region from regions group by region) t",
+        "select `t`.`_c0`, `t`.`region` from"
+        " (select count(*) AS `_c0`, `regions`.`region` from `sales`.`regions` group by `regions`.`region`) `t`",
+    ),
+    # faults of Hive, mended
+    (
+        "hive",
+        "select t.region from (with w as (select region from regions) select region from w) t",
+        None,
+        "select `t`.`region` from"
+        " (with w as (select `regions`.`region` from `sales`.`regions`) select `w`.`region` from w) `t`",
+    ),
+    (
+        "hive",
+        "select /*+ MAPJOIN(r) */ r.region from regions r",
+        None,
+        "select /*+ MAPJOIN(r) */ `r`.`region` from `sales`.`regions` `r`",
+    ),
+    (
+        "hive",
+        "select region `from` from regions order by `from`",
+        None,
+        "select `regions`.`region` `from` from `sales`.`regions` order by `from`",
+    ),
+    (
+        "hive",
+        "select upper(region) region from regions order by region",
+        None,
+        "select upper(`regions`.`region`) `region` from `sales`.`regions` order by region",
+    ),
+    (
+        "hive",
+        "select region, grouping(region) g from regions group by region with rollup",
+        None,
+        "select `regions`.`region`, grouping(`regions`.`region`) `g` from `sales`.`regions`"
+        " group by `regions`.`region` with rollup",
+    ),
+    (
+        "hive",
+        "select region r from regions union select dept from hr.departments order by r",
+        None,
+        "select `regions`.`region` `r` from `sales`.`regions` union"
+        " select `departments`.`dept` from `hr`.`departments` order by r",
+    ),
+    (
+        "hive",
+        "with unused as (select dept from hr.departments) select r.region from regions r group by region",
+        None,
+        "with unused as (select `departments`.`dept` from `hr`.`departments`)"
+        " select `r`.`region` from `sales`.`regions` `r` group by `r`.`region`",
+    ),
+    (
+        "hive",
+        "select country, sum(id) s, rank() over (order by sum(id)) from customers group by country",
+        None,
+        "select `customers`.`country`, sum(`customers`.`id`) `s`, rank() over (order by sum(`customers`.`id`))"
+        " AS `rank_window_0` from `sales`.`customers` group by `customers`.`country`",
+    ),
+    (
+        "hive",
+        "select * from (select a.*, b.region from regions a join regions b on a.region = b.region) t",
+        "select `t`.`region`, `t`.`manager`, `t`.`country`, `t`.`_col3` from (select `a`.`region`, `a`.`manager`,"
+        " `a`.`country`, b.region AS `_col3` from regions a join regions b on a.region = b.region) t",
+        "select `t`.`region`, `t`.`manager`, `t`.`country`, `t`.`_col3` from (select `a`.`region`, `a`.`manager`,"
+        " `a`.`country`, `b`.`region` AS `_col3` from `sales`.`regions` `a` join `sales`.`regions` `b`"
+        " on `a`.`region` = `b`.`region`) `t`",
+    ),
+    # Spark
+    (
+        "spark",
+        "select region, count(1) from regions group by 1 order by 2",
+        None,
+        "select `regions`.`region`, count(1) AS `_c1` from `sales`.`regions` group by `regions`.`region` order by 2",
+    ),
+    (
+        "spark",
+        "select region, upper(region) u, u || 'x' v from regions where exists (select 1 from orders o where"
+        " exists (select 1 from hr.departments d where d.region = regions.region and d.dept = o.status))",
+        None,
+        "select `regions`.`region`, upper(`regions`.`region`) `u`, u || 'x' `v` from `sales`.`regions` where exists"
+        " (select 1 from `sales`.`orders` `o` where exists (select 1 from `hr`.`departments` `d` where"
+        " `d`.`region` = `regions`.`region` and `d`.`dept` = `o`.`status`))",
+    ),
+    (
+        "spark",
+        "select * except (manager) from (select * from regions)",
+        "select `region`, `country` from (select `regions`.`region`, `regions`.`manager`, `regions`.`country`"
+        " from regions)",
+        "select `region`, `country` from (select `regions`.`region`, `regions`.`manager`, `regions`.`country`"
+        " from `sales`.`regions`)",
+    ),
+    (
+        "spark",
+        "select transform(phones, p -> concat(p, name)) x from sales.customers",
+        None,
+        "select transform(`customers`.`phones`, p -> concat(p, `customers`.`name`)) `x` from `sales`.`customers`",
+    ),
+    ("spark", "select region from regions natural join hr.departments", None, None),
+    # Trino
+    (
+        "trino",
+        'select "region", count(*) from regions group by 1',
+        None,
+        'select "regions"."region", count(*) AS "_c1" from "sales"."regions" group by "regions"."region"',
+    ),
+    (
+        "trino",
+        "select * from customers c cross join unnest(phones) as t(p)",
+        'select "c"."id", "c"."name", "c"."email", "c"."country", "c"."addr", "c"."phones", "c"."attrs", "c"."created",'
+        ' "t"."p" from customers c cross join unnest(phones) as t(p)',
+        'select "c"."id", "c"."name", "c"."email", "c"."country", "c"."addr", "c"."phones", "c"."attrs", "c"."created",'
+        ' "t"."p" from "sales"."customers" "c" cross join unnest("c"."phones") as "t"("p")',
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "typed", "stored", "expanded"), TEXTS, ids=[text[1] for text in TEXTS])
+def test_texts(dialect: str, typed: str, stored: str | None, expanded: str | None) -> None:
+    found = expand(typed, WAREHOUSE, database="sales", dialect=dialect, functions=FUNCTIONS)
+
+    assert found.original == typed
+    assert found.stored == (stored or typed)
+    assert found.expanded == expanded or expanded is None
+
+
+def test_schemas_are_asked_for_lazily_and_only_for_the_tables_of_the_text() -> None:
+    warehouse = Warehouse()
+
+    found = expand("with q as (select * from regions) select * from q", warehouse, database="sales")
+
+    assert set(warehouse.asked) == {("sales", "regions")}
+    assert found.tables == (("sales", "regions"),)
+
+
+def test_a_star_over_a_full_join_with_using_is_refused_where_it_is_both_sides_column() -> None:
+    with pytest.raises(SqlError, match="FULL JOIN"):
+        expand(
+            "select * from regions full join hr.departments using (region)",
+            WAREHOUSE,
+            database="sales",
+            dialect="spark",
+        )
+
+
+def test_errors_point_into_the_whole_statement() -> None:
+    whole = "create view v as\nselect nope from regions"
+
+    with pytest.raises(SqlError) as refused:
+        expand(whole[17:], WAREHOUSE, database="sales", whole=whole, offset=17)
+
+    assert (refused.value.line, refused.value.column, refused.value.name) == (2, 8, "nope")
+
+
+def test_an_unknown_type_is_an_error_that_names_the_column() -> None:
+    typed = expand("select region r, count(*) c from regions group by region", WAREHOUSE, database="sales")
+    assert [(column.name, column.type) for column in RuleAnalyzer().columns(typed)] == [
+        ("r", "string"),
+        ("c", "bigint"),
+    ]
+
+    unknown = expand(
+        "select region, my_translate(region, 'a') t from regions", WAREHOUSE, database="sales", functions=FUNCTIONS
+    )
+    with pytest.raises(UnknownTypeError) as refused:
+        RuleAnalyzer().columns(unknown)
+    assert (refused.value.name, refused.value.line, refused.value.column) == ("t", 1, 16)
+
+
+def test_what_a_text_reads() -> None:
+    sql = "with q as (select my_f(a) from t) select count(*) from q, Db.U join `x y` where a in (select 1 from c.d.e)"
+
+    found = references(sql)
+
+    assert [table.parts for table in found.tables] == [("t",), ("Db", "U"), ("x y",), ("c", "d", "e")]
+    assert [table.resolved("cur") for table in found.tables][:2] == [("cur", "t"), ("db", "u")]
+    assert [(function.name, function.registered) for function in found.functions] == [("my_f", True), ("count", False)]
+
+
+def test_a_common_table_expression_hides_a_table_only_where_it_is_in_scope() -> None:
+    found = references("select * from (with t as (select * from t) select * from t) x join t on true", "spark")
+
+    assert [table.parts for table in found.tables] == [("t",)]
+    assert [table.start for table in found.tables] == [40]
+
+
+def test_the_columns_that_a_text_reads() -> None:
+    found = expand(
+        "select r.* from regions r join hr.departments d using (region) where title = 'x'", WAREHOUSE, database="sales"
+    )
+
+    assert columns_read(found.resolution) == (
+        ("hr", "departments", "title"),
+        ("sales", "regions", "country"),
+        ("sales", "regions", "manager"),
+        ("sales", "regions", "region"),
+    )
+
+
+def test_temporary_tables_are_refused() -> None:
+    from hive_views.sql.scopes import TableSchema
+
+    warehouse = Warehouse()
+    warehouse.tables["sales", "tt"] = TableSchema((("a", "int"),), "temporary")
+
+    with pytest.raises(SqlError, match="line 1:15 View definition references temporary table sales@tt"):
+        expand("select * from tt", warehouse, database="sales")
+
+
+def test_which_text_serves_which_engine() -> None:
+    spark = expand("select * from regions", WAREHOUSE, database="sales", dialect="spark")
+    texts = {
+        item.dialect: item.sql
+        for item in representations("spark", spark, hive_text("spark", spark, WAREHOUSE, database="sales"))
+    }
+
+    assert text_for("iceberg-spark", texts) == ("spark", spark.stored)
+    assert {text_for(engine, texts) for engine in ("spark", "hive", "trino-hive")} == {("hive", spark.expanded)}
+    assert text_for("trino-iceberg", texts) is None
+    with pytest.raises(ValueError, match=", ".join(READERS)):
+        text_for("impala", texts)
+
+
+def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> None:
+    plain = expand('select "region" from regions where "region" > \'a\'', WAREHOUSE, database="sales", dialect="trino")
+    unnest = expand(
+        "select p from customers cross join unnest(phones) t(p)", WAREHOUSE, database="sales", dialect="trino"
+    )
+    escaped = expand("select 'it''s' x from regions", WAREHOUSE, database="sales", dialect="trino")
+
+    wanted = "select `regions`.`region` from `sales`.`regions` where `regions`.`region` > 'a'"
+    assert hive_text("trino", plain, WAREHOUSE, database="sales") == wanted
+    assert hive_text("trino", unnest, WAREHOUSE, database="sales") is None
+    assert hive_text("trino", escaped, WAREHOUSE, database="sales") is None

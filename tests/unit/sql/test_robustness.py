@@ -1,0 +1,111 @@
+"""No text hangs or crashes: a typed error always."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_views.errors import SqlError
+from hive_views.sql.ddl import parse_statement
+from hive_views.sql.expand import expand
+from hive_views.sql.references import references
+from hive_views.sql.requests import expand_request
+from tests.unit.sql.answers import FUNCTIONS, Warehouse, lines
+
+WAREHOUSE = Warehouse()
+TEXTS = [case["ddl"] for case in lines("hive_answers.jsonl")]
+PIECES = sorted(
+    {word for text in TEXTS[:600] for word in text.split()} | set("()[]{},.;'\"`*+-/<>=|&^%!~?:\\\0\n\tä日\u202e")
+)
+
+
+def tried(ddl: str, dialect: str = "hive", mode: str = "portable") -> None:
+    """Expand a statement; every error must be one of ours."""
+    request = {"ddl": ddl, "database": "sales", "tables": TABLES}
+    answer = expand_request(request, mode=mode, dialect=dialect, functions=FUNCTIONS)
+    assert answer["error"] is None or answer["expanded"] is None
+
+
+TABLES = {
+    f"{database}.{name}": {"columns": [list(column) for column in table.columns], "type": "VIRTUAL_VIEW"}
+    for (database, name), table in WAREHOUSE.tables.items()
+}
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.data())
+def test_mutated_statements(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(TEXTS))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        size = data.draw(st.integers(0, 12))
+        text = text[:at] + data.draw(st.sampled_from(PIECES)) + text[at + size :]
+    tried(
+        text,
+        data.draw(st.sampled_from(["hive", "spark", "trino"])),
+        data.draw(st.sampled_from(["portable", "hive-exact"])),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join), st.sampled_from(["hive", "spark", "trino"]))
+def test_words_in_any_order(text: str, dialect: str) -> None:
+    tried(f"create view v as select {text}", dialect)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=80), st.sampled_from(["hive", "spark", "trino"]))
+def test_any_text(text: str, dialect: str) -> None:
+    for read in (lambda: parse_statement(text, dialect), lambda: references(text, dialect)):
+        try:
+            read()
+        except SqlError as error:
+            assert error.line is None or error.line >= 1
+
+
+DEEP = {
+    "parentheses": lambda n: "select " + "(" * n + "region" + ")" * n + " from regions",
+    "not": lambda n: "select " + "not " * n + "true from regions",
+    "minus": lambda n: "select " + "- " * n + "1 from regions",
+    "case": lambda n: "select " + "case when true then " * n + "1" + " end" * n + " from regions",
+    "functions": lambda n: "select " + "upper(" * n + "region" + ")" * n + " from regions",
+    "casts": lambda n: "select " + "cast(" * n + "region" + " as string)" * n + " from regions",
+    "derived": lambda n: "select * from (" * n + "select * from regions" + ") t" * n,
+    "types": lambda n: "select cast(null as " + "array<" * n + "int" + ">" * n + ") x from regions",
+    "chain": lambda n: "select " + "region || " * n + "'x' from regions",
+    "and": lambda n: "select region from regions where " + "region = 'a' and " * n + "true",
+    "unions": lambda n: "select region from regions" + " union all select region from regions" * n,
+    "columns": lambda n: "select " + ", ".join(f"region c{i}" for i in range(n)) + " from regions",
+    "fields": lambda n: "select addr" + ".city" * n + " from customers",
+    "indexes": lambda n: "select phones" + "[0]" * n + " from customers",
+    "in": lambda n: "select region from regions where region in (" + ", ".join(["'a'"] * n) + ")",
+    "joins": lambda n: "select t0.region from regions t0" + "".join(f" join regions t{i}" for i in range(1, n)),
+    "open": lambda n: "select " + "(" * n,
+    "exists": lambda n: "select 1 from regions where " + "exists (select 1 from regions where " * n + "true" + ")" * n,
+    "select": lambda n: "select " * n,
+    "quote": lambda n: "select '" + "x" * n,
+}
+
+
+@pytest.mark.parametrize("dialect", ["hive", "spark", "trino"])
+@pytest.mark.parametrize("shape", DEEP)
+def test_deep_and_long_texts(shape: str, dialect: str) -> None:
+    for size in (20, 150, 1500):
+        tried("create view v as " + DEEP[shape](size), dialect)
+
+
+def test_moderate_depth_is_read() -> None:
+    for shape in ("parentheses", "case", "functions", "derived", "chain", "and", "unions"):
+        expand(DEEP[shape](25), WAREHOUSE, database="sales")
+    expand(DEEP["chain"](800), WAREHOUSE, database="sales")
+    expand(DEEP["and"](800), WAREHOUSE, database="sales")
+    expand(DEEP["unions"](400), WAREHOUSE, database="sales")
+
+
+def test_a_text_of_a_megabyte() -> None:
+    listed = ", ".join(f"concat(region, '{'x' * 40}') as c{number}" for number in range(14_000))
+    found = expand(f"select {listed} from regions", WAREHOUSE, database="sales")
+
+    assert len(found.original) > 900_000
+    assert len(found.names) == 14_000
