@@ -9,18 +9,18 @@ translated, by name.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from hive_metastore import ttypes as theirs
+from pyiceberg.exceptions import CommitFailedException
 
 from hive_views.config import LockConfig
-from hive_views.errors import LockError, MetastoreRefusedError, NoSuchNamespaceError
+from hive_views.errors import LockError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
 from hive_views.metastore.client import MetastoreClient
-from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE
+from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
 from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION
 from hive_views.metastore.locks import HeldLock, acquire
 
@@ -45,24 +45,17 @@ class PyIcebergClient:
 
     def get_table(self, dbname: str, tbl_name: str) -> Any:
         """The row of a table."""
-        table = self._client.get_table(dbname, tbl_name)
+        with _Declared("get_table"):
+            table = self._client.get_table(dbname, tbl_name)
         if table is None:
             raise theirs.NoSuchObjectException(f"{dbname}.{tbl_name} table not found")
         translated = _translate(table, theirs)
         translated.hive_views_origin = table
         return translated
 
-    def get_table_objects_by_name(self, dbname: str, tbl_names: Sequence[str]) -> list[Any]:
-        """The rows of several tables."""
-        return [_translate(table, theirs) for table in self._client.get_tables(dbname, tbl_names)]
-
-    def get_all_tables(self, db_name: str) -> list[str]:
-        """The names of all rows of a database."""
-        return self._client.get_all_tables(db_name)
-
     def create_table(self, tbl: Any) -> None:
         """Add a row."""
-        with _Declared():
+        with _Declared("create_table"):
             self._client.create_table(_translate(tbl, ours))
 
     def alter_table_with_environment_context(
@@ -77,46 +70,17 @@ class PyIcebergClient:
         renamed = (table.dbName, table.tableName) != (dbname, tbl_name)
         if previous and not renamed:
             context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
-        with _Declared():
+        with _Declared("alter_table"):
             self._client.alter_table(dbname, tbl_name, table, context)
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
         """Remove a row; data are never deleted by the server."""
-        with _Declared():
+        with _Declared("drop_table"):
             self._client.drop_table(dbname, name)
-
-    # -- Databases --------------------------------------------------------------------------------------------------
 
     def get_all_databases(self) -> list[str]:
         """The names of all databases."""
         return self._client.get_all_databases()
-
-    def get_database(self, name: str) -> Any:
-        """A database; its parameters are never None."""
-        try:
-            database = _translate(self._client.get_database(name), theirs)
-        except NoSuchNamespaceError as error:
-            raise theirs.NoSuchObjectException(str(error)) from error
-        database.parameters = database.parameters or {}
-        return database
-
-    def create_database(self, database: Any) -> None:
-        """Add a database."""
-        with _Declared():
-            self._client.create_database(_translate(database, ours))
-
-    def alter_database(self, dbname: str, db: Any) -> None:
-        """Change a database."""
-        with _Declared():
-            self._client.alter_database(dbname, _translate(db, ours))
-
-    def drop_database(self, name: str, deleteData: bool, cascade: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
-        """Remove a database."""
-        try:
-            with _Declared():
-                self._client.drop_database(name, cascade=cascade)
-        except NoSuchNamespaceError as error:
-            raise theirs.NoSuchObjectException(str(error)) from error
 
     # -- Locks ------------------------------------------------------------------------------------------------------
 
@@ -138,15 +102,23 @@ class PyIcebergClient:
 
 
 class _Declared:
-    """Turns exceptions that the server declared into those of PyIceberg's stubs, which PyIceberg catches."""
+    """Turns exceptions that the server declared into those of PyIceberg's stubs, where PyIceberg catches those.
+
+    What it does not catch becomes an error of its own or of ours: nobody should have to know two sets of stubs.
+    """
+
+    def __init__(self, method: str) -> None:
+        self._method = method
 
     def __enter__(self) -> None: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, MetastoreRefusedError):
-            raise theirs.MetaException(str(error)) from error
+        if isinstance(error, ours.MetaException) and (error.message or "").startswith(MODIFIED):
+            raise CommitFailedException(error.message) from error
+        if isinstance(error, (ours.MetaException, ours.InvalidObjectException)):
+            raise MetastoreRefusedError(self._method, error.message or type(error).__name__) from error
         same = getattr(theirs, type(error).__name__, None) if type(error).__module__ == ours.__name__ else None
         if same is not None:
             raise same(getattr(error, "message", None)) from error

@@ -200,7 +200,7 @@ def test_lock_exception_unknown_success_commit(
     open_catalog: CatalogFactory, catalog: HiveViewCatalog, view: HiveView, proxy: ThriftProxy, raw: Client
 ) -> None:
     """Java does not know whether others came between. Here the server's compare-and-swap says that nobody did."""
-    faulty = through(open_catalog, proxy, view, {"iceberg.hive.lock-heartbeat-interval-ms": "20"})
+    faulty = through(open_catalog, proxy, view, {"iceberg.hive.lock-heartbeat-interval-ms": "1000"})
     held = proxy.on(PERSIST, Hold())
     assert isinstance(held, Hold)
     with ThreadPoolExecutor(1) as pool:
