@@ -34,8 +34,14 @@ def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
     Returns:
         Their names: one, or none. Several where somebody copied a table's parameters.
     """
-    condition = " or ".join(f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID))
-    return [name for database in databases(store) for name in _filtered(store, database, condition) or ()]
+    # One question for each key: the server joins rows that have all the keys of a condition, `or` or not.
+    conditions = [f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID)]
+    return [
+        name
+        for database in databases(store)
+        for condition in conditions
+        for name in _filtered(store, database, condition) or ()
+    ]
 
 
 def recorded_readers(store: Store, database: str, name: ViewName, uuid: str | None) -> list[ViewName] | None:
