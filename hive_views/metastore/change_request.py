@@ -8,7 +8,7 @@ released but left to its time-out, also after a success.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -52,6 +52,7 @@ _DECLARED = (
     NoSuchObjectException,
 )
 _LONGEST_MESSAGE = 500
+_MOST_SUSPECTS = 3
 
 
 class ChangeRequest:
@@ -195,16 +196,20 @@ class ChangeRequest:
         """
         return CommitStateUnknownError(str(self._name), self._location, reason or str(self.unanswered))
 
-    def failure(self, method: str, refusal: Refusal) -> MetastoreRefusedError | CommitStateUnknownError:
+    def failure(
+        self, method: str, refusal: Refusal, suspects: Sequence[str] = ()
+    ) -> MetastoreRefusedError | CommitStateUnknownError:
         """The error for a refusal after which the row is as it was. If a request is unanswered it may still arrive.
 
         Args:
             method: What was asked of the server.
             refusal: What it answered.
+            suspects: What in the request may be the reason.
         """
         if self.unanswered is not None:
             return self.unknown(f"{self.unanswered}; then: {message(refusal)}")
-        return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal)}")
+        why = f". Too long for its database, perhaps: {', '.join(suspects[:_MOST_SUSPECTS])}" if suspects else ""
+        return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal).rstrip('. ')}{why}")
 
     def _once(self, send: Callable[[], None]) -> Refusal | None:
         self._on_its_way += 1

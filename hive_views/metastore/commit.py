@@ -49,6 +49,7 @@ from hive_views.metastore.flat_model import (
     changed_row,
     check_columns,
     damages,
+    long_values,
     may_be_damaged,
     new_row,
     read_row,
@@ -262,7 +263,7 @@ def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, 
     _raise_missing_namespace(store, name)
     if isinstance(refusal, InvalidObjectException):
         raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
-    raise request.failure("create_table", refusal)
+    raise request.failure("create_table", refusal, long_values(table))
 
 
 def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, request: ChangeRequest) -> None:
@@ -281,7 +282,7 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
     if row is not None and row.metadata_location == before.metadata_location:
         if isinstance(refusal, (InvalidObjectException, InvalidOperationException)) and not request.doubtful:
             raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
-        raise request.failure("alter_table", refusal)
+        raise request.failure("alter_table", refusal, long_values(table))
     if done is None and request.doubtful:
         since = "it is gone now" if row is None else "others have changed the view several times since"
         raise request.unknown(f"{request.unanswered or message(refusal)}; {since}")

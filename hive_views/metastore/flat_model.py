@@ -45,6 +45,9 @@ MAX_KEY_LENGTH = 256
 """The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
 
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
+_ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
+"""Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
+
 _RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}) | _LINEAGE
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
@@ -339,6 +342,34 @@ def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
         elif (theirs.comment or "") != (ours.comment or ""):
             found.append(Difference(f"comment of {ours.name}", theirs.comment, ours.comment))
     return tuple(found)
+
+
+def long_values(table: Table) -> list[str]:
+    """What in a row is longer than some metastore's database holds, for the message of a refusal.
+
+    A server that cannot store a value says so in its database's words, most often without the column or the length.
+
+    Args:
+        table: A row that was sent.
+
+    Returns:
+        A phrase for each such value, the longest first; empty where none is long.
+    """
+    found = [
+        (len(table.viewOriginalText or ""), _ROOM_FOR_TEXT, "the original text"),
+        (len(table.viewExpandedText or ""), _ROOM_FOR_TEXT, "the expanded text"),
+        (len(table.sd.location or ""), _ROOM_FOR_VALUE, "the location"),
+    ]
+    found += [(len(value or ""), _ROOM_FOR_VALUE, f"the parameter {key}") for key, value in table.parameters.items()]
+    for column in table.sd.cols:
+        shown = column.name if len(column.name) <= _ROOM_FOR_NAME else f"{column.name[:20]}…"
+        found += [
+            (len(column.name), _ROOM_FOR_NAME, f"the name of the column {shown}"),
+            (len(column.type), _ROOM_FOR_VALUE, f"the type of the column {shown}"),
+            (len(column.comment or ""), _ROOM_FOR_COMMENT, f"the comment of the column {shown}"),
+        ]
+    long = sorted(((length, what) for length, room, what in found if length > room), reverse=True)
+    return [f"{what} has {length:,} characters" for length, what in long]
 
 
 def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> None:

@@ -32,6 +32,7 @@ from hive_views.metastore.flat_model import (
     check_properties,
     damages,
     differences,
+    long_values,
     may_be_damaged,
     new_row,
     read_row,
@@ -579,6 +580,31 @@ def test_properties_that_a_row_cannot_show(properties: dict[Any, Any], reason: s
 
 def test_properties_that_a_row_can_show() -> None:
     check_properties({"k" * 256: "", "ü": "x" * 100_000, "comment": "ü"})
+
+
+@pytest.mark.parametrize(
+    ("change", "phrases"),
+    [
+        (lambda row: None, []),
+        (lambda row: setattr(row, "viewOriginalText", "x" * 32_700), []),
+        (lambda row: setattr(row, "viewOriginalText", "x" * 32_701), ["the original text has 32,701 characters"]),
+        (lambda row: setattr(row, "viewExpandedText", None), []),
+        (lambda row: row.parameters.update({"p": "x" * 4_001}), ["the parameter p has 4,001 characters"]),
+        (
+            lambda row: row.sd.cols.append(FieldSchema("c" * 129, "t" * 5_000, "x" * 257)),
+            [
+                f"the type of the column {'c' * 20}… has 5,000 characters",
+                f"the comment of the column {'c' * 20}… has 257 characters",
+                f"the name of the column {'c' * 20}… has 129 characters",
+            ],
+        ),
+    ],
+    ids=["none", "fits", "text", "no text", "parameter", "column"],
+)
+def test_what_may_be_too_long(change: Callable[[Table], None], phrases: list[str]) -> None:
+    row = plain_row()
+    change(row)
+    assert long_values(row) == phrases
 
 
 def test_a_row_without_descriptor() -> None:
