@@ -95,6 +95,7 @@ def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
 ) -> None:
     with (
+        locked(client, SILENT, ViewName("default", "slow")),  # the thread sleeps for two minutes; the others wake it
         locked(client, LIVELY, NAME) as first,
         locked(client, LIVELY, ViewName("default", "w")) as second,
     ):
