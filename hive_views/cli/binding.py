@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from types import SimpleNamespace
@@ -141,8 +142,9 @@ def _documented(name: str, annotation: Any, text: str) -> Any:
 
 
 def _ask(question: str) -> None:
-    # On stderr, so that stdout holds the result alone.
-    stdin, stderr = typer.get_text_stream("stdin"), typer.get_text_stream("stderr")
-    if not stdin.isatty() or not stderr.isatty():
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
         raise UsageError("--yes", f"there is no terminal to ask on: {question} Add --yes if so")
-    typer.confirm(question, abort=True, err=True)
+    # On stderr, so that stdout holds the result alone; Typer's own `confirm` writes a blank to stdout even so.
+    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise typer.Abort
