@@ -95,7 +95,8 @@ def bind(
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, help=summary, short_help=summary.split(". ")[0], rich_help_panel=panel)(command)
+    first_sentence = summary.split(". ")[0].rstrip(".")
+    app.command(name, help=summary, short_help=first_sentence, rich_help_panel=panel)(command)
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:

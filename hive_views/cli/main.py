@@ -59,8 +59,6 @@ class Application(TyperGroup):
             except typer.Abort:
                 exits.say("Aborted.", {"error": "Aborted.", "type": "Abort", "operands": {}}, as_json=as_json)
                 code = exits.ExitCode.FAILED
-            except KeyboardInterrupt:
-                code = exits.ExitCode.INTERRUPTED
             except _ClickError as error:
                 code = _report_usage(error, as_json)
             except Exception as error:  # noqa: BLE001 -- the outermost edge: it is shown, with its traceback
@@ -68,12 +66,15 @@ class Application(TyperGroup):
         raise SystemExit(int(code))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a reader of its output that has seen enough (`| head`) is no failure."""
+        """Run the command. Ctrl-C has a code of its own; a reader that has seen enough (`| head`) is no failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             _silence()
             raise typer.Exit(exits.ExitCode.OK) from None
+        except KeyboardInterrupt:
+            # Here, since Click makes of it what its version likes.
+            raise typer.Exit(exits.ExitCode.INTERRUPTED) from None
 
 
 app = typer.Typer(

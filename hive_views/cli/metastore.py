@@ -181,7 +181,7 @@ def register(app: typer.Typer) -> None:
     group.command("start", help=_SUMMARY)(_start_command)
     bind(group, "stop", stop, render)
     bind(group, "status", status, render, code=lambda found: ExitCode.OK if found.ready else ExitCode.UNREACHABLE)
-    app.add_typer(group, name="metastore")
+    app.add_typer(group, name="metastore", rich_help_panel="Metastore")
 
 
 def render(found: MetastoreStatus) -> None:

@@ -282,7 +282,7 @@ def register_view(
     name: ViewArgument,
     metadata_location: Annotated[str, typer.Argument(metavar="METADATA_LOCATION")],
 ) -> Written:
-    """Make a view of an existing metadata file, e.g. one of a view that was dropped. The file is not changed.
+    """Make a view of an existing metadata file, such as one of a view that was dropped. The file is not changed.
 
     Args:
         catalog: Where to put it.
