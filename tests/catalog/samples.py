@@ -52,17 +52,17 @@ def texts(view_version: ViewVersion) -> list[tuple[str, str]]:
     return [(item.root.dialect, item.root.sql) for item in view_version.representations]
 
 
-def hive_row(database: str, name: str, table_type: str, **parameters: str) -> Table:
+def hive_row(database: str, name: str, kind: str, **parameters: str) -> Table:
     """A row that Hive itself would write: a Hive view or a Hive table, by its tableType."""
     return Table(
         dbName=database,
         tableName=name,
         owner="hive",
-        tableType=table_type,
+        tableType=kind,
         parameters=dict(parameters),
         partitionKeys=[],
-        viewOriginalText="select 1 as one" if table_type == "VIRTUAL_VIEW" else None,
-        viewExpandedText="select 1 as `one`" if table_type == "VIRTUAL_VIEW" else None,
+        viewOriginalText="select 1 as one" if kind == "VIRTUAL_VIEW" else None,
+        viewExpandedText="select 1 as `one`" if kind == "VIRTUAL_VIEW" else None,
         sd=StorageDescriptor(
             cols=[FieldSchema(name="one", type="int", comment="")],
             inputFormat="org.apache.hadoop.mapred.SequenceFileInputFormat",
