@@ -176,7 +176,7 @@ class Names:
             self.state.read.add(column.origin)
         base = place.plain
         if scope.grouped and base is not None and not column.table and not self.state.exact:
-            known = base.find(first if used > 1 else None, parts[used - 1].name.lower())
+            known = self.state.bound_key(scope, column)
             column, scope = (known, base) if known is not None else (column, scope)
         self._point(parts, used, column, scope)
         if used < len(parts):
@@ -290,13 +290,13 @@ class Names:
                     state.pending.append((at, at, state.text.quoted(part.name.lower())))
 
     def _table_scope(self, place: Place, alias: str, at: exp.Expr) -> Scope | None:
-        found = [scope for scope in place.scopes if alias in scope.tables]
+        found = [scope for scope in place.scopes if scope.has_table(alias)]
         if len(found) > 1:
             raise self.state.fail(f"Ambiguous table alias '{alias}': both sides of the join have it", at, alias)
         if found:
             return found[0]
         outer = place.outer
-        return outer if outer is not None and alias in outer.tables else None
+        return outer if outer is not None and outer.has_table(alias) else None
 
     def _qualified_table(self, place: Place, parts: list[Any]) -> tuple[int, Scope | None]:
         """`db.t.a` and `catalog.db.t.a`, which Hive does not know: the number of parts that name the table."""

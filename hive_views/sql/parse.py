@@ -16,6 +16,8 @@ MAX_DEPTH = 120
 """The deepest nesting of parentheses, CASE, NOT and signs that is read."""
 MAX_TYPE_DEPTH = 40
 """The deepest nesting of `array<…>`, `map<…>` and `struct<…>` that is read."""
+MAX_BARE_JOINS = 12
+"""The most joins in a row without a condition: for each of them sqlglot looks for a condition in two places."""
 MAX_CALL_DEPTH = 9
 """The deepest nesting of `date(…)`, `struct(…)` and the like: for each of them sqlglot reads what is inside twice."""
 MAX_TOKENS = 400_000
@@ -73,7 +75,7 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
-    depth = run = types = casts = 0
+    depth = run = types = casts = joins = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
         kind = token.token_type
@@ -93,6 +95,12 @@ def check_depth(text: Text) -> None:
         elif kind in _SHALLOWER and calls:
             depth -= 1
             casts -= calls.pop()
+        if kind is TokenType.JOIN and tokens[index - 1].token_type is not TokenType.CROSS:
+            joins += 1
+            if joins > MAX_BARE_JOINS:
+                raise _error(text, f"More than {MAX_BARE_JOINS} joins without ON: write CROSS JOIN", token.start)
+        elif kind in (TokenType.ON, TokenType.USING):
+            joins = 0
         run = run + 1 if kind in _PREFIX else 0
         if depth + run > MAX_DEPTH:
             raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)

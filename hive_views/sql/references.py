@@ -75,7 +75,9 @@ def references(sql: str, dialect: str = "hive") -> References:
     for table in _tables(tree, frozenset()):
         parts = tuple(part.name for part in table.parts)
         start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
-        tables.setdefault(tuple(part.lower() for part in parts), TableReference(parts, start))
+        name = tuple(part.lower() for part in parts)
+        if name not in tables or start < tables[name].start:
+            tables[name] = TableReference(parts, start)
     calls: dict[str, FunctionReference] = {}
     for node in tree.find_all(exp.Func):
         found = _function(text, node)

@@ -74,7 +74,10 @@ class Column:
     def type(self) -> str | None:
         """The Hive type text, or None where it is not known; worked out when first asked for."""
         if callable(self._type):
-            self._type = self._type()
+            try:
+                self._type = self._type()
+            except RecursionError:
+                self._type = None  # an expression of a thousand operators: its type is not known
         return self._type
 
     @property
@@ -117,6 +120,7 @@ class Scope:
     using: Using | None = None
     grouped: bool = False
     hidden: Container[str] = ()
+    around: Scope | None = None
     with_sets: bool = False
 
     def put(self, table: str | None, name: str, column: Column) -> None:
@@ -161,7 +165,7 @@ class Scope:
 
     def has_table(self, alias: str) -> bool:
         """Whether a table alias (lower case) is in the scope."""
-        return alias in self.tables
+        return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
     def find(self, table: str | None, name: str) -> Column | None:
         """The column of a name, in one table or (None) in any.
@@ -169,6 +173,12 @@ class Scope:
         Raises:
             AmbiguousName: If more than one table has it.
         """
+        found = self._find(table, name)
+        if found is None and self.around is not None and (table is None or table not in self.tables):
+            return self.around.find(table, name)
+        return found
+
+    def _find(self, table: str | None, name: str) -> Column | None:
         if table is not None:
             known = self.tables.get(table)
             found = known.get(name) if known is not None else None
@@ -203,7 +213,10 @@ class Scope:
 
     def original(self, column: Column) -> tuple[str | None, str]:
         """The table alias and name under which a column came into the scope."""
-        return self.names.get(id(column), (column.table, column.name))
+        known = self.names.get(id(column))
+        if known is None and self.around is not None:
+            return self.around.original(column)
+        return known if known is not None else (column.table, column.name)
 
     def add(self, other: Scope) -> None:
         """Add every column of another scope, as a join does.
@@ -240,14 +253,8 @@ class Scope:
         self.with_virtual += other.with_virtual
 
     def over(self, outer: Scope) -> Scope:
-        """This scope's names, and those of the scope around it that it does not have itself."""
-        result = Scope()
-        result.add_tables(outer)
-        own = {name for columns in self.tables.values() for name in columns}
-        for table, columns in list(result.tables.items()):
-            result.tables[table] = {name: column for name, column in columns.items() if name not in own}
-        for table in self.tables:
-            result.tables.pop(table, None)
+        """This scope's names, and behind them those of the scope around it."""
+        result = Scope(grouped=self.grouped, keys=self.keys, key_nodes=self.key_nodes, around=outer)
         result.add_tables(self)
         return result
 

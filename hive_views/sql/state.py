@@ -75,12 +75,18 @@ class State:
         self, scope: Scope, column: Column, table: str | None, name: str, wanted: str
     ) -> tuple[str | None, str]:
         """The complete name of a grouping key that is a column."""
+        bound = self.bound_key(scope, column)
+        return (bound.table, bound.name) if bound is not None else (table, wanted)
+
+    def bound_key(self, scope: Scope, column: Column) -> Column | None:
+        """The column under a GROUP BY that a grouping key is, where it is a plain column."""
         for text, known in scope.keys.items():
             if known is column:
-                bound = self.bindings.get(id(scope.key_nodes.get(text)))
-                if bound is not None:
-                    return bound.table, bound.name
-        return table, wanted
+                node = scope.key_nodes.get(text)
+                while isinstance(node, exp.Paren):
+                    node = node.this
+                return self.bindings.get(id(node))
+        return None
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """An error that points at an expression, or at a character."""
