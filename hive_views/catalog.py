@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.authoring import Analyzer, Definition, author
+from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
+from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, drop_view, plan_drop
 from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
 from hive_views.dependencies.lineage import DeepLineage, LineageReader
 from hive_views.errors import (
@@ -25,9 +27,8 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
-from hive_views.metastore.commit import commit, drop, rename
+from hive_views.metastore.commit import commit, rename
 from hive_views.metastore.load import exists, load, view_names
-from hive_views.purge import purge
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.tables import TableCatalog
 from hive_views.view import HiveView, change, check_location, check_view_properties
@@ -35,9 +36,6 @@ from hive_views.view import HiveView, change, check_location, check_view_propert
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.view.metadata import ViewVersion
-
-GC_ENABLED = "gc.enabled"
-"""View property (Iceberg's TableProperties): `false` keeps every file of a view that is dropped with `purge`."""
 
 
 class HiveViewCatalog(TableCatalog):
@@ -321,25 +319,72 @@ class HiveViewCatalog(TableCatalog):
         refuse_cycle(self._store, target, loaded.metadata.current_version())
         return HiveView(rename(self._store, loaded, target), self._store)
 
-    def drop_view(self, identifier: str | Identifier, *, purge_files: bool = False) -> None:
+    def drop_view(
+        self,
+        identifier: str | Identifier,
+        *,
+        purge_files: bool = False,
+        restrict: bool = False,
+        cascade: bool = False,
+    ) -> None:
         """Drop a view. Its metadata files stay, so that `register_view` can bring it back, unless they are purged.
 
         Args:
             identifier: `database.name`.
             purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false.
+            restrict: Drop nothing where a view depends on it.
+            cascade: Drop every view that depends on it as well, dependents first. `plan_drop` says which. With
+                neither, dependents are left dangling, as Hive does; in strict mode it is `restrict`.
 
         Raises:
             NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
+            DependentsError: If `restrict` forbids it; the error names every dependent.
             HiveViewsError: As `hive_views.metastore.commit.drop` says.
         """
         name = self._name(identifier)
-        if not purge_files:
-            drop(self._store, name)
-            return
-        loaded = load(self._store, name)
-        row = drop(self._store, name, loaded.row.metadata_location)
-        if loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false":
-            purge(self._store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+        behavior = self._behavior(restrict, cascade)
+        if behavior is not Behavior.NONE:
+            load(self._store, name)
+        self._drop(name, behavior, lambda: drop_view(self._store, name, purge_files=purge_files), purge_files)
+
+    def drop_table(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> None:
+        """Drop an Iceberg table, never a view; with `restrict` and `cascade` as in `drop_view`.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+            DependentsError: If `restrict` forbids it; the error names every dependent.
+        """
+        name = self._table_name(identifier)
+        self._refuse_as_table(name)
+        self._drop(name, self._behavior(restrict, cascade), lambda: super(HiveViewCatalog, self).drop_table(identifier))
+
+    def plan_drop(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> DropPlan:
+        """What `drop_view` or `drop_table` would do with the same arguments; nothing is changed.
+
+        Args:
+            identifier: `database.name` of a table or view.
+            restrict: As in `drop_view`.
+            cascade: As in `drop_view`.
+
+        Returns:
+            What would be dropped, in order, and what depends on it.
+
+        Raises:
+            NoSuchViewError: If nothing has the name.
+        """
+        return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
+
+    def _drop(
+        self, name: ViewName, behavior: Behavior, remove: Callable[[], None], purge_files: bool = False
+    ) -> DropReport:
+        return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
+
+    def _behavior(self, restrict: bool, cascade: bool) -> Behavior:
+        if restrict and cascade:
+            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
+        if cascade:
+            return Behavior.CASCADE
+        return Behavior.RESTRICT if restrict or self._config.strict else Behavior.NONE
 
     # -- Dependencies -----------------------------------------------------------------------------------------------
 

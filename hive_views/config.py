@@ -75,6 +75,11 @@ SESSION_CATALOG_SERVES_ICEBERG = "hive-views.session-catalog-serves-iceberg"
 SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
 """Whether that catalog serves Iceberg's tables as well (Iceberg's SparkSessionCatalog), so a view may be over both."""
 
+DEPENDENCY_MODE = "hive-views.dependency-mode"
+DEPENDENCY_MODE_DEFAULT = "lenient"
+"""`lenient` lets every change and drop through, as Hive does. `strict` refuses those that break a view, unless CASCADE
+is asked for (Hive Views, Dependency Invalidation)."""
+
 MARK_HIVE_TABLES = "hive-views.mark-hive-tables"
 MARK_HIVE_TABLES_DEFAULT = True
 """Give the tables of Hive's own that a view reads a UUID, as the row parameter `hive_views_uuid`, so that lineage
@@ -146,6 +151,8 @@ class CatalogConfig:
     """See `SESSION_CATALOG`."""
     session_catalog_serves_iceberg: bool = SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
     """See `SESSION_CATALOG_SERVES_ICEBERG`."""
+    strict: bool = False
+    """Whether `DEPENDENCY_MODE` is `strict`."""
     mark_hive_tables: bool = MARK_HIVE_TABLES_DEFAULT
     """See `MARK_HIVE_TABLES`."""
     hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
@@ -199,6 +206,7 @@ class CatalogConfig:
             session_catalog_serves_iceberg=_boolean(
                 properties, SESSION_CATALOG_SERVES_ICEBERG, SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
             ),
+            strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
             mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
@@ -266,6 +274,13 @@ def _boolean(properties: Mapping[str, str], key: str, default: bool) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise InvalidPropertyError(key, value, "it must be true or false")
     return str(value).lower() == "true"
+
+
+def _choice(properties: Mapping[str, str], key: str, default: str, choices: tuple[str, ...]) -> str:
+    value = properties.get(key) or default
+    if value.lower() not in choices:
+        raise InvalidPropertyError(key, value, f"it must be one of {', '.join(choices)}")
+    return value.lower()
 
 
 def _prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:

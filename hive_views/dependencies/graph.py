@@ -29,7 +29,7 @@ class Dependent:
     child: Child
     """What the view recorded of the object, or what its text names."""
     reads: bool
-    """Whether its text reads the object: False where only the UUID matches, because the object was renamed."""
+    """Whether its text reads the object: False where the object was renamed, and nothing has its old name now."""
 
     @property
     def name(self) -> ViewName:
@@ -45,6 +45,8 @@ class Impact:
     """The object."""
     levels: tuple[tuple[Dependent, ...], ...]
     """Its dependents, their dependents and so on; each view once, at its shortest distance."""
+    edges: tuple[tuple[ViewName, ViewName], ...] = ()
+    """Which of these views depends on which of these, or on the object."""
     unknown: tuple[Lineage, ...] = ()
     """Views whose children are not known: they may depend on it too."""
 
@@ -55,6 +57,14 @@ class Impact:
     def views(self) -> tuple[ViewName, ...]:
         """The names of all dependents, nearest first."""
         return tuple(dependent.name for dependent in self)
+
+    def order(self) -> tuple[ViewName, ...]:
+        """The names of all dependents, each before what it depends on."""
+        below: dict[ViewName, list[ViewName]] = {name: [] for name in (self.name, *self.views)}
+        for view, child in self.edges:
+            below[view].append(child)
+        ordered = [name for group in _components(below) for name in group if name != self.name]
+        return tuple(reversed(ordered))
 
 
 class Dependents:
@@ -104,7 +114,7 @@ class Dependents:
             if not whole and not self._recorded_only:
                 for row, lineage in self._others(database):
                     _match(found, row, lineage, name, uuid)
-        return [found[key] for key in sorted(found) if key != name]
+        return [found[key] for key in sorted(found) if key != name and self._depends(found[key])]
 
     def all_of(self, name: ViewName) -> Impact:
         """Everything that depends on an object, directly or through other views.
@@ -120,23 +130,29 @@ class Dependents:
         """
         seen = {name}
         levels = []
+        edges = []
         level = [name]
         while level:
             below: dict[ViewName, Dependent] = {}
             for item in level:
                 for dependent in self.of(item):
+                    edges.append((dependent.name, item))
                     if dependent.name not in seen:
                         below.setdefault(dependent.name, dependent)
             seen |= below.keys()
             if below:
                 levels.append(tuple(below[key] for key in sorted(below)))
             level = list(below)
-        return Impact(name, tuple(levels), tuple(self.unknown()))
+        return Impact(name, tuple(levels), tuple(edges), tuple(self.unknown()))
 
     def unknown(self) -> Iterator[Lineage]:
         """The views, of databases that were looked at, whose children are not known."""
         for views in self._unrecorded.values():
             yield from (lineage for _, lineage in views if lineage.source is LineageSource.NONE)
+
+    def _depends(self, dependent: Dependent) -> bool:
+        """Whether a match by UUID counts: a view whose child was replaced under its old name reads that one."""
+        return dependent.reads or self._reader.store.row(dependent.child.name) is None
 
     def _others(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._unrecorded:

@@ -1,0 +1,250 @@
+"""Dropping with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
+
+CASCADE drops dependents first, each only if it still is what the plan saw. So whenever it is stopped, what is left
+reads only what is there. A metastore has no lock for "nobody may create a view over this": dependents that are created
+meanwhile are looked for before each drop and once more at the end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hive_views.children import ChildKind
+from hive_views.dependencies.graph import Dependent, Dependents, Impact
+from hive_views.dependencies.lineage import Lineage, LineageReader
+from hive_views.errors import CommitFailedError, DependentsError, NoSuchViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Store, drop
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.hive_rows import drop_hive_view
+from hive_views.metastore.identities import KINDS
+from hive_views.metastore.load import load
+from hive_views.purge import purge
+
+logger = logging.getLogger(__name__)
+
+GC_ENABLED = "gc.enabled"
+"""View property (Iceberg's TableProperties): `false` keeps every file of a view that is dropped with `purge`."""
+
+_MOST_ROUNDS = 20
+
+
+class Behavior(Enum):
+    """What happens to dependents, by SQL's keyword."""
+
+    NONE = ""
+    """Nothing: they are left dangling, as Hive does."""
+    RESTRICT = "restrict"
+    """Nothing is dropped where there are any."""
+    CASCADE = "cascade"
+    """They are dropped too."""
+
+
+@dataclass(frozen=True)
+class DropStep:
+    """One object that will be dropped."""
+
+    name: ViewName
+    """Its name."""
+    kind: ChildKind
+    """What it is."""
+    reads: tuple[ViewName, ...] = ()
+    """What it reads of the objects that go behind it; empty for the object that the caller named."""
+    metadata_location: str | None = None
+    """The state in which an Iceberg view was seen; in another one it is not dropped."""
+
+
+@dataclass(frozen=True)
+class DropPlan:
+    """What a drop will do."""
+
+    name: ViewName
+    """The object that the caller named."""
+    behavior: Behavior
+    """What happens to dependents."""
+    steps: tuple[DropStep, ...]
+    """What will be dropped, in this order; nothing where it is refused."""
+    dependents: tuple[ViewName, ...]
+    """Everything that depends on the object, nearest first."""
+    unknown: tuple[Lineage, ...] = ()
+    """Views whose text cannot be read: they may depend on it as well, and are left alone."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether RESTRICT forbids it."""
+        return self.behavior is Behavior.RESTRICT and bool(self.dependents)
+
+    @property
+    def left_dangling(self) -> tuple[ViewName, ...]:
+        """The views that will stay and cannot be read any more."""
+        return self.dependents if self.behavior is Behavior.NONE else ()
+
+
+@dataclass(frozen=True)
+class DropReport:
+    """What a drop did."""
+
+    dropped: tuple[ViewName, ...]
+    """What was dropped, in this order."""
+    left_dangling: tuple[ViewName, ...] = ()
+    """Dependents that are there now: those that somebody created while the object was dropped, and with no keyword all
+    of them."""
+
+
+def plan_drop(
+    reader: LineageReader, name: ViewName, behavior: Behavior, *, databases: Sequence[str] | None = None
+) -> DropPlan:
+    """What a drop would do; nothing is changed.
+
+    Args:
+        reader: Reads lineages.
+        name: A table or view.
+        behavior: What happens to dependents.
+        databases: Where dependents are looked for; None is everywhere.
+
+    Returns:
+        The plan.
+
+    Raises:
+        NoSuchViewError: If nothing has the name.
+    """
+    row = reader.store.row(name)
+    if row is None:
+        raise NoSuchViewError(str(name))
+    impact = Dependents(reader, databases=databases).all_of(name)
+    own = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
+    steps: tuple[DropStep, ...] = (own,)
+    if behavior is Behavior.CASCADE:
+        steps = (*_steps(impact), own)
+    elif behavior is Behavior.RESTRICT and impact.views:
+        steps = ()
+    return DropPlan(name, behavior, steps, impact.views, impact.unknown)
+
+
+def drop_object(
+    reader: LineageReader,
+    name: ViewName,
+    behavior: Behavior,
+    remove: Callable[[], None],
+    *,
+    databases: Sequence[str] | None = None,
+    purge_files: bool = False,
+) -> DropReport:
+    """Drop a table or view, and by CASCADE everything that depends on it, dependents first.
+
+    Args:
+        reader: Reads lineages.
+        name: The table or view.
+        behavior: What happens to dependents.
+        remove: Drops the object itself.
+        databases: Where dependents are looked for; None is everywhere.
+        purge_files: Delete the metadata files of the dropped dependents too.
+
+    Returns:
+        What was dropped.
+
+    Raises:
+        DependentsError: If RESTRICT forbids it: nothing was dropped, and the error names every dependent.
+        NoSuchViewError: If nothing has the name.
+        HiveViewsError: As `remove` and `hive_views.metastore.commit.drop` do. What was dropped before stays dropped;
+            what is left is whole.
+    """
+    if behavior is Behavior.NONE:
+        remove()
+        return DropReport((name,))
+    plan = plan_drop(reader, name, behavior, databases=databases)
+    if plan.refused:
+        raise DependentsError(str(name), "drop", [str(item) for item in plan.dependents])
+    dropped: list[ViewName] = []
+    if behavior is Behavior.CASCADE:
+        _drop_dependents(reader, name, databases, purge_files, dropped)
+    remove()
+    dropped.append(name)
+    late = Dependents(reader, databases=databases)
+    if behavior is Behavior.CASCADE and late.of(name):
+        _drop_dependents(reader, name, databases, purge_files, dropped)
+        late = Dependents(reader, databases=databases)
+    left = tuple(dependent.name for dependent in late.of(name))
+    if left:
+        logger.warning(
+            "%s was dropped; these views over it were created meanwhile: %s", name, ", ".join(map(str, left))
+        )
+    return DropReport(tuple(dropped), left)
+
+
+def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purge_files: bool = False) -> None:
+    """Drop one Iceberg view, whatever depends on it.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The view.
+        expected: The metadata location that it must still have; None takes any.
+        purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false.
+
+    Raises:
+        NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
+        CommitFailedError: If it is not at `expected`.
+        HiveViewsError: As `hive_views.metastore.commit.drop` says.
+    """
+    if not purge_files:
+        drop(store, name, expected)
+        return
+    loaded = load(store, name)
+    row = drop(store, name, expected or loaded.row.metadata_location)
+    if loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false":
+        purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+
+
+def _drop_dependents(
+    reader: LineageReader,
+    name: ViewName,
+    databases: Sequence[str] | None,
+    purge_files: bool,
+    dropped: list[ViewName],
+) -> None:
+    """Drop all that depends on an object, and look again until nothing does."""
+    for _ in range(_MOST_ROUNDS):
+        impact = Dependents(reader, databases=databases).all_of(name)
+        if not impact.views:
+            return
+        for dependent in _ordered(impact):
+            # Somebody may have created a view over this one since. What other programs write is seen next round.
+            if Dependents(reader, databases=databases, recorded_only=True).of(dependent.name):
+                break
+            try:
+                _drop_dependent(reader.store, dependent.row, purge_files)
+            except (CommitFailedError, NoSuchViewError) as error:
+                # It was changed, renamed or dropped: it may not depend on anything here any more.
+                logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
+                break
+            dropped.append(dependent.name)
+        else:
+            return
+    raise CommitFailedError(str(name), f"new dependents kept appearing for {_MOST_ROUNDS} rounds; it was not dropped")
+
+
+def _drop_dependent(store: Store, row: Row, purge_files: bool) -> None:
+    if row.kind is RowKind.HIVE_VIEW:
+        drop_hive_view(store, row)
+    else:
+        drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+
+
+def _steps(impact: Impact) -> tuple[DropStep, ...]:
+    gone = {*impact.views, impact.name}
+    reads = {
+        name: tuple(sorted({child for view, child in impact.edges if view == name} & gone)) for name in impact.views
+    }
+    return tuple(
+        DropStep(item.name, KINDS[item.row.kind], reads[item.name], item.row.metadata_location)
+        for item in _ordered(impact)
+    )
+
+
+def _ordered(impact: Impact) -> list[Dependent]:
+    """The dependents, each before what it reads."""
+    by_name = {dependent.name: dependent for dependent in impact}
+    return [by_name[name] for name in impact.order()]
