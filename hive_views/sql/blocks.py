@@ -258,6 +258,8 @@ class Blocks(Ordering):
 
     def _clauses(self, node: exp.Select) -> None:
         """Combinations of clauses that Hive refuses."""
+        if not node.expressions:
+            raise self.state.fail("The SELECT list is empty", node)
         if not self.state.strict:
             return
         cluster, distribute, sort = (node.args.get(name) for name in ("cluster", "distribute", "sort"))
@@ -274,8 +276,6 @@ class Blocks(Ordering):
             raise self.state.fail("Cannot have both ORDER BY and SORT BY clauses", sort)
         if order is not None and distribute is not None:
             raise self.state.fail("Cannot have both ORDER BY and DISTRIBUTE BY clauses", distribute)
-        if not node.expressions:
-            raise self.state.fail("The SELECT list is empty", node)
 
     def type_of(self, node: exp.Expr) -> str | None:
         """The Hive type of an expression, or None where it is not known."""

@@ -44,6 +44,8 @@ def parse_query(text: Text) -> exp.Expr:
     if not tokens:
         raise _error(text, "The text is empty: a view needs a query", 0)
     check_depth(text)
+    if tokens[0].token_type not in _BEGINNINGS:
+        raise _error(text, f"A view's text must be a query, not '{tokens[0].text[:40]}'", tokens[0].start)
     if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
     if text.dialect == "hive":
@@ -75,7 +77,7 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
-    depth = run = types = casts = joins = 0
+    depth = run = types = casts = joins = run_of_indexes = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
         kind = token.token_type
@@ -101,6 +103,12 @@ def check_depth(text: Text) -> None:
                 raise _error(text, f"More than {MAX_BARE_JOINS} joins without ON: write CROSS JOIN", token.start)
         elif kind in (TokenType.ON, TokenType.USING):
             joins = 0
+        if kind is TokenType.L_BRACKET and tokens[index - 1].token_type is TokenType.R_BRACKET:
+            run_of_indexes += 1
+            if run_of_indexes > MAX_DEPTH:
+                raise _error(text, f"More than {MAX_DEPTH} indexes in a row", token.start)
+        elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
+            run_of_indexes = 0
         run = run + 1 if kind in _PREFIX else 0
         if depth + run > MAX_DEPTH:
             raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)
@@ -161,6 +169,9 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
 
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
 _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
+_BEGINNINGS = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
+)
 _UNREAD = ("tablesample", *functions.PARTITIONED)
 _NOT_AFTER_COMMA = frozenset(
     {

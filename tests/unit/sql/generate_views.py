@@ -1,10 +1,12 @@
-"""A tool, not a test: makes up view statements over the oracle's warehouse, for `hive_oracle.py` to ask a real Hive about.
+"""A tool, not a test: makes up view statements over the oracle's warehouse, for `hive_oracle.py` to ask a real Hive.
 
     python tests/unit/sql/generate_views.py SEED COUNT > cases.jsonl
 
 The statements come from a small grammar: most are valid, some are not (a column of another table, an alias where Hive
 does not look for one). What Hive says about them is kept as fixtures; the statements themselves are never judged here.
 """
+
+# ruff: noqa: E501 (a grammar reads best with one production a line)
 
 from __future__ import annotations
 
@@ -192,16 +194,13 @@ class Generator:
             )
         if depth > 0 and roll < 0.9:
             table = self.random.choice(["orders", "customers", "regions", "hr.employees"])
-            short = table.rpartition(".")[2]
             inner = f"q{self.counter}"
             keys = [name for name, kind in TABLES[table] if kind == "n"] or ["region"]
             outer = self.column(sources, "n" if keys != ["region"] else "s")[0]
             if self.chance(0.5):
                 return f"{outer} {'not ' if self.chance(0.3) else ''}in (select {self.name(self.random.choice(keys))} from {table})"
             where = f"{inner}.{keys[0]} = {outer}"
-            return f"{'not ' if self.chance(0.3) else ''}exists (select 1 from {table} {inner} where {where})" + (
-                "" if short else ""
-            )
+            return f"{'not ' if self.chance(0.3) else ''}exists (select 1 from {table} {inner} where {where})"
         if depth > 0:
             return f"({self.condition(sources, depth - 1)} {self.random.choice(['and', 'or'])} {self.condition(sources, depth - 1)})"
         return f"not {self.column(sources, 's')[0]} = 'q'"

@@ -1,13 +1,14 @@
 """A tool, not a test: asks a real Hive what it stores for views, and keeps the answers as fixtures.
 
-The oracle is a program that reads one JSON request a line and runs it in Hive (see `run` below for the requests). Usage:
+The oracle is a program that reads one JSON request a line and runs it in Hive (see `requests` below). Usage:
 
     python tests/unit/sql/hive_oracle.py ORACLE WAREHOUSE CASES ANSWERS
 
 ORACLE is the command that starts Hive (for example `path/to/run.sh 4.1.0`), WAREHOUSE the JSON file whose `setup` makes
 the tables, CASES a file with one JSON case a line and ANSWERS the file to write. A case is
-`{"ddl": …, "view": "sales.v1", "database": "sales", "setup": [sql …], "conf": [[key, value] …]}`, all but `ddl` and `view` optional;
-an answer is the case plus `original, expanded, columns, partition_keys, type` or, where Hive refuses, `error`.
+`{"ddl": …, "view": "sales.v1", "database": "sales", "setup": [sql …], "conf": [[key, value] …]}`, all but `ddl` and
+`view` optional; an answer is the case plus `original, expanded, columns, partition_keys, type` or, where Hive refuses,
+`error`.
 """
 
 from __future__ import annotations

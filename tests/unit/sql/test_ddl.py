@@ -19,7 +19,8 @@ READ: list[tuple[str, str, s.Statement | Any]] = [
     ("hive", "create view if not exists v as select 1", (s.CreateView, {"if_not_exists": True})),
     (
         "hive",
-        "create view v (a comment 'x\\ty', `b c`) comment \"it's\" partitioned on (B) tblproperties ('k'='v') as select 1",
+        "create view v (a comment 'x\\ty', `b c`) comment \"it's\" partitioned on (B) "
+        "tblproperties ('k'='v') as select 1",
         (
             s.CreateView,
             {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +35,7 @@ TABLES = {
 }
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_mutated_statements(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))
@@ -48,13 +50,23 @@ def test_mutated_statements(data: st.DataObject) -> None:
     )
 
 
-@settings(max_examples=300, deadline=None)
+def test_ten_thousand_mutated_texts() -> None:
+    chance = random.Random(20)
+    for _ in range(10_000):
+        text = chance.choice(TEXTS)
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randint(0, len(text))
+            text = text[:at] + chance.choice(PIECES) + text[at + chance.randint(0, 12) :]
+        tried(text, chance.choice(["hive", "spark", "trino"]), chance.choice(["portable", "hive-exact"]))
+
+
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join), st.sampled_from(["hive", "spark", "trino"]))
 def test_words_in_any_order(text: str, dialect: str) -> None:
     tried(f"create view v as select {text}", dialect)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=80), st.sampled_from(["hive", "spark", "trino"]))
 def test_any_text(text: str, dialect: str) -> None:
     for read in (lambda: parse_statement(text, dialect), lambda: references(text, dialect)):
