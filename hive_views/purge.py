@@ -1,7 +1,8 @@
 """Deleting all metadata files of a dropped view (what Iceberg's Java catalog leaves behind: Iceberg #9433).
 
-A metadata file does not name the one before it, so the directory is listed where the storage can list. Only a file
-that says itself that it belongs to the view, by its uuid, is deleted.
+A metadata file does not name the one before it, so directories are listed where the storage can list (PyIceberg's
+Arrow FileIO): the one for new files, and those of the two files that the row names. Only a file that says itself that
+it belongs to the view, by its uuid, is deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def purge(files: MetadataFiles, known: Iterable[str | None], metadata: ViewMetad
         The URIs of the files that were deleted, sorted. A file that could not be deleted is logged and left.
     """
     candidates = {location for location in known if location}
-    candidates.update(_listed(files, metadata_directory(metadata)))
+    # A view whose location changed has left files behind: where its row pointed, we know.
+    directories = {location.rpartition("/")[0] for location in candidates} | {metadata_directory(metadata)}
+    for directory in directories:
+        candidates.update(_listed(files, directory))
     return sorted(
         location for location in candidates if _belongs(files, location, metadata.view_uuid) and files.delete(location)
     )

@@ -15,9 +15,10 @@ from enum import Enum
 from hive_views.children import ChildKind
 from hive_views.dependencies.graph import Dependent, Dependents, Impact
 from hive_views.dependencies.lineage import Lineage, LineageReader
-from hive_views.errors import CommitFailedError, DependentsError, NoSuchViewError
+from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store, drop
+from hive_views.metastore.find import named_by_uuid
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.hive_rows import drop_hive_view
 from hive_views.metastore.identities import KINDS
@@ -187,14 +188,21 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     Raises:
         NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
         CommitFailedError: If it is not at `expected`.
+        InvalidViewError: If its files are to be deleted and another name in the metastore needs them.
         HiveViewsError: As `hive_views.metastore.commit.drop` says.
     """
     if not purge_files:
         drop(store, name, expected)
         return
     loaded = load(store, name)
+    collected = loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false"
+    twins = [other for other in named_by_uuid(store, loaded.metadata.view_uuid) if other != name] if collected else []
+    if twins:
+        raise InvalidViewError(
+            str(name), f"its files are also those of {twins[0]}, which was registered from one: drop it without purging"
+        )
     row = drop(store, name, expected or loaded.row.metadata_location)
-    if loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false":
+    if collected:
         purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
 
 

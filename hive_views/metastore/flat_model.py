@@ -17,7 +17,7 @@ from typing import Any
 from hive_views.children import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.config import CatalogConfig, current_user
 from hive_views.definition import RowTexts, row_texts
-from hive_views.errors import InvalidPropertyError, InvalidViewError, NotAnIcebergViewError
+from hive_views.errors import InvalidPropertyError, InvalidViewError, NoSuchViewError, NotAnIcebergViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from hive_views.metastore.hive_types import hive_columns
@@ -126,8 +126,11 @@ class Row:
         """The row itself.
 
         Raises:
-            NotAnIcebergViewError: If it is anything but an Iceberg view.
+            NoSuchViewError: If it is an Iceberg table.
+            NotAnIcebergViewError: If it is a Hive view or a Hive table.
         """
+        if self.kind is RowKind.ICEBERG_TABLE:
+            raise NoSuchViewError(str(self.name), "an Iceberg table has that name")
         if self.kind is not RowKind.ICEBERG_VIEW or not self.metadata_location:
             raise NotAnIcebergViewError(str(self.name), self.table_type, self.parameters.get(TABLE_TYPE))
         return self

@@ -36,8 +36,6 @@ def load(store: Store, name: ViewName) -> Loaded:
     while True:
         if row is None:
             raise NoSuchViewError(str(name))
-        if row.kind is RowKind.ICEBERG_TABLE:
-            raise NoSuchViewError(str(name), "an Iceberg table has that name")
         row.require_iceberg_view()
         location = row.metadata_location or ""
         try:

@@ -12,7 +12,7 @@ from pyiceberg.types import IntegerType, NestedField, StringType, TimestampNanoT
 
 from hive_views.config import CatalogConfig
 from hive_views.definition import define
-from hive_views.errors import InvalidPropertyError, InvalidViewError, NotAnIcebergViewError
+from hive_views.errors import InvalidPropertyError, InvalidViewError, NoSuchViewError, NotAnIcebergViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -151,14 +151,23 @@ def test_kind_by_its_fields(table_type: str | None, parameters: dict[str, str] |
     [
         Table(dbName="d", tableName="t", tableType="VIRTUAL_VIEW", parameters={}),
         Table(dbName="d", tableName="t", tableType="VIRTUAL_VIEW", parameters={"table_type": "ICEBERG-VIEW"}),
-        Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": "ICEBERG"}),
+        Table(dbName="d", tableName="t", tableType="MANAGED_TABLE", parameters={"table_type": "ICEBERG-VIEW"}),
     ],
-    ids=["hive-view", "no-pointer", "iceberg-table"],
+    ids=["hive-view", "no-pointer", "hive-table"],
 )
 def test_only_a_view_with_a_pointer_passes(table: Table) -> None:
     with pytest.raises(NotAnIcebergViewError, match=r"Not an iceberg view: d\.t") as caught:
         read_row(table).require_iceberg_view()
     assert (caught.value.table_type, caught.value.format_type) == (table.tableType, table.parameters.get("table_type"))
+
+
+def test_an_iceberg_table_is_no_view_at_all() -> None:
+    table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": "iceberg"})
+    with pytest.raises(
+        NoSuchViewError, match=r"View does not exist: d\.t \(an Iceberg table has that name\)"
+    ) as caught:
+        read_row(table).require_iceberg_view()
+    assert not isinstance(caught.value, NotAnIcebergViewError)
 
 
 def test_reading_a_row_with_next_to_nothing() -> None:
