@@ -77,6 +77,14 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
+    sql = text.sql
+    if (
+        len(tokens) < MAX_TYPE_DEPTH * 3
+        and sql.count("<") <= MAX_TYPE_DEPTH
+        and sql.count("(") <= MAX_CALL_DEPTH
+        and sql.lower().count("join") <= MAX_BARE_JOINS
+    ):
+        return  # too short for any of these
     depth = run = types = casts = joins = run_of_indexes = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
