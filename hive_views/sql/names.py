@@ -6,6 +6,7 @@ Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFa
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -172,8 +173,8 @@ class Names:
                     raise self._no_column(parts[0], place)
         assert scope is not None and column is not None
         self.state.bindings[id(node)] = column
-        if column.origin is not None:
-            self.state.read.add(column.origin)
+        if column.base is not None:
+            self.state.read.add((*column.base, column.name))
         base = place.plain
         if scope.grouped and base is not None and not column.table and not self.state.exact:
             known = self.state.bound_key(scope, column)
@@ -222,7 +223,7 @@ class Names:
         text = self.state.text
         first = text.sql[meta["start"] : meta["start"] + 1]
         name = identifier.name
-        if first != "`" and (name.lower() in RESERVED or not _PLAIN.fullmatch(name)):
+        if first != "`" and not _is_name(name):
             raise self.state.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
 
     def _quote(self, identifier: exp.Expr | None) -> None:
@@ -528,6 +529,14 @@ _KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.
 _PARSED_ELSEWHERE = frozenset(
     {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
 )
+
+
+@lru_cache(maxsize=8192)
+def _is_name(name: str) -> bool:
+    """Whether Hive reads a word as a name without quotes."""
+    return name.lower() not in RESERVED and _PLAIN.fullmatch(name) is not None
+
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _BEFORE_OPERAND = frozenset(
     {

@@ -58,17 +58,24 @@ class Column:
         internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a select list.
         table: The alias of its table as Hive writes it (lower case); None or empty where it came from an expression.
         name: Its name in the scope, lower case.
-        origin: Database, table and column, where it is a table's own column.
+        base: Database and table, where it is a table's own column.
     """
 
-    __slots__ = ("_type", "internal", "name", "origin", "table")
+    __slots__ = ("_type", "base", "internal", "name", "table")
 
-    def __init__(self, internal: str, table: str | None, name: str, type_: TypeSource = None) -> None:
+    def __init__(
+        self,
+        internal: str,
+        table: str | None,
+        name: str,
+        type_: TypeSource = None,
+        base: tuple[str, str] | None = None,
+    ) -> None:
         self.internal = internal
         self.table = table
         self.name = name
         self._type = type_
-        self.origin: tuple[str, str, str] | None = None
+        self.base = base
 
     @property
     def type(self) -> str | None:
@@ -232,8 +239,7 @@ class Scope:
                     alternates.setdefault(id(column), []).append((table, name))
         for column in other.columns:
             table, name = other.names[id(column)]
-            new = Column(f"_col{position}", column.table, column.name, column.type_source)
-            new.origin = column.origin
+            new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
             position += 1
             if table == "" and name in other.keys:
                 self.put_key(name, new)

@@ -114,9 +114,8 @@ class Sources(Laterals):
         self._point_table(parts)
         self._quote(alias_identifier)
         scope = Scope()
-        known = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
-        for column in known.values():
-            column.origin = (database, name.lower(), column.name)
+        base = (database, name.lower())
+        known = {column: Column(column, alias, column, type_text, base) for column, type_text in schema.columns}
         scope.tables[alias] = known
         scope.columns = list(known.values())
         scope.names = {id(column): (alias, column.name) for column in scope.columns}

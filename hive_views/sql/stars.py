@@ -25,6 +25,7 @@ class Stars(Sources):
         self.subquery_types: dict[int, Scope] = {}
         self.naming: list[tuple[int, str]] = []
         self.starred = False
+        self._item_place: Place | None = None
         self._nameless: list[tuple[exp.Expr, str]] = []
         self.items_of: dict[int, exp.Expr] = {}
         self.renamed: dict[int, str] = {}
@@ -85,7 +86,9 @@ class Stars(Sources):
             raise state.fail("AS (…) with several names is only allowed with a UDTF", item)
         inner = item.this if kind is exp.Alias else item
         alias = item.args.get("alias") if kind is exp.Alias else None
-        place = Place((scope,), None if state.strict else block.outer, plain, True, True, True, True)
+        place = self._item_place
+        if place is None or place.scopes[0] is not scope or place.plain is not plain:
+            place = self._item_place = Place((scope,), None, plain, True, True, True, True)
         if not state.strict:
             place = Place((self._lateral_aliases(plain, output),), block.outer, plain, False, True, True)
         result = self.resolve(inner, place)
@@ -253,8 +256,8 @@ class Stars(Sources):
             column = known.get(name)
             if column is None or (table is not None and owner != table):
                 continue
-            if column.origin is not None:
-                self.state.read.add(column.origin)
+            if column.base is not None:
+                self.state.read.add((*column.base, column.name))
             new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
             output.put_unique(owner, name, new)
             chosen.append((owner, name, new))
@@ -274,8 +277,8 @@ class Stars(Sources):
         return found, owner, written
 
     def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> Column:
-        if column.origin is not None:
-            self.state.read.add(column.origin)
+        if column.base is not None:
+            self.state.read.add((*column.base, column.name))
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         self.items_of[id(new)] = item
         if not output.put_unique(owner, name, new):

@@ -16,7 +16,7 @@ class UnknownNameError(SqlError):
     """A table, column or function that is not there, or a name that could mean several things."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Place:
     """Where an expression stands: what its names can mean.
 
