@@ -15,6 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.authoring import Analyzer, Definition, author
+from hive_views.dependencies.columns import ColumnName, base_columns, column_lineage
 from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
 from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, drop_view, plan_drop
 from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
@@ -401,6 +402,22 @@ class HiveViewCatalog(TableCatalog):
             NoSuchViewError: If nothing has that name.
         """
         return self._lineages.deep(self._name(identifier))
+
+    def column_lineage(self, identifier: str | Identifier, *, deep: bool = False) -> dict[str, tuple[ColumnName, ...]]:
+        """Which columns each column of a view is computed from.
+
+        Args:
+            identifier: `database.name`.
+            deep: Follow views down to tables.
+
+        Returns:
+            By the view's columns, in their order.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            SqlError: If its text cannot be resolved any more.
+        """
+        return (base_columns if deep else column_lineage)(self._store, self._name(identifier))
 
     def dependents(
         self,

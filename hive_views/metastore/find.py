@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator
 
 from hive_views.children import FILE_NODE, ROW_LINEAGE, row_pattern
+from hive_views.errors import MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -76,13 +77,29 @@ def unrecorded_views(store: Store, database: str) -> list[ViewName]:
         database,
         f'{FILTER_FIELD}{METADATA_LOCATION} like ".*-{FILE_NODE}.*" and {FILTER_FIELD}{ROW_LINEAGE} like ".*"',
     )
-    names = {ViewName(database, name) for name in store.client.get_table_names_by_type(database, VIRTUAL_VIEW)}
-    return sorted(names - set(recorded or ()))
+    return sorted(set(all_views(store, database)) - set(recorded or ()))
 
 
 def all_views(store: Store, database: str) -> list[ViewName]:
-    """All views of one database, Iceberg's and Hive's, sorted."""
-    return sorted(ViewName(database, name) for name in store.client.get_table_names_by_type(database, VIRTUAL_VIEW))
+    """All views of one database, Iceberg's and Hive's, sorted.
+
+    Args:
+        store: Metastore, files and properties.
+        database: Where to look.
+
+    Returns:
+        Their names; none where there is no such database.
+
+    Raises:
+        MetastoreRefusedError: If the server cannot list them.
+    """
+    try:
+        names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException) as error:
+        raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
+    return sorted(ViewName(database, name) for name in names)
 
 
 def rows(store: Store, names: list[ViewName]) -> Iterator[Row]:
@@ -111,6 +128,6 @@ def _filtered(store: Store, database: str, condition: str) -> list[ViewName] | N
         return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
     except UnknownDBException:
         return []
-    except (MetaException, InvalidOperationException) as error:
+    except (MetaException, InvalidOperationException, MetastoreRefusedError) as error:
         logger.info("The metastore cannot filter %s by %s: %s", database, condition, error)
         return None

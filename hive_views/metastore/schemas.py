@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
+from hive_views.metastore.flat_model import Row
 from hive_views.sql.scopes import TableSchema
 
 
@@ -34,12 +35,22 @@ class MetastoreSchemas:
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._store.row(name)
-        if row is None:
-            return None
-        descriptor = row.table.sd
-        buckets = descriptor.bucketCols if descriptor is not None else None
-        return TableSchema(
-            columns=tuple((column.lower(), kind) for column, kind, _ in row.columns),
-            kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
-            bucket_columns=tuple(column.lower() for column in buckets or ()),
-        )
+        return None if row is None else table_schema(row)
+
+
+def table_schema(row: Row) -> TableSchema:
+    """What the resolver has to know about a row.
+
+    Args:
+        row: Any row.
+
+    Returns:
+        Its columns and its kind.
+    """
+    descriptor = row.table.sd
+    buckets = descriptor.bucketCols if descriptor is not None else None
+    return TableSchema(
+        columns=tuple((column.lower(), kind) for column, kind, _ in row.columns),
+        kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
+        bucket_columns=tuple(column.lower() for column in buckets or ()),
+    )
