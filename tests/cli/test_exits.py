@@ -12,6 +12,7 @@ from hive_views import errors
 from hive_views.cli.exits import CODES, ExitCode, describe, exit_code, report
 from hive_views.metastore.embedded import EmbeddedMetastore
 from tests.cli.conftest import Cli, invoke
+from tests.doctor.relay import Relay
 from tests.proxy import EVERY, DropReply, ThriftProxy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -125,6 +126,19 @@ def test_an_outcome_that_nobody_knows(cli: Cli, metastore: EmbeddedMetastore, to
     assert done.code == 5
     assert done.error["type"] == "CommitStateUnknownError"
     assert done.error["operands"]["identifier"] == top
+
+
+def test_a_warning_goes_to_stderr(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
+    greek = "Ελλάδα".encode()
+    words = ("--sql", "SELECT 'Ελλάδα'", "-c", "n:string", "--or-replace")
+    with Relay(metastore.port, requests={greek: b"?" * len(greek)}) as relay:
+        done = cli("create", f"{database}.v", *words, "--json", HIVE_VIEWS_URI=relay.uri)
+        text = cli("create", f"{database}.w", *words, HIVE_VIEWS_URI=relay.uri)
+    assert (done.code, json.loads(done.out)["outcome"]) == (0, "created")
+    warning = json.loads(done.err)
+    assert warning["type"] == "DamagedRowWarning"
+    assert "the metadata file is whole" in warning["warning"]
+    assert (text.code, text.err) == (0, f"Warning: {warning['warning'].replace('.v:', '.w:')}\n")
 
 
 def test_no_words_show_the_help() -> None:

@@ -57,7 +57,7 @@ def test_the_installed_command_and_the_module_are_the_same(metastore: EmbeddedMe
 
 
 def test_a_reader_that_has_seen_enough(metastore: EmbeddedMetastore, top: str) -> None:
-    for words in (["list"], ["show", top], ["--json", "show", top], ["doctor", "--no-write"]):
+    for words in (["list"], ["--json", "show", top]):
         with subprocess.Popen(
             [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(metastore)
         ) as process:

@@ -178,6 +178,7 @@ def test_characters_that_are_damaged(metastore: EmbeddedMetastore, database: str
     assert "beyond 16 bits" in found["characters"].message
 
 
+@pytest.mark.filterwarnings("ignore:No preferred file implementation")
 def test_storage_that_cannot_be_written(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     place = (tmp_path / "file").as_uri()
