@@ -57,7 +57,7 @@ def test_an_earlier_state_is_registered_by_its_file(catalog: HiveViewCatalog, da
         (None, MetadataFileNotFoundError, "does not exist"),
         (b"", InvalidMetadataError, "not the JSON"),
         (b"{}", InvalidMetadataError, "missing|location"),
-        (gzip.compress(b'{"format-version": 9}'), InvalidMetadataError, "missing"),
+        (gzip.compress(b'{"format-version": 9}'), InvalidMetadataError, "location: it must be a string"),
         (b"\x1f\x8b broken", InvalidMetadataError, "gzip"),
     ],
     ids=["missing", "empty", "nothing", "other", "broken"],
