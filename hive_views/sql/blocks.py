@@ -243,6 +243,7 @@ class Blocks(Ordering):
             self._having(having, items, scope, plain, block)
         if windows and state.strict:
             scope = self._windows(node, windows, scope, plain)
+        self._windowed = bool(windows)
         output = self._items(node, items, scope, plain, block, naming, distinct is not None)
         qualify = node.args.get("qualify")
         if qualify is not None:

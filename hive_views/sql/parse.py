@@ -148,10 +148,13 @@ def _masked(text: Text) -> list[Token]:
 
 
 def _check_commas(text: Text) -> None:
-    """Refuse commas and AS with nothing behind them, which sqlglot passes over."""
+    """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
     tokens = text.tokens
     for index, token in enumerate(tokens):
-        if token.token_type in (TokenType.COMMA, TokenType.ALIAS):
+        kind = token.token_type
+        if kind is TokenType.VAR and token.text[:1] == "_":
+            raise _error(text, f"'{token.text}' cannot be a name here: write it as `{token.text}`", token.start)
+        if kind is TokenType.COMMA or kind is TokenType.ALIAS:
             following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
             if following is None or following in _NOT_AFTER_COMMA:
                 raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)

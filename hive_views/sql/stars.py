@@ -25,6 +25,7 @@ class Stars(Sources):
         self.subquery_types: dict[int, Scope] = {}
         self.naming: list[tuple[int, str]] = []
         self.starred = False
+        self._windowed = False
         self._item_place: Place | None = None
         self._nameless: list[tuple[exp.Expr, str]] = []
         self.items_of: dict[int, exp.Expr] = {}
@@ -97,7 +98,9 @@ class Stars(Sources):
         bare = inner
         while type(bare) is exp.Paren:
             bare = bare.this
-        found_windows = sum(1 for _ in inner.find_all(exp.Window)) if type(bare) is not exp.Column else 0
+        found_windows = 0
+        if self._windowed and type(bare) is not exp.Column:
+            found_windows = sum(1 for _ in inner.find_all(exp.Window))
         table, name = self._name(bare, alias, position, windows, scope)
         recommended = self._recommended(bare, result, name) if state.strict else None
         if recommended is not None and output.find_any(recommended) is None:
