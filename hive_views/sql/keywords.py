@@ -1,7 +1,9 @@
-"""The words that Hive 4.1 does not read as a name unless they are quoted (each was tried on a real Hive)."""
+"""Words and tokens of Hive's language: reserved words (each was tried on a real Hive 4.1), types, operators."""
 # ruff: noqa: SIM905 (long lists of words)
 
 from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
 
 RESERVED = frozenset(
     """
@@ -17,4 +19,65 @@ RESERVED = frozenset(
     when where window with
     """.split()
 )
-"""In lower case."""
+"""The words that are not read as a name unless they are quoted, in lower case."""
+
+CAST_TARGETS = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
+)
+"""The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
+
+PARSED_ELSEWHERE = frozenset(
+    {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
+)
+"""Words in front of a parenthesis that are no functions of the registry."""
+
+BEFORE_OPERAND = frozenset(
+    {
+        TokenType.SELECT,
+        TokenType.COMMA,
+        TokenType.L_PAREN,
+        TokenType.WHERE,
+        TokenType.HAVING,
+        TokenType.ON,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+        TokenType.PLUS,
+        TokenType.DASH,
+        TokenType.STAR,
+        TokenType.SLASH,
+        TokenType.MOD,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.PIPE,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.TILDE,
+        TokenType.CASE,
+        TokenType.WHEN,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.BETWEEN,
+        TokenType.LIKE,
+        TokenType.RLIKE,
+        TokenType.ORDER_BY,
+        TokenType.GROUP_BY,
+        TokenType.SORT_BY,
+        TokenType.DISTRIBUTE_BY,
+        TokenType.CLUSTER_BY,
+        TokenType.PARTITION_BY,
+        TokenType.DISTINCT,
+        TokenType.L_BRACKET,
+        TokenType.HINT,
+        TokenType.QUALIFY,
+        TokenType.ALL,
+    }
+)
+"""The tokens behind which an operand begins: there a plus sign and a parenthesis belong to the operand."""

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions, typetext
-from hive_views.sql.keywords import RESERVED
+from hive_views.sql.keywords import BEFORE_OPERAND, CAST_TARGETS, PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.spans import function_token, key, span
 from hive_views.sql.state import FIELD, VALUE, Place, State, UnknownNameError, unquoted
@@ -242,7 +242,7 @@ class Names:
             and last + 1 < len(tokens)
             and tokens[first - 1].token_type is TokenType.L_PAREN
             and tokens[last + 1].token_type is TokenType.R_PAREN
-            and (first == 1 or tokens[first - 2].token_type in _BEFORE_OPERAND)
+            and (first == 1 or tokens[first - 2].token_type in BEFORE_OPERAND)
         ):
             first -= 1
             last += 1
@@ -256,7 +256,7 @@ class Names:
             if (
                 first > 1
                 and tokens[first - 1].token_type is TokenType.PLUS
-                and tokens[first - 2].token_type in _BEFORE_OPERAND
+                and tokens[first - 2].token_type in BEFORE_OPERAND
             ):
                 first -= 1
                 continue
@@ -501,7 +501,7 @@ class Names:
             return
         if name in state.functions:
             state.pending.append((at, at, state.text.quoted(written)))
-        elif name not in _PARSED_ELSEWHERE:
+        elif name not in PARSED_ELSEWHERE:
             raise state.fail(
                 f"Invalid function '{written}': it is neither built in nor registered", meta["start"], written
             )
@@ -520,15 +520,7 @@ class Names:
         return VALUE
 
 
-CAST_TARGETS = frozenset(
-    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
-)
-"""The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
-
 _KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.TABLE_GENERATING | functions.PARTITIONED
-_PARSED_ELSEWHERE = frozenset(
-    {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
-)
 
 
 @lru_cache(maxsize=8192)
@@ -538,55 +530,6 @@ def _is_name(name: str) -> bool:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
-_BEFORE_OPERAND = frozenset(
-    {
-        TokenType.SELECT,
-        TokenType.COMMA,
-        TokenType.L_PAREN,
-        TokenType.WHERE,
-        TokenType.HAVING,
-        TokenType.ON,
-        TokenType.AND,
-        TokenType.OR,
-        TokenType.NOT,
-        TokenType.EQ,
-        TokenType.NEQ,
-        TokenType.LT,
-        TokenType.LTE,
-        TokenType.GT,
-        TokenType.GTE,
-        TokenType.NULLSAFE_EQ,
-        TokenType.PLUS,
-        TokenType.DASH,
-        TokenType.STAR,
-        TokenType.SLASH,
-        TokenType.MOD,
-        TokenType.DIV,
-        TokenType.DPIPE,
-        TokenType.PIPE,
-        TokenType.AMP,
-        TokenType.CARET,
-        TokenType.TILDE,
-        TokenType.CASE,
-        TokenType.WHEN,
-        TokenType.THEN,
-        TokenType.ELSE,
-        TokenType.BETWEEN,
-        TokenType.LIKE,
-        TokenType.RLIKE,
-        TokenType.ORDER_BY,
-        TokenType.GROUP_BY,
-        TokenType.SORT_BY,
-        TokenType.DISTRIBUTE_BY,
-        TokenType.CLUSTER_BY,
-        TokenType.PARTITION_BY,
-        TokenType.DISTINCT,
-        TokenType.L_BRACKET,
-        TokenType.HINT,
-        TokenType.QUALIFY,
-        TokenType.ALL,
-    }
-)
 
 _COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ})
