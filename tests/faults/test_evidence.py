@@ -1,0 +1,272 @@
+"""What the row and its file prove about a commit whose answer got lost: never a success or a failure that was none."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_views.config import CatalogConfig
+from hive_views.definition import define
+from hive_views.identifiers import ViewName
+from hive_views.metadata_files import MetadataFiles
+from hive_views.metastore.evidence import contains, took_place
+from hive_views.metastore.flat_model import Row, changed_row, new_row, read_row
+from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, create
+from hive_views.spec.files import new_location, parse
+from hive_views.spec.metadata import ViewMetadata
+from tests.catalog.samples import SCHEMA, hive_row
+
+NAME = ViewName("d", "v")
+CONFIG = CatalogConfig.from_properties({"uri": "thrift://127.0.0.1:1"})
+
+
+@dataclass(frozen=True)
+class State:
+    """A row and its file."""
+
+    row: Row
+    metadata: ViewMetadata
+
+
+class World:
+    """One view that several writers commit to, without a metastore: rows and files are real."""
+
+    def __init__(self, directory: Path) -> None:
+        self.files = MetadataFiles({})
+        self._directory = directory.as_uri()
+
+    def begin(self, now_ms: int, **properties: str) -> State:
+        metadata = create(
+            identifier=str(NAME),
+            uuid=str(uuid.uuid4()),
+            location=f"{self._directory}/{uuid.uuid4()}",
+            schema=SCHEMA,
+            version=text("first"),
+            properties={"replace.drop-dialect.allowed": "true", **properties},
+            now_ms=now_ms,
+        )
+        location = self._written(metadata, None)
+        return State(read_row(new_row(NAME, metadata, location, CONFIG, now_s=0)), metadata)
+
+    def make(self, base: State, changes: Sequence[Change], now_ms: int, *, java: bool = False) -> State:
+        """The state that a commit makes."""
+        metadata = apply(base.metadata, changes, identifier=str(NAME), now_ms=now_ms)
+        if java:
+            metadata = parse(metadata.to_pyiceberg().model_dump_json(by_alias=True, exclude_none=True).encode(), "java")
+        location = self._written(metadata, base.row.metadata_location)
+        return State(read_row(changed_row(base.row, base.metadata, metadata, location, CONFIG)), metadata)
+
+    def verdict(self, base: State, ours: State, now: State) -> bool | None:
+        """What is told about a commit."""
+        location = ours.row.metadata_location
+        assert location is not None
+        return took_place(self.files, base.row, base.metadata, location, ours.metadata, now.row)
+
+    def _written(self, metadata: ViewMetadata, previous: str | None) -> str:
+        location = new_location(metadata, previous, str(uuid.uuid4()))
+        self.files.write(location, metadata)
+        return location
+
+
+def text(sql: str):  # type: ignore[no-untyped-def]
+    return define(f"select '{sql}'", dialect="spark", default_namespace=["d"], expanded=f"select '{sql}' as `c`")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("evidence"))
+
+
+# -- By example -------------------------------------------------------------------------------------------------------
+
+
+REPLACE = [AddVersion(SCHEMA, text("ours"))]
+RECOLOR = [SetProperties({"color": "blue"})]
+ROLL_BACK = [SetCurrentVersion(1)]
+
+
+def others(world: World, base: State, count: int, *, java: bool = False) -> State:
+    for number in range(count):
+        base = world.make(base, [SetProperties({"other": str(number)})], 5000 + number, java=java)
+    return base
+
+
+@pytest.fixture
+def base(world: World) -> State:
+    return world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 2000)
+
+
+@pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
+@pytest.mark.parametrize(("count", "verdict"), [(0, True), (1, True)])
+def test_ours_is_there_or_just_below(
+    world: World, base: State, changes: list[Change], count: int, verdict: bool
+) -> None:
+    ours = world.make(base, changes, 3000)
+    assert world.verdict(base, ours, others(world, ours, count)) is verdict
+
+
+@pytest.mark.parametrize("java", [False, True], ids=["by us", "by Java"])
+@pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK, [*REPLACE, *RECOLOR]], ids=["replace", "rollback", "both"])
+def test_ours_is_deep_in_the_history(world: World, base: State, changes: list[Change], java: bool) -> None:
+    ours = world.make(base, changes, 3000)
+    assert world.verdict(base, ours, others(world, ours, 3, java=java)) is True
+
+
+def test_properties_leave_no_trace(world: World, base: State) -> None:
+    ours = world.make(base, RECOLOR, 3000)
+    assert world.verdict(base, ours, others(world, ours, 2)) is None
+    assert world.verdict(base, ours, others(world, base, 2)) is None
+
+
+@pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
+def test_others_came_first(world: World, base: State, changes: list[Change]) -> None:
+    ours = world.make(base, changes, 3000)
+    assert world.verdict(base, ours, base) is False
+    assert world.verdict(base, ours, others(world, base, 1)) is False
+    assert world.verdict(base, ours, others(world, base, 2)) is None
+
+
+def test_the_version_has_expired(world: World) -> None:
+    base = world.begin(1000, **{"version.history.num-entries": "1"})
+    ours = world.make(base, REPLACE, 3000)
+    now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
+    assert world.verdict(base, ours, now) is None
+
+
+def test_the_oldest_part_of_the_log_has_expired(world: World) -> None:
+    base = world.begin(1000, **{"version.history.num-entries": "2"})
+    ours = world.make(base, REPLACE, 3000)
+    now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
+    assert [entry.version_id for entry in now.metadata.version_log] == [2, 3]
+    assert world.verdict(base, ours, now) is True
+
+
+def test_the_same_number_was_given_to_another_version(world: World, base: State) -> None:
+    ours = world.make(base, REPLACE, 3000)
+    theirs = world.make(base, [AddVersion(SCHEMA, text("theirs"))], 3000)
+    assert world.verdict(base, ours, others(world, theirs, 2)) is None
+
+
+def test_a_rollback_is_not_taken_for_an_older_entry_of_the_log(world: World) -> None:
+    """All within one millisecond: the entry that the rollback would make equals the first of the log."""
+    base = world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 1000)
+    ours = world.make(base, ROLL_BACK, 1000)
+    assert ours.metadata.version_log[-1] == base.metadata.version_log[0]
+    assert world.verdict(base, ours, others(world, base, 3)) is None
+
+
+def test_a_part_of_ours_is_gone(world: World, base: State) -> None:
+    """A success that the caller could not see is not reported as one."""
+    ours = world.make(base, [*REPLACE, *RECOLOR], 3000)
+    now = world.make(others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
+    assert world.verdict(base, ours, now) is None
+    ours = world.make(base, [*REPLACE, SetProperties(removals=frozenset({"replace.drop-dialect.allowed"}))], 3000)
+    assert world.verdict(base, ours, others(world, ours, 2)) is True
+    ours = world.make(base, [*REPLACE, SetLocation(f"{base.metadata.location}_moved")], 3000)
+    assert world.verdict(base, ours, others(world, ours, 2)) is True
+    moved = world.make(others(world, ours, 1), [SetLocation(base.metadata.location)], 6000)
+    assert world.verdict(base, ours, moved) is None
+
+
+def test_another_view_of_the_same_history(world: World, base: State) -> None:
+    """Dropped, and registered again from a copy of the file under another uuid."""
+    ours = world.make(base, REPLACE, 3000)
+    copied = ours.metadata.model_copy(update={"view_uuid": str(uuid.uuid4())})
+    assert contains(ours.metadata, base.metadata, ours.metadata)
+    assert not contains(copied, base.metadata, ours.metadata)
+
+
+@pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
+def test_something_else_stands_there(world: World, base: State, table_type: str) -> None:
+    """Plain Spark's CREATE OR REPLACE VIEW drops the pointer: it may have replaced ours as well as the base."""
+    ours = world.make(base, REPLACE, 3000)
+    now = State(read_row(hive_row("d", "v", table_type)), ours.metadata)
+    assert world.verdict(base, ours, now) is None
+
+
+def test_the_file_cannot_be_read(world: World, base: State) -> None:
+    ours = world.make(base, REPLACE, 3000)
+    now = others(world, ours, 2)
+    assert now.row.metadata_location is not None
+    world.files.delete(now.row.metadata_location)
+    assert world.verdict(base, ours, now) is None
+
+
+def test_a_writer_that_does_not_keep_the_previous_pointer(world: World, base: State) -> None:
+    """The history outranks what a careless writer left in the row."""
+    ours = world.make(base, REPLACE, 3000)
+    now = others(world, ours, 1)
+    now.row.table.parameters["previous_metadata_location"] = base.row.metadata_location
+    assert world.verdict(base, ours, State(read_row(now.row.table), now.metadata)) is True
+
+
+# -- By chance --------------------------------------------------------------------------------------------------------
+
+
+def commits(who: str) -> st.SearchStrategy[list[Change]]:
+    replacing = st.integers(0, 1).map(lambda number: AddVersion(SCHEMA, text(f"{who} {number}")))
+    coloring = st.sampled_from(["red", "blue"]).map(lambda color: SetProperties({"color": color}))
+    rolling = st.just(SetCurrentVersion(1))
+    return st.one_of(
+        replacing.map(lambda one: [one]),
+        coloring.map(lambda one: [one]),
+        rolling.map(lambda one: [one]),
+        st.tuples(replacing, coloring).map(list),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    kept=st.sampled_from(["1", "2", "3", "50"]),
+    ours=commits("ours"),
+    theirs=st.lists(st.tuples(commits("theirs"), st.booleans()), max_size=5),
+    earlier=st.integers(0, 2),
+    applied=st.booleans(),
+    clock=st.lists(st.integers(1000, 1003), min_size=10, max_size=10),
+)
+def test_no_verdict_is_wrong(
+    world: World,
+    kept: str,
+    ours: list[Change],
+    theirs: list[tuple[list[Change], bool]],
+    earlier: int,
+    applied: bool,
+    clock: list[int],
+) -> None:
+    """Whoever commits what in between, with clocks that hardly move and a history that soon expires."""
+    ticks = iter(clock)
+    base = world.begin(next(ticks), **{"version.history.num-entries": kept})
+    try:
+        for number in range(earlier):
+            base = world.make(base, [AddVersion(SCHEMA, text(f"earlier {number}"))], next(ticks))
+        wanted = world.make(base, ours, next(ticks))
+    except ValueError:
+        return  # version 1 has expired and cannot be rolled back to
+    if wanted.metadata is base.metadata:
+        return
+    now, path = (wanted, [base, wanted]) if applied else (base, [base])
+    for changes, java in theirs:
+        try:
+            now = world.make(now, changes, next(ticks), java=java)
+        except ValueError:
+            continue
+        path.append(now)
+    verdict = world.verdict(base, wanted, now)
+    # Another writer may have made the very same commit in the same millisecond: nobody could tell, nor need to.
+    same = any(
+        (state.metadata.version_log, state.metadata.current_version(), state.metadata.properties)
+        == (wanted.metadata.version_log, wanted.metadata.current_version(), wanted.metadata.properties)
+        for state in path
+    )
+    if verdict is True:
+        assert applied or same
+    if verdict is False:
+        assert not applied
+    if len(path) <= 2 and now is path[-1]:
+        assert verdict is applied
