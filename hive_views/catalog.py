@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from hive_views.authoring import Analyzer, Definition, author
 from hive_views.dependencies.columns import ColumnName, base_columns, column_lineage
 from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
 from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, drop_view, plan_drop
@@ -37,6 +36,8 @@ from hive_views.view import HiveView, change, check_location, check_view_propert
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.view.metadata import ViewVersion
+
+    from hive_views.authoring import Analyzer, Definition
 
 
 class HiveViewCatalog(TableCatalog):
@@ -130,6 +131,8 @@ class HiveViewCatalog(TableCatalog):
         Raises:
             SqlError: If the text cannot be read, or names something that is not there; it points at line and column.
         """
+        from hive_views.authoring import author  # sqlglot takes 0.1 s to import
+
         name = self._name(identifier)
         return author(
             self._store,
