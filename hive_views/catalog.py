@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from hive_views.dependencies.columns import ColumnName, base_columns, column_lineage
 from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
-from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, drop_view, plan_drop
-from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
-from hive_views.dependencies.lineage import DeepLineage, LineageReader
+from hive_views.dependencies.drop import Behavior, drop_view
+from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.impact import refuse_breaking
+from hive_views.dependencies.methods import DependencyMethods
 from hive_views.errors import (
     InvalidIdentifierError,
     InvalidPropertyError,
@@ -30,7 +29,6 @@ from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit import commit, rename
 from hive_views.metastore.load import exists, load, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
-from hive_views.tables import TableCatalog
 from hive_views.view import HiveView, change, check_location, check_view_properties
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from hive_views.authoring import Analyzer, Definition
 
 
-class HiveViewCatalog(TableCatalog):
+class HiveViewCatalog(DependencyMethods):
     """Iceberg tables, views and namespaces of one Hive Metastore.
 
     Made directly, or by PyIceberg: `load_catalog("prod", **{"py-catalog-impl": "hive_views.catalog.HiveViewCatalog",
@@ -315,12 +313,15 @@ class HiveViewCatalog(TableCatalog):
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
             CyclicViewError: If a view that it reads names the new name.
+            DependentsError: If a view reads it by its name, in strict mode.
             HiveViewsError: As `hive_views.metastore.commit.rename` says.
         """
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load(self._store, source)
         self._store.client.get_database(target.database)
         refuse_cycle(self._store, target, loaded.metadata.current_version())
+        if self._config.strict:
+            refuse_breaking(self._store, source, "rename", None)
         return HiveView(rename(self._store, loaded, target), self._store)
 
     def drop_view(
@@ -361,107 +362,6 @@ class HiveViewCatalog(TableCatalog):
         name = self._table_name(identifier)
         self._refuse_as_table(name)
         self._drop(name, self._behavior(restrict, cascade), lambda: super(HiveViewCatalog, self).drop_table(identifier))
-
-    def plan_drop(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> DropPlan:
-        """What `drop_view` or `drop_table` would do with the same arguments; nothing is changed.
-
-        Args:
-            identifier: `database.name` of a table or view.
-            restrict: As in `drop_view`.
-            cascade: As in `drop_view`.
-
-        Returns:
-            What would be dropped, in order, and what depends on it.
-
-        Raises:
-            NoSuchViewError: If nothing has the name.
-        """
-        return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
-
-    def _drop(
-        self, name: ViewName, behavior: Behavior, remove: Callable[[], None], purge_files: bool = False
-    ) -> DropReport:
-        return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
-
-    def _behavior(self, restrict: bool, cascade: bool) -> Behavior:
-        if restrict and cascade:
-            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
-        if cascade:
-            return Behavior.CASCADE
-        return Behavior.RESTRICT if restrict or self._config.strict else Behavior.NONE
-
-    # -- Dependencies -----------------------------------------------------------------------------------------------
-
-    def lineage(self, identifier: str | Identifier) -> DeepLineage:
-        """All that a view reads, however deep, with the UUID of each child and how it stands today.
-
-        Args:
-            identifier: `database.name` of a view, Iceberg's or Hive's.
-
-        Returns:
-            The children, nearest first; `by_uuid()` and `by_sequence()` give L in either form.
-
-        Raises:
-            NoSuchViewError: If nothing has that name.
-        """
-        return self._lineages.deep(self._name(identifier))
-
-    def column_lineage(self, identifier: str | Identifier, *, deep: bool = False) -> dict[str, tuple[ColumnName, ...]]:
-        """Which columns each column of a view is computed from.
-
-        Args:
-            identifier: `database.name`.
-            deep: Follow views down to tables.
-
-        Returns:
-            By the view's columns, in their order.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            SqlError: If its text cannot be resolved any more.
-        """
-        return (base_columns if deep else column_lineage)(self._store, self._name(identifier))
-
-    def dependents(
-        self,
-        identifier: str | Identifier,
-        *,
-        namespaces: Sequence[str | Identifier] | None = None,
-        recorded_only: bool = False,
-    ) -> Impact:
-        """Every view that depends on a table or view, directly or through other views.
-
-        Args:
-            identifier: `database.name`; nothing need stand there.
-            namespaces: The databases in which to look; None is all.
-            recorded_only: Ask only the server's filter, which does not know of views that other programs wrote.
-
-        Returns:
-            The views, nearest first.
-        """
-        return self._dependents(namespaces, recorded_only).all_of(self._name(identifier))
-
-    def graph(self, *namespaces: str | Identifier) -> Graph:
-        """The views of databases and all that they read, by reading every view's row.
-
-        Args:
-            namespaces: The databases; none means all.
-
-        Returns:
-            The graph: order, cycles, broken references, what is up- and downstream of what.
-        """
-        return read_graph(self._lineages, self._databases(namespaces) or None)
-
-    @cached_property
-    def _lineages(self) -> LineageReader:
-        return LineageReader(self._store)
-
-    def _dependents(self, namespaces: Sequence[str | Identifier] | None, recorded_only: bool = False) -> Dependents:
-        found = None if namespaces is None else self._databases(namespaces)
-        return Dependents(self._lineages, databases=found, recorded_only=recorded_only)
-
-    def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
-        return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
     # -- Names and defaults -----------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from tenacity.stop import stop_after_delay
 
 from hive_views.definition import same_definition, sql_texts
 from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.impact import refuse_breaking_definition
 from hive_views.errors import CommitFailedError, InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Difference, check_properties, differences
@@ -360,6 +361,7 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
     Raises:
         CommitFailedError: If the definition was changed meanwhile, or conflicts did not end.
         CyclicViewError: If the view would read itself.
+        DependentsError: If its new columns would break a view that reads it, in strict mode.
         HiveViewsError: As `hive_views.metastore.commit.commit` says.
     """
     definition = any(isinstance(item, (AddVersion, SetCurrentVersion)) for item in changes)
@@ -376,6 +378,8 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         if definition and metadata.current_version() != base.metadata.current_version():
             refuse_cycle(store, name, metadata.current_version())
+            if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
+                refuse_breaking_definition(store, name, metadata)
         return commit(store, name, base, metadata)
 
     return Retrying(

@@ -389,6 +389,23 @@ def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig)
     _columns(name, metadata, config)
 
 
+def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str]]:
+    """The columns that a view's row has by its metadata.
+
+    Args:
+        name: The view.
+        metadata: Its metadata.
+        config: The catalog's properties.
+
+    Returns:
+        Name and Hive type of each.
+
+    Raises:
+        InvalidViewError: As `check_columns`.
+    """
+    return [(column, kind) for column, kind, _ in _columns(name, metadata, config)]
+
+
 def check_properties(properties: Mapping[str, str]) -> None:
     """Refuse view properties that a row cannot show, before anything is written.
 

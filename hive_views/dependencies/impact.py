@@ -1,0 +1,198 @@
+"""What a change to a table or view would do to everything that depends on it, told before it is made.
+
+The dependents' texts are resolved twice: against the tables as they are, and against the tables as they would be. A
+view that breaks breaks what reads it; a column whose type changes changes it in every view that passes it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hive_views.dependencies.columns import text_of
+from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.texts import Overlay, ViewText
+from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Store
+from hive_views.metastore.flat_model import Row, view_columns
+from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.spec.metadata import ViewMetadata
+from hive_views.sql.expand import Expansion
+from hive_views.sql.scopes import Schemas, TableSchema
+
+
+class Effect(Enum):
+    """What becomes of a view, from bad to good."""
+
+    BREAKS = "breaks"
+    """It could not be read any more."""
+    BROKEN = "broken already"
+    """It cannot be read as things are; the change is not what breaks it."""
+    TYPES = "changes types"
+    """It could be read, but some of its columns would have other types than it says."""
+    FROZEN = "stays frozen"
+    """It would stay what it is; what its author typed would mean something else, which RECOMPILE would make of it."""
+    NONE = "none"
+    """Nothing."""
+    UNKNOWN = "unknown"
+    """Its text cannot be looked into."""
+
+
+@dataclass(frozen=True)
+class Affected:
+    """What becomes of one dependent."""
+
+    view: ViewName
+    """The view."""
+    effect: Effect
+    """What becomes of it."""
+    reason: str = ""
+    """Why."""
+    line: int | None = None
+    """Where in its text, from 1."""
+    column: int | None = None
+    """The character in that line, from 1."""
+    types: tuple[tuple[str, str | None, str | None], ...] = ()
+    """For `TYPES`: column, type now, type then; None for a type that cannot be told."""
+
+
+def impact(
+    reader: LineageReader,
+    name: ViewName,
+    columns: Sequence[tuple[str, str]] | None,
+    *,
+    databases: Sequence[str] | None = None,
+) -> tuple[Affected, ...]:
+    """What a change would do to every dependent.
+
+    Args:
+        reader: Reads lineages.
+        name: The table or view that would change.
+        columns: Its columns then, name and Hive type, partition columns last; None if it would be gone from its name.
+        databases: Where dependents are looked for; None is everywhere.
+
+    Returns:
+        Every dependent, each behind what it reads.
+
+    Raises:
+        MetastoreError: If the metastore fails.
+    """
+    store = reader.store
+    dependents = Dependents(reader, databases=databases).all_of(name)
+    by_name = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
+    now = Overlay(MetastoreSchemas(store), {})
+    changed = now.table(name.database, name.name)
+    then = Overlay(now, {name: None if columns is None else _with(columns, changed)})
+    lost: dict[ViewName, str] = {}
+    found = []
+    for view in reversed(dependents.order()):
+        affected = _affected(store, by_name[view], now, then, lost)
+        if affected.effect is Effect.BREAKS:
+            then.known[view] = None
+            lost[view] = affected.reason
+        found.append(affected)
+    return tuple(found)
+
+
+def refuse_breaking(store: Store, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None) -> None:
+    """Refuse a change that breaks a dependent, for catalogs in strict mode.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The table or view that would change.
+        action: What would be done to it, for the message.
+        columns: As in `impact`.
+
+    Raises:
+        DependentsError: If a view would break; the error names all that would.
+    """
+    broken = [item for item in impact(LineageReader(store), name, columns) if item.effect is Effect.BREAKS]
+    if broken:
+        raise DependentsError(str(name), action, [str(item.view) for item in broken])
+
+
+def refuse_breaking_definition(store: Store, name: ViewName, metadata: ViewMetadata) -> None:
+    """Refuse new columns of a view that break a dependent, for catalogs in strict mode.
+
+    Args:
+        store: Metastore, files and properties.
+        name: The view.
+        metadata: Its metadata with the new definition.
+
+    Raises:
+        DependentsError: If a view would break.
+        InvalidViewError: If a column has no Hive type.
+    """
+    refuse_breaking(store, name, "change", view_columns(name, metadata, store.config))
+
+
+def _affected(store: Store, row: Row, now: Overlay, then: Overlay, lost: dict[ViewName, str]) -> Affected:
+    try:
+        text = text_of(store, row)
+    except (SqlError, MetadataFileError, NoSuchViewError) as error:
+        return Affected(row.name, Effect.UNKNOWN, str(error))
+    try:
+        before = text.reading(now)
+    except SqlError as error:
+        return Affected(row.name, Effect.BROKEN, error.reason, error.line, error.column)
+    gone = [ViewName(*table) for table in before.tables if ViewName(*table) in lost]
+    if gone:
+        return Affected(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, gone))}, which breaks")
+    try:
+        after = text.reading(then)
+    except SqlError as error:
+        shown = _typed_error(text, then) or error
+        return Affected(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
+    if len(after.names) != len(row.columns):
+        return Affected(row.name, Effect.BREAKS, f"its text would give {len(after.names)} columns")
+    types = tuple(
+        (name, old.type, new.type)
+        for (name, _, _), old, new in zip(row.columns, before.columns, after.columns, strict=True)
+        if old.type != new.type
+    )
+    if types:
+        then.known[row.name] = _retyped(row, after, now)
+        shown_types = ", ".join(f"{name} {old} -> {new}" for name, old, new in types)
+        return Affected(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)
+    reason = _frozen(text, now, then)
+    return Affected(row.name, Effect.NONE if reason is None else Effect.FROZEN, reason or "")
+
+
+def _typed_error(text: ViewText, then: Schemas) -> SqlError | None:
+    """The error at its place in what the author typed, which people know."""
+    try:
+        text.expansion(then)
+    except SqlError as error:
+        return error
+    return None
+
+
+def _frozen(text: ViewText, now: Schemas, then: Schemas) -> str | None:
+    try:
+        before = text.expansion(now)
+    except SqlError:
+        return None
+    try:
+        after = text.expansion(then)
+    except SqlError as error:
+        return f"what was typed could not be resolved any more: {error.reason}"
+    if before.expanded == after.expanded:
+        return None
+    new = [name for name in after.names if name not in before.names]
+    return "what was typed would mean another text" + (f", with the columns {', '.join(new)}" if new else "")
+
+
+def _retyped(row: Row, after: Expansion, now: Overlay) -> TableSchema:
+    columns = [(name, new.type or kind) for (name, kind, _), new in zip(row.columns, after.columns, strict=True)]
+    return _with(columns, now.table(*row.name.identifier))
+
+
+def _with(columns: Sequence[tuple[str, str]], before: TableSchema | None) -> TableSchema:
+    return TableSchema(
+        columns=tuple((column.lower(), kind) for column, kind in columns),
+        kind="table" if before is None else before.kind,
+        bucket_columns=() if before is None else before.bucket_columns,
+    )

@@ -1,0 +1,226 @@
+"""Whether views still can be read, and still say what their authors typed: one view, or a sweep over databases.
+
+Hive's design left this open (Hive Views, Dependency Invalidation): a base table is dropped, a column goes or changes
+its type, and nobody notices until a query fails, or does not fail and returns something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
+from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Loaded
+from hive_views.metastore.find import all_views, databases, rows
+from hive_views.metastore.flat_model import Row, RowKind, differences
+from hive_views.metastore.load import load
+from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.sql.expand import Expansion
+from hive_views.sql.scopes import Schemas
+
+
+class Validity(Enum):
+    """How a view stands, from good to bad."""
+
+    VALID = "valid"
+    """Its text can be resolved, and gives the columns that it has."""
+    OUTDATED = "outdated"
+    """It can be read as it was frozen; what its author typed means something else by now. RECOMPILE would change it."""
+    DRIFTED = "drifted"
+    """Another program changed the row behind the metadata file's back. It can be adopted or repaired."""
+    INVALID = "invalid"
+    """It cannot be read, or not with the columns that it has."""
+    UNKNOWN = "unknown"
+    """Its text cannot be looked into: no dialect that can be read here."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a view."""
+
+    validity: Validity
+    """How bad it is."""
+    reason: str
+    """What is wrong."""
+    line: int | None = None
+    """Where in the text, from 1; None where it is about the view as a whole."""
+    column: int | None = None
+    """The character in that line, from 1."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found about one view."""
+
+    view: ViewName
+    """The view."""
+    problems: tuple[Problem, ...]
+    """All that is wrong, worst first; empty for a valid view."""
+
+    @property
+    def validity(self) -> Validity:
+        """How it stands: the worst of its problems."""
+        return self.problems[0].validity if self.problems else Validity.VALID
+
+
+def check_view(reader: LineageReader, name: ViewName) -> Finding:
+    """Check one view against its tables as they are now.
+
+    Args:
+        reader: Gives the metastore.
+        name: The view, Iceberg's or Hive's.
+
+    Returns:
+        What was found.
+
+    Raises:
+        NoSuchViewError: If there is no such view.
+        MetastoreError: If the metastore fails.
+    """
+    row = reader.store.row(name)
+    if row is None or not row.kind.is_view:
+        raise NoSuchViewError(str(name))
+    return _check(reader, row, MetastoreSchemas(reader.store))
+
+
+def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4) -> tuple[Finding, ...]:
+    """Check all views of some databases.
+
+    Args:
+        reader: Gives the metastore.
+        scanned: The databases; None is all.
+        workers: Threads that read metadata files and resolve texts.
+
+    Returns:
+        A finding for each view, by name.
+
+    Raises:
+        MetastoreError: If the metastore fails.
+    """
+    store = reader.store
+    names = [name for database in scanned or databases(store) for name in all_views(store, database)]
+    known: dict[ViewName, Row | None] = {row.name: row for row in rows(store, names)}
+    views = [row for row in known.values() if row is not None]
+    wanted = {name for row in views for name in reader.recorded(row) if name not in known}
+    known |= dict.fromkeys(wanted)
+    known |= {row.name: row for row in rows(store, sorted(wanted))}
+    schemas = Overlay(MetastoreSchemas(store), schemas_of_rows(known))
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        found = pool.map(lambda row: _check(reader, row, schemas), views)
+        return tuple(sorted(found, key=lambda finding: finding.view))
+
+
+def _check(reader: LineageReader, row: Row, schemas: Schemas) -> Finding:
+    problems: list[Problem] = []
+    try:
+        if row.kind is RowKind.HIVE_VIEW:
+            text = of_hive_view(row)
+        else:
+            loaded = _load(reader, row)
+            row = loaded.row
+            for difference in differences(row, loaded.metadata, reader.store.config):
+                problems.append(
+                    Problem(
+                        Validity.DRIFTED, f"the row's {difference.field} is not the metadata file's: {difference.row}"
+                    )
+                )
+            text = of_version(row.name, loaded.metadata.current_version())
+    except SqlError as error:
+        problems.append(Problem(Validity.UNKNOWN, error.reason))
+    except (MetadataFileError, NoSuchViewError) as error:
+        problems.append(Problem(Validity.INVALID, str(error)))
+    else:
+        problems += examine(text, schemas, [(name, kind) for name, kind, _ in row.columns])
+    order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
+    return Finding(row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
+
+
+def _load(reader: LineageReader, row: Row) -> Loaded:
+    try:
+        return Loaded(row, reader.store.files.read(row.metadata_location or ""))
+    except MetadataFileError:
+        # A commit with a purge, or a drop, between the listing and now.
+        return load(reader.store, row.name)
+
+
+def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[Problem]:
+    """Resolve a view's texts and compare what they give with the columns that it has.
+
+    Args:
+        text: The view's texts.
+        schemas: The tables.
+        columns: Name and Hive type of each of the view's columns.
+
+    Returns:
+        What is wrong.
+    """
+    typed: Expansion | None = None
+    outdated: Problem | None = None
+    try:
+        typed = text.expansion(schemas)
+    except SqlError as error:
+        outdated = Problem(
+            Validity.OUTDATED, f"what was typed cannot be resolved any more: {error.reason}", error.line, error.column
+        )
+    reading = typed
+    if typed is None or (text.expanded is not None and typed.expanded != text.expanded):
+        if typed is not None:
+            outdated = Problem(Validity.OUTDATED, "what was typed means another text by now: recompile it to get that")
+        try:
+            reading = text.reading(schemas)
+        except SqlError as error:
+            # People know what they typed, not what it was expanded to.
+            shown = outdated if outdated is not None and outdated.line is not None else error
+            return [Problem(Validity.INVALID, shown.reason, shown.line, shown.column)]
+    assert reading is not None, "a text that cannot be resolved has returned"
+    problems = [] if outdated is None else [outdated]
+    if len(reading.names) != len(columns):
+        reason = f"the view has {len(columns)} columns, its text gives {len(reading.names)}"
+        return [Problem(Validity.INVALID, reason), *problems]
+    for (name, kind), now in zip(columns, plain_types(reading), strict=True):
+        if now is not None and stored_type(now) != stored_type(kind):
+            problems.append(Problem(Validity.INVALID, f"column {name} is {kind}; its table's column is {now} by now"))
+    return problems
+
+
+def plain_types(expansion: Expansion) -> list[str | None]:
+    """The Hive types of those columns that are columns of tables, whose types no engine's rules can change.
+
+    Args:
+        expansion: A resolved query.
+
+    Returns:
+        A type for each column; None for computed ones.
+    """
+    found = expansion.resolution
+    if not isinstance(found.tree, exp.Select):
+        return [None] * len(expansion.names)
+    types: list[str | None] = []
+    for (_, source), column in zip(found.columns, expansion.columns, strict=True):
+        item = found.resolver.items_of.get(id(source))
+        plain = item is None or isinstance(item.unalias(), exp.Column)
+        types.append(column.type if plain else None)
+    return types
+
+
+def stored_type(kind: str) -> str:
+    """A Hive type as a view's row has it, whose types went through Iceberg's.
+
+    Args:
+        kind: A Hive type.
+
+    Returns:
+        The type of the row's column.
+    """
+    kind = kind.lower().replace(" ", "")
+    kind = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
+    kind = re.sub(r"\b(?:var)?char\(\d+\)", "string", kind)
+    return kind.replace("timestampwithlocaltimezone", "timestamp")
