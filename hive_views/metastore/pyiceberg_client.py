@@ -19,10 +19,14 @@ from hive_views.config import LockConfig
 from hive_views.errors import LockError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
+from hive_views.metastore.change_request import honors_expectations
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
 from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION
 from hive_views.metastore.locks import HeldLock, acquire
+
+_NO_LOCK = 0
+"""The id of a lock that was not taken; the server's begin at 1."""
 
 
 class PyIcebergClient:
@@ -85,7 +89,12 @@ class PyIcebergClient:
     # -- Locks ------------------------------------------------------------------------------------------------------
 
     def lock(self, rqst: Any) -> Any:
-        """Take a lock as our commits do: with heartbeats, and waiting as long as the catalog's properties say."""
+        """Take a lock as our commits do: with heartbeats, and waiting as long as the catalog's properties say.
+
+        None is taken where the properties turn locks off and the server honors compare-and-swap.
+        """
+        if not self._locks.enabled and honors_expectations(self._client):
+            return theirs.LockResponse(lockid=_NO_LOCK, state=theirs.LockState.ACQUIRED)
         component = rqst.component[0]
         try:
             held = acquire(self._client, self._locks, ViewName(component.dbname, component.tablename))

@@ -158,6 +158,19 @@ def test_a_writer_without_locks_is_not_overwritten(
     assert raw.get_table(database, "t") == row
 
 
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_locks_are_taken_as_the_property_says(
+    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str, enabled: str
+) -> None:
+    with ThriftProxy(metastore.port) as proxy:
+        catalog = open_catalog({"uri": proxy.uri, "iceberg.engine.hive.lock-enabled": enabled})
+        catalog.create_table(f"{database}.t", COLUMNS).append(ROWS)
+        assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
+        assert [method for method in proxy.methods if "lock" in method] == {"true": ["lock", "unlock"], "false": []}[
+            enabled
+        ]
+
+
 def test_unknown_fields_of_a_table_s_row_survive(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS)
     row = raw.get_table(database, "t")

@@ -1,4 +1,4 @@
-"""Rows as plain JSON values, to read golden files and to compare whole rows with them."""
+"""Rows of golden files and a row of our own, and rows as plain JSON values to compare whole ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField, StringType
+
+from hive_views.config import CatalogConfig
+from hive_views.definition import define
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.metastore.flat_model import new_row
+from hive_views.spec.changes import create
 from hive_views.spec.files import parse
 from hive_views.spec.metadata import ViewMetadata
+
+URI = {"uri": "thrift://localhost:9083"}
+CONFIG = CatalogConfig.from_properties(URI)
+HIVE3 = CatalogConfig.from_properties({**URI, "hive.hive2-compatible": "false"})
+NAME = ViewName("sales", "v")
+SCHEMA = Schema(NestedField(1, "id", IntegerType(), doc="key"), NestedField(2, "name", StringType()))
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -40,6 +54,30 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list):
         return [as_json(item) for item in value]
     return value
+
+
+def metadata_of_a_view(**properties: str) -> ViewMetadata:
+    return create(
+        identifier=str(NAME),
+        uuid="6f7d2b0e-3b1c-4e0a-9a62-1f4f5b2f0a11",
+        location="file:/v",
+        schema=SCHEMA,
+        version=define("select * from t", dialect="spark", default_namespace=("sales",), expanded="select 1"),
+        properties=properties,
+        now_ms=1,
+    )
+
+
+def row_and_metadata() -> tuple[ttypes.Table, ViewMetadata]:
+    metadata = metadata_of_a_view()
+    return new_row(NAME, metadata, "file:/v/0.metadata.json", CONFIG, now_s=1), metadata
+
+
+def plain_row(**fields: Any) -> ttypes.Table:
+    table, _ = row_and_metadata()
+    for field, value in fields.items():
+        setattr(table, field, value)
+    return table
 
 
 def _struct(kind: Any, values: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, NestedField, StringType, TimestampNanoType
+from pyiceberg.types import IntegerType, NestedField, TimestampNanoType
 
 from hive_views.config import CatalogConfig
 from hive_views.definition import define
@@ -30,24 +30,24 @@ from hive_views.metastore.flat_model import (
     changed_row,
     check_columns,
     check_properties,
-    damages,
     differences,
-    long_values,
-    may_be_damaged,
     new_row,
     read_row,
     renamed_row,
     row_kind,
 )
-from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, create
+from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply
 from hive_views.spec.metadata import ViewMetadata
-from tests.unit.metastore.rows import as_json, golden_metadata, golden_row
-
-URI = {"uri": "thrift://localhost:9083"}
-CONFIG = CatalogConfig.from_properties(URI)
-HIVE3 = CatalogConfig.from_properties({**URI, "hive.hive2-compatible": "false"})
-NAME = ViewName("sales", "v")
-SCHEMA = Schema(NestedField(1, "id", IntegerType(), doc="key"), NestedField(2, "name", StringType()))
+from tests.unit.metastore.rows import (
+    CONFIG,
+    NAME,
+    SCHEMA,
+    URI,
+    as_json,
+    golden_metadata,
+    golden_row,
+    metadata_of_a_view,
+)
 
 SERVER_FILLS: dict[str, Any] = {
     "temporary": False,
@@ -200,18 +200,6 @@ def full_row(metadata: ViewMetadata) -> Table:
     table.sd.bucketCols, table.sd.sortCols, table.sd.numBuckets = ["id"], [Order("id", 1)], 4
     table.sd.compressed, table.sd.storedAsSubDirectories = True, True
     return table
-
-
-def metadata_of_a_view(**properties: str) -> ViewMetadata:
-    return create(
-        identifier=str(NAME),
-        uuid="6f7d2b0e-3b1c-4e0a-9a62-1f4f5b2f0a11",
-        location="file:/v",
-        schema=SCHEMA,
-        version=define("select * from t", dialect="spark", default_namespace=("sales",), expanded="select 1"),
-        properties=properties,
-        now_ms=1,
-    )
 
 
 NEW_VERSION = define("select id from t", dialect="spark", default_namespace=("sales",), expanded="select 2")
@@ -371,199 +359,6 @@ def test_columns_that_a_row_cannot_have(fields: list[NestedField], reason: str) 
         assert caught.value.identifier == str(NAME)
 
 
-# -- Drift ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("golden", "fields"),
-    [
-        ("spark_iceberg_v_spark", []),
-        ("spark_iceberg_v_star", []),
-        ("created_session_new", []),
-        ("ours_session_cor_after", []),
-        ("ours_session_props_after", []),
-        ("ours_h_spark_after_spark_replace", []),
-        ("ours_h_spark_after_spark_rename", []),
-        ("ours_plain_alter_after", ["expanded-text", "original-text", "columns"]),
-        # These two were written by hand with an expanded text that their file does not hold.
-        ("ours_h_spark_before_replace", ["expanded-text"]),
-        ("ours_plain_props_after", ["expanded-text", "original-text"]),
-    ],
-)
-def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
-    row, metadata = read_row(golden_row(golden)), golden_metadata(golden)
-    found = differences(row, metadata, CONFIG)
-    assert [difference.field for difference in found] == fields
-    for difference in found:
-        assert difference.row != difference.file
-
-
-def test_properties_set_by_plain_spark_are_no_drift() -> None:
-    """It puts the expanded text into both fields, adds parameters of its own, and changes nothing else."""
-    theirs = golden_row("ours_plain_props_after")
-    assert theirs.viewOriginalText == theirs.viewExpandedText
-    row, metadata = row_and_metadata()
-    row.viewOriginalText = row.viewExpandedText
-    row.parameters.update(theirs.parameters)
-    assert differences(read_row(row), metadata, CONFIG) == ()
-
-
-def row_and_metadata() -> tuple[Table, ViewMetadata]:
-    metadata = metadata_of_a_view()
-    return new_row(NAME, metadata, "file:/v/0.metadata.json", CONFIG, now_s=1), metadata
-
-
-def set_text(row: Table) -> None:
-    row.viewOriginalText = row.viewExpandedText = "select 3"
-
-
-def set_type(row: Table) -> None:
-    row.sd.cols[0].type = "bigint"
-
-
-def drop_column(row: Table) -> None:
-    del row.sd.cols[1]
-
-
-def swap_columns(row: Table) -> None:
-    row.sd.cols.reverse()
-
-
-def rename_column(row: Table) -> None:
-    row.sd.cols[0].name = "key"
-
-
-def forget_texts(row: Table) -> None:
-    row.viewOriginalText = row.viewExpandedText = None
-
-
-def forget_columns(row: Table) -> None:
-    row.sd.cols = None
-
-
-def other_case(row: Table) -> None:
-    row.sd.cols[0].name, row.sd.cols[0].type = "ID", "INT"
-
-
-def other_comment(row: Table) -> None:
-    row.sd.cols[0].comment = "another"
-
-
-def old_java(row: Table) -> None:
-    """Iceberg before 1.11 left both texts as they were when it replaced a version (#14831)."""
-    row.viewExpandedText = row.viewOriginalText = "select 0"
-
-
-@pytest.mark.parametrize(
-    ("change", "fields"),
-    [
-        (set_text, ["expanded-text", "original-text"]),
-        (old_java, ["expanded-text", "original-text"]),
-        (forget_texts, ["expanded-text", "original-text"]),
-        (set_type, ["columns"]),
-        (drop_column, ["columns"]),
-        (swap_columns, ["columns"]),
-        (rename_column, ["columns"]),
-        (forget_columns, ["columns"]),
-        (other_case, []),
-        (other_comment, []),
-    ],
-)
-def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str]) -> None:
-    row, metadata = row_and_metadata()
-    assert differences(read_row(row), metadata, CONFIG) == ()
-    change(row)
-    assert [difference.field for difference in differences(read_row(row), metadata, CONFIG)] == fields
-
-
-@pytest.mark.parametrize("config", [CONFIG, HIVE3], ids=["hive2", "hive3"])
-def test_both_names_of_timestamptz_are_the_same_column(config: CatalogConfig) -> None:
-    # Java chose `timestamp` for this one, whatever our own property says.
-    assert (
-        differences(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
-    )
-
-
-def test_drift_of_columns_that_we_could_not_have_written() -> None:
-    row, metadata = row_and_metadata()
-    odd = {"id": 3, "name": "g", "required": False, "type": "geometry"}
-    schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
-    strange = metadata.model_copy(update={"raw_schemas": [schema]})
-    assert differences(read_row(row), strange, CONFIG) == ()
-
-
-def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
-    """Iceberg's Java catalog writes variant as `unknown`, and goes on committing to such views; so do we."""
-    row, metadata = row_and_metadata()
-    odd = {"id": 3, "name": "v", "required": False, "type": "variant"}
-    schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
-    strange = metadata.model_copy(update={"raw_schemas": [schema]})
-    after = changed_row(read_row(row), metadata, strange, "file:/v/1.metadata.json", CONFIG)
-    assert [(field.name, field.type) for field in after.sd.cols] == [
-        ("id", "int"),
-        ("name", "string"),
-        ("v", "unknown"),
-    ]
-    assert '"type":"variant"' in after.parameters["current-schema"]
-    assert differences(read_row(after), strange, CONFIG) == ()
-
-
-# -- Damage ----------------------------------------------------------------------------------
-
-
-def plain_row(**fields: Any) -> Table:
-    table, _ = row_and_metadata()
-    for field, value in fields.items():
-        setattr(table, field, value)
-    return table
-
-
-@pytest.mark.parametrize(
-    ("change", "possible"),
-    [
-        (lambda row: None, False),
-        (lambda row: setattr(row, "viewOriginalText", "select 'ü'"), True),
-        (lambda row: setattr(row, "viewExpandedText", "select '語'"), True),
-        (lambda row: setattr(row, "viewExpandedText", None), False),
-        (lambda row: row.parameters.update({"p": "ü"}), True),
-        (lambda row: row.parameters.update({"ü": "p"}), True),
-        (lambda row: setattr(row.sd.cols[0], "comment", "ü"), True),
-        (lambda row: setattr(row.sd.cols[0], "comment", "x" * 256), False),
-        (lambda row: setattr(row.sd.cols[0], "comment", "x" * 257), True),
-        (lambda row: setattr(row.sd.cols[0], "name", "größe"), True),
-        (lambda row: setattr(row.sd.cols[0], "type", "struct<größe:int>"), True),
-    ],
-)
-def test_what_a_database_could_damage(change: Callable[[Table], None], possible: bool) -> None:
-    row = plain_row()
-    change(row)
-    assert may_be_damaged(row) is possible
-
-
-@pytest.mark.parametrize(
-    ("change", "fields"),
-    [
-        (lambda row: None, []),
-        (lambda row: setattr(row, "viewOriginalText", "select '?'"), ["original-text"]),
-        (lambda row: setattr(row, "viewExpandedText", "select '?'"), ["expanded-text"]),
-        (lambda row: row.parameters.update({"p": "?"}), ["parameter p"]),
-        (lambda row: row.parameters.pop("p"), ["parameter p"]),
-        (lambda row: row.parameters.update({"added.by.server": "1"}), []),
-        (lambda row: setattr(row.sd.cols[0], "comment", "cut"), ["comment of id"]),
-        (lambda row: setattr(row.sd.cols[1], "comment", ""), []),
-        (lambda row: setattr(row.sd.cols[0], "name", "?"), ["column id"]),
-        (lambda row: setattr(row.sd.cols[0], "type", "struct<?:int>"), ["column id"]),
-        (lambda row: row.sd.cols.pop(), ["column name"]),
-    ],
-)
-def test_what_was_damaged(change: Callable[[Table], None], fields: list[str]) -> None:
-    sent = plain_row()
-    sent.parameters["p"] = "ü"
-    stored = copy.deepcopy(sent)
-    change(stored)
-    assert [difference.field for difference in damages(sent, stored)] == fields
-
-
 # -- Properties ----------------------------------------------------------------------------------
 
 
@@ -589,31 +384,6 @@ def test_properties_that_a_row_cannot_show(properties: dict[Any, Any], reason: s
 
 def test_properties_that_a_row_can_show() -> None:
     check_properties({"k" * 256: "", "ü": "x" * 100_000, "comment": "ü"})
-
-
-@pytest.mark.parametrize(
-    ("change", "phrases"),
-    [
-        (lambda row: None, []),
-        (lambda row: setattr(row, "viewOriginalText", "x" * 32_700), []),
-        (lambda row: setattr(row, "viewOriginalText", "x" * 32_701), ["the original text has 32,701 characters"]),
-        (lambda row: setattr(row, "viewExpandedText", None), []),
-        (lambda row: row.parameters.update({"p": "x" * 4_001}), ["the parameter p has 4,001 characters"]),
-        (
-            lambda row: row.sd.cols.append(FieldSchema("c" * 129, "t" * 5_000, "x" * 257)),
-            [
-                f"the type of the column {'c' * 20}… has 5,000 characters",
-                f"the comment of the column {'c' * 20}… has 257 characters",
-                f"the name of the column {'c' * 20}… has 129 characters",
-            ],
-        ),
-    ],
-    ids=["none", "fits", "text", "no text", "parameter", "column"],
-)
-def test_what_may_be_too_long(change: Callable[[Table], None], phrases: list[str]) -> None:
-    row = plain_row()
-    change(row)
-    assert long_values(row) == phrases
 
 
 def test_a_row_without_descriptor() -> None:

@@ -1,0 +1,216 @@
+"""Where a row and its file disagree: what others changed in a row, and what a database does to it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+
+from hive_views.config import CatalogConfig
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
+from hive_views.metastore.flat_model import changed_row, damages, differences, long_values, may_be_damaged, read_row
+from tests.unit.metastore.rows import CONFIG, HIVE3, golden_metadata, golden_row, plain_row, row_and_metadata
+
+
+@pytest.mark.parametrize(
+    ("golden", "fields"),
+    [
+        ("spark_iceberg_v_spark", []),
+        ("spark_iceberg_v_star", []),
+        ("created_session_new", []),
+        ("ours_session_cor_after", []),
+        ("ours_session_props_after", []),
+        ("ours_h_spark_after_spark_replace", []),
+        ("ours_h_spark_after_spark_rename", []),
+        ("ours_plain_alter_after", ["expanded-text", "original-text", "columns"]),
+        # These two were written by hand with an expanded text that their file does not hold.
+        ("ours_h_spark_before_replace", ["expanded-text"]),
+        ("ours_plain_props_after", ["expanded-text", "original-text"]),
+    ],
+)
+def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
+    row, metadata = read_row(golden_row(golden)), golden_metadata(golden)
+    found = differences(row, metadata, CONFIG)
+    assert [difference.field for difference in found] == fields
+    for difference in found:
+        assert difference.row != difference.file
+
+
+def test_properties_set_by_plain_spark_are_no_drift() -> None:
+    """It puts the expanded text into both fields, adds parameters of its own, and changes nothing else."""
+    theirs = golden_row("ours_plain_props_after")
+    assert theirs.viewOriginalText == theirs.viewExpandedText
+    row, metadata = row_and_metadata()
+    row.viewOriginalText = row.viewExpandedText
+    row.parameters.update(theirs.parameters)
+    assert differences(read_row(row), metadata, CONFIG) == ()
+
+
+def set_text(row: Table) -> None:
+    row.viewOriginalText = row.viewExpandedText = "select 3"
+
+
+def set_type(row: Table) -> None:
+    row.sd.cols[0].type = "bigint"
+
+
+def drop_column(row: Table) -> None:
+    del row.sd.cols[1]
+
+
+def swap_columns(row: Table) -> None:
+    row.sd.cols.reverse()
+
+
+def rename_column(row: Table) -> None:
+    row.sd.cols[0].name = "key"
+
+
+def forget_texts(row: Table) -> None:
+    row.viewOriginalText = row.viewExpandedText = None
+
+
+def forget_columns(row: Table) -> None:
+    row.sd.cols = None
+
+
+def other_case(row: Table) -> None:
+    row.sd.cols[0].name, row.sd.cols[0].type = "ID", "INT"
+
+
+def other_comment(row: Table) -> None:
+    row.sd.cols[0].comment = "another"
+
+
+def old_java(row: Table) -> None:
+    """Iceberg before 1.11 left both texts as they were when it replaced a version (#14831)."""
+    row.viewExpandedText = row.viewOriginalText = "select 0"
+
+
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        (set_text, ["expanded-text", "original-text"]),
+        (old_java, ["expanded-text", "original-text"]),
+        (forget_texts, ["expanded-text", "original-text"]),
+        (set_type, ["columns"]),
+        (drop_column, ["columns"]),
+        (swap_columns, ["columns"]),
+        (rename_column, ["columns"]),
+        (forget_columns, ["columns"]),
+        (other_case, []),
+        (other_comment, []),
+    ],
+)
+def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str]) -> None:
+    row, metadata = row_and_metadata()
+    assert differences(read_row(row), metadata, CONFIG) == ()
+    change(row)
+    assert [difference.field for difference in differences(read_row(row), metadata, CONFIG)] == fields
+
+
+@pytest.mark.parametrize("config", [CONFIG, HIVE3], ids=["hive2", "hive3"])
+def test_both_names_of_timestamptz_are_the_same_column(config: CatalogConfig) -> None:
+    # Java chose `timestamp` for this one, whatever our own property says.
+    assert (
+        differences(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
+    )
+
+
+def test_drift_of_columns_that_we_could_not_have_written() -> None:
+    row, metadata = row_and_metadata()
+    odd = {"id": 3, "name": "g", "required": False, "type": "geometry"}
+    schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
+    strange = metadata.model_copy(update={"raw_schemas": [schema]})
+    assert differences(read_row(row), strange, CONFIG) == ()
+
+
+def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
+    """Iceberg's Java catalog writes variant as `unknown`, and goes on committing to such views; so do we."""
+    row, metadata = row_and_metadata()
+    odd = {"id": 3, "name": "v", "required": False, "type": "variant"}
+    schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
+    strange = metadata.model_copy(update={"raw_schemas": [schema]})
+    after = changed_row(read_row(row), metadata, strange, "file:/v/1.metadata.json", CONFIG)
+    assert [(field.name, field.type) for field in after.sd.cols] == [
+        ("id", "int"),
+        ("name", "string"),
+        ("v", "unknown"),
+    ]
+    assert '"type":"variant"' in after.parameters["current-schema"]
+    assert differences(read_row(after), strange, CONFIG) == ()
+
+
+# -- Damage ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "possible"),
+    [
+        (lambda row: None, False),
+        (lambda row: setattr(row, "viewOriginalText", "select 'ü'"), True),
+        (lambda row: setattr(row, "viewExpandedText", "select '語'"), True),
+        (lambda row: setattr(row, "viewExpandedText", None), False),
+        (lambda row: row.parameters.update({"p": "ü"}), True),
+        (lambda row: row.parameters.update({"ü": "p"}), True),
+        (lambda row: setattr(row.sd.cols[0], "comment", "ü"), True),
+        (lambda row: setattr(row.sd.cols[0], "comment", "x" * 256), False),
+        (lambda row: setattr(row.sd.cols[0], "comment", "x" * 257), True),
+        (lambda row: setattr(row.sd.cols[0], "name", "größe"), True),
+        (lambda row: setattr(row.sd.cols[0], "type", "struct<größe:int>"), True),
+    ],
+)
+def test_what_a_database_could_damage(change: Callable[[Table], None], possible: bool) -> None:
+    row = plain_row()
+    change(row)
+    assert may_be_damaged(row) is possible
+
+
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        (lambda row: None, []),
+        (lambda row: setattr(row, "viewOriginalText", "select '?'"), ["original-text"]),
+        (lambda row: setattr(row, "viewExpandedText", "select '?'"), ["expanded-text"]),
+        (lambda row: row.parameters.update({"p": "?"}), ["parameter p"]),
+        (lambda row: row.parameters.pop("p"), ["parameter p"]),
+        (lambda row: row.parameters.update({"added.by.server": "1"}), []),
+        (lambda row: setattr(row.sd.cols[0], "comment", "cut"), ["comment of id"]),
+        (lambda row: setattr(row.sd.cols[1], "comment", ""), []),
+        (lambda row: setattr(row.sd.cols[0], "name", "?"), ["column id"]),
+        (lambda row: setattr(row.sd.cols[0], "type", "struct<?:int>"), ["column id"]),
+        (lambda row: row.sd.cols.pop(), ["column name"]),
+    ],
+)
+def test_what_was_damaged(change: Callable[[Table], None], fields: list[str]) -> None:
+    sent = plain_row()
+    sent.parameters["p"] = "ü"
+    stored = copy.deepcopy(sent)
+    change(stored)
+    assert [difference.field for difference in damages(sent, stored)] == fields
+
+
+@pytest.mark.parametrize(
+    ("change", "phrases"),
+    [
+        (lambda row: None, []),
+        (lambda row: setattr(row, "viewOriginalText", "x" * 32_700), []),
+        (lambda row: setattr(row, "viewOriginalText", "x" * 32_701), ["the original text has 32,701 characters"]),
+        (lambda row: setattr(row, "viewExpandedText", None), []),
+        (lambda row: row.parameters.update({"p": "x" * 4_001}), ["the parameter p has 4,001 characters"]),
+        (
+            lambda row: row.sd.cols.append(FieldSchema("c" * 129, "t" * 5_000, "x" * 257)),
+            [
+                f"the type of the column {'c' * 20}… has 5,000 characters",
+                f"the comment of the column {'c' * 20}… has 257 characters",
+                f"the name of the column {'c' * 20}… has 129 characters",
+            ],
+        ),
+    ],
+    ids=["none", "fits", "text", "no text", "parameter", "column"],
+)
+def test_what_may_be_too_long(change: Callable[[Table], None], phrases: list[str]) -> None:
+    row = plain_row()
+    change(row)
+    assert long_values(row) == phrases
