@@ -100,7 +100,7 @@ def test_a_name_that_not_every_metastore_takes(
 
 def test_the_longest_names(open_catalog: CatalogFactory, database: str, own_directory: str) -> None:
     """Hive 2.3 stores names of 256 characters, and locks names of 128."""
-    catalog = open_catalog({"iceberg.hive.lock-timeout-ms": "500"})
+    catalog = open_catalog({"iceberg.hive.lock-check-min-wait-ms": "1"})
     name = "x" * 128
     catalog.create_view((database, name), SCHEMA, version(database), location=f"{own_directory}/128")
     with pytest.raises(LockError, match=r"HIVE_LOCKS.*at most 128 characters: choose a shorter one"):
