@@ -16,7 +16,6 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
 from hive_views.dependencies.drop import Behavior, drop_view
 from hive_views.dependencies.graph import refuse_cycle
-from hive_views.dependencies.impact import refuse_breaking
 from hive_views.dependencies.methods import DependencyMethods
 from hive_views.errors import (
     InvalidIdentifierError,
@@ -321,6 +320,8 @@ class HiveViewCatalog(DependencyMethods):
         self._store.client.get_database(target.database)
         refuse_cycle(self._store, target, loaded.metadata.current_version())
         if self._config.strict:
+            from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
+
             refuse_breaking(self._store, source, "rename", None)
         return HiveView(rename(self._store, loaded, target), self._store)
 

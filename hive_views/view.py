@@ -19,7 +19,6 @@ from tenacity.stop import stop_after_delay
 
 from hive_views.definition import same_definition, sql_texts
 from hive_views.dependencies.graph import refuse_cycle
-from hive_views.dependencies.impact import refuse_breaking_definition
 from hive_views.errors import CommitFailedError, InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Difference, check_properties, differences
@@ -379,6 +378,8 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
         if definition and metadata.current_version() != base.metadata.current_version():
             refuse_cycle(store, name, metadata.current_version())
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
+                from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
+
                 refuse_breaking_definition(store, name, metadata)
         return commit(store, name, base, metadata)
 

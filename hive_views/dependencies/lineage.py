@@ -19,7 +19,6 @@ from hive_views.metastore.find import named_by_uuid
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.identities import identify
 from hive_views.spec.metadata import ViewVersion
-from hive_views.sql.references import references
 
 _READABLE = ("hive", "spark", "trino")
 
@@ -349,6 +348,8 @@ def _of_hive_view(row: Row) -> _FromFile:
 
 def _from_texts(texts: Mapping[str, str], database: str) -> _FromFile:
     """The names in a view's text: in the expanded one if it can be read, else in the first that can."""
+    from hive_views.sql.references import references  # sqlglot takes 0.1 s to import
+
     problem = "it has no text in a dialect that can be read here"
     ordered = sorted(texts, key=lambda dialect: dialect != HIVE)
     for dialect in ordered:

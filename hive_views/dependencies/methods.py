@@ -1,25 +1,31 @@
-"""The catalog's methods about dependencies: HiveViewCatalog inherits them."""
+"""The catalog's methods about dependencies: HiveViewCatalog inherits them.
+
+Rooms that read SQL are imported when they are asked: sqlglot takes 0.1 s to import.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
-from hive_views.authoring import Analyzer
-from hive_views.dependencies.columns import ColumnName, base_columns, column_lineage
 from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, plan_drop
 from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph
-from hive_views.dependencies.impact import Affected, impact, refuse_breaking
 from hive_views.dependencies.lineage import DeepLineage, LineageReader
-from hive_views.dependencies.recompile import Recompiled, adopt, recompile, repair
-from hive_views.dependencies.validity import Finding, check_view, sweep
 from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.tables import TableCatalog
 from hive_views.view import HiveView
+
+if TYPE_CHECKING:
+    from hive_views.authoring import Analyzer
+    from hive_views.dependencies.columns import ColumnName
+    from hive_views.dependencies.impact import Affected
+    from hive_views.dependencies.recompile import Recompiled
+    from hive_views.dependencies.validity import Finding
 
 
 class DependencyMethods(TableCatalog):
@@ -55,6 +61,8 @@ class DependencyMethods(TableCatalog):
             NoSuchViewError: If there is no such view.
             SqlError: If its text cannot be resolved any more.
         """
+        from hive_views.dependencies.columns import base_columns, column_lineage
+
         return (base_columns if deep else column_lineage)(self._store, self._name(identifier))
 
     def dependents(
@@ -103,6 +111,8 @@ class DependencyMethods(TableCatalog):
         Raises:
             NoSuchViewError: If there is no such view.
         """
+        from hive_views.dependencies.validity import check_view
+
         return check_view(self._lineages, self._name(identifier))
 
     def check_views(self, *namespaces: str | Identifier, workers: int = 4) -> tuple[Finding, ...]:
@@ -115,6 +125,8 @@ class DependencyMethods(TableCatalog):
         Returns:
             A finding for each view, by name.
         """
+        from hive_views.dependencies.validity import sweep
+
         return sweep(self._lineages, self._databases(namespaces) or None, workers=workers)
 
     def impact(
@@ -129,9 +141,11 @@ class DependencyMethods(TableCatalog):
         Returns:
             Every dependent, each behind what it reads: whether it breaks, changes its types or stays frozen, and why.
         """
+        from hive_views.dependencies.impact import impact
+
         return impact(self._lineages, self._name(identifier), columns)
 
-    def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer) -> Recompiled:
+    def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> Recompiled:
         """Expand what a view's author typed again; a new version only if something changed (ALTER VIEW RECOMPILE).
 
         Args:
@@ -145,6 +159,8 @@ class DependencyMethods(TableCatalog):
             NoSuchViewError: If there is no such view.
             SqlError: If what was typed cannot be resolved any more; nothing is changed.
         """
+        from hive_views.dependencies.recompile import recompile
+
         return recompile(self._store, self._name(identifier), analyzer)
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
@@ -156,6 +172,8 @@ class DependencyMethods(TableCatalog):
         Returns:
             The view.
         """
+        from hive_views.dependencies.recompile import repair
+
         return HiveView(repair(self._store, self._name(identifier)), self._store)
 
     def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer) -> HiveView:
@@ -171,6 +189,8 @@ class DependencyMethods(TableCatalog):
         Raises:
             SqlError: If the row's text cannot be resolved.
         """
+        from hive_views.dependencies.recompile import adopt
+
         return HiveView(adopt(self._store, self._name(identifier), analyzer), self._store)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
@@ -180,6 +200,8 @@ class DependencyMethods(TableCatalog):
             DependentsError: If a view reads it by its name, in strict mode.
         """
         if self._config.strict:
+            from hive_views.dependencies.impact import refuse_breaking
+
             refuse_breaking(self._store, self._table_name(from_identifier), "rename", None)
         return super().rename_table(from_identifier, to_identifier)
 

@@ -43,13 +43,13 @@ class Recompiled:
     """Columns whose type changed."""
 
 
-def recompile(store: Store, name: ViewName, analyzer: Analyzer) -> Recompiled:
+def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Recompiled:
     """Expand what a view's author typed again, and make that the current version if it is another one.
 
     Args:
         store: Metastore, files and properties.
         name: The view.
-        analyzer: Where column types come from.
+        analyzer: Where column types come from; None takes Hive's rules.
 
     Returns:
         What changed.
@@ -149,7 +149,8 @@ def adopt(store: Store, name: ViewName, analyzer: Analyzer) -> Loaded:
         dialect="spark" if _SPARK_NAMESPACE in row.parameters else text.dialect,
         analyzer=analyzer,
     )
-    return change(store, loaded, [AddVersion(made.schema, made.version)])
+    # The texts in other dialects say what the view was before.
+    return change(store, loaded, [AddVersion(made.schema, made.version, may_lose_dialects=True)])
 
 
 def _database_of(row: Row) -> str:
