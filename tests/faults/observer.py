@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,14 @@ class Observer:
     def files(self) -> set[Path]:
         """All files below the database's location."""
         return files_below(f"{self._metastore.warehouse}/{self.database}.db")
+
+
+def until(condition: Callable[[], object], *, seconds: float = 120.0) -> None:
+    """Wait for what must come, however slow the machine is; it fails where it does not come at all."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)
 
 
 def plain(value: Any) -> Any:

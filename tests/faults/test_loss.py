@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
 from tests.catalog.samples import SCHEMA, version
 from tests.faults.loss_worker import Plan, key, query
-from tests.faults.observer import Observer
+from tests.faults.observer import Observer, until
 from tests.metastore.rpc import connect
 
 SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "20"))
@@ -125,7 +124,7 @@ def test_nothing_acknowledged_is_lost(own_metastore: EmbeddedMetastore, tmp_path
         reader.end()
     assert writers.returncode == 0
     observer = Observer(metastore, database)
-    wait_for_locks_to_end(observer)
+    until(lambda: not observer.locks())  # the dead hold them no longer than the server lets them
 
     diary = [json.loads(line) for each in diaries.glob("*.jsonl") for line in each.read_text().splitlines()]
     assert [entry for entry in diary if entry["event"] == "died"] == []
@@ -140,14 +139,6 @@ def test_nothing_acknowledged_is_lost(own_metastore: EmbeddedMetastore, tmp_path
     print(json.dumps(Counter(entry["error"].partition(":")[0] for entry in diary if "error" in entry)))
     assert counts["done"] > 0
     assert counts["kills"] >= WRITERS
-
-
-def wait_for_locks_to_end(observer: Observer) -> None:
-    """The dead hold locks no longer than the server lets them."""
-    deadline = time.monotonic() + 120
-    while observer.locks():
-        assert time.monotonic() < deadline, f"locks that nobody removes: {observer.locks()}"
-        time.sleep(0.2)
 
 
 def check_view(observer: Observer, name: str, diary: list[dict[str, Any]]) -> Counter[str]:

@@ -28,6 +28,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.commit import commit
 from hive_views.metastore.load import load
+from hive_views.metastore.locks import locked
 from hive_views.spec.changes import SetProperties, apply
 from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
@@ -100,8 +101,6 @@ def test_no_metastore(
 def test_somebody_holds_the_lock(
     operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
 ) -> None:
-    from hive_views.metastore.locks import locked
-
     name = ViewName(database, NEW if operation is CREATE else VIEW)
     with locked(catalog._store.client, catalog._store.config.lock, name), pytest.raises(LockTimeoutError):
         operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)

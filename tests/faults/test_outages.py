@@ -1,0 +1,173 @@
+"""The metastore is killed in the middle of a change, and started again; or it forgets a lock."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError, MetastoreError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from hive_views.metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.locks import locked
+from tests.catalog.samples import SCHEMA, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer, until
+from tests.faults.operations import DROP, DROP_TABLE, KINDS, VIEW, State, look, new_files, prepare
+from tests.metastore.rpc import connect
+from tests.proxy import EVERY, Action, DropReply, DropRequest, Hold, ThriftProxy
+
+HEARTBEATS = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+"""For this module's metastore, which forgets a lock that soon."""
+
+
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """One that may be killed: it keeps its port, and forgets a lock after four seconds without a heartbeat."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    directory = tmp_path_factory.mktemp("outages")
+    with EmbeddedMetastore(directory, port=port, txn_timeout_s=4) as running:
+        yield running
+
+
+def kill_and_start(metastore: EmbeddedMetastore, proxy: ThriftProxy | None = None) -> None:
+    """As a machine that loses its power, and comes back."""
+    os.kill(metastore.pid, signal.SIGKILL)
+    metastore.stop()
+    if proxy is not None:
+        proxy.disconnect()
+    metastore.start()
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before it was done", "after it was done"])
+def test_killed_during_a_change(
+    done: bool,
+    metastore: EmbeddedMetastore,
+    open_catalog: Behind,
+    proxy: ThriftProxy,
+    behind: Behind,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """One change of each kind, at the same time, each in a database of its own: all of them end as successes."""
+    worlds: list[tuple[str, Observer, State]] = []
+    for operation in KINDS:
+        database = f"{operation.name}_{done}".lower()
+        with connect(metastore.port) as raw:
+            raw.create_database(Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
+        prepare(open_catalog({"iceberg.engine.hive.lock-enabled": "false"}), database)
+        observer = Observer(metastore, database)
+        worlds.append((database, observer, look(observer)))
+    actions: list[Action] = []
+    for method in [operation.method for operation in KINDS]:
+        nth = 1 + sum(1 for operation in KINDS[: len(actions)] if operation.method == method)
+        actions.append(proxy.on(method, DropReply(silent=True) if done else Hold(), nth=nth))
+    # With the heartbeats that this metastore asks for, the locks would count as lost before it is back.
+    catalog = behind()
+    running = [
+        aside.submit(operation.run, catalog, database)
+        for operation, (database, _, _) in zip(KINDS, worlds, strict=True)
+    ]
+    until(lambda: sum(call.action in actions and (call.answered or not done) for call in proxy.calls) == len(actions))
+    kill_and_start(metastore, proxy)
+    for future in running:
+        future.result()
+    for operation, (_, observer, before) in zip(KINDS, worlds, strict=True):
+        operation.check(observer, before)
+        assert len(new_files(observer, before)) == operation.writes_file
+        until(lambda seen=observer: not seen.locks())
+
+
+def test_killed_at_any_moment(
+    metastore: EmbeddedMetastore, catalog: HiveViewCatalog, open_catalog: Behind, database: str, observer: Observer
+) -> None:
+    """While several commit all the time: what they were told is the truth."""
+    history = {"version.history.num-entries": "100000", "commit.retry.num-retries": "20"}
+    catalog.create_view((database, VIEW), SCHEMA, version(database, ("spark", "select 0")), properties=history)
+    ended = threading.Event()
+
+    def write(writer: int) -> dict[str, str]:
+        told: dict[str, str] = {}
+        with open_catalog({**HEARTBEATS, "iceberg.engine.hive.lock-enabled": "true" if writer else "false"}) as mine:
+            while not ended.is_set():
+                text = f"select {writer}, {len(told)}"
+                try:
+                    mine.replace_view((database, VIEW), SCHEMA, version(database, ("spark", text)))
+                    told[text] = "done"
+                except CommitStateUnknownError:
+                    told[text] = "unknown"
+                except (CommitFailedError, LockError, MetastoreError):
+                    told[text] = "failed"
+        return told
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, writer) for writer in range(3)]
+        try:
+            time.sleep(random.uniform(0.5, 1.5))
+            kill_and_start(metastore)
+            time.sleep(1)
+        finally:
+            ended.set()
+        told = {text: outcome for writer in writers for text, outcome in writer.result().items()}
+    view = observer.view(VIEW)
+    assert view.log == view.version_ids == list(range(1, len(view.queries) + 1))
+    assert len(set(view.queries)) == len(view.queries) == view.commits
+    for text, outcome in told.items():
+        assert outcome == "unknown" or (text in view.queries) is (outcome == "done"), (text, outcome)
+    assert "done" in told.values()
+
+
+def test_an_abandoned_lock_ends_by_itself(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """After a drop of which nobody knows whether it still arrives, the name is free again when the time-out is over."""
+    proxy.on(DROP_TABLE, DropRequest(), nth=EVERY)
+    with pytest.raises(CommitStateUnknownError):
+        DROP.run(behind(**HEARTBEATS, **{"hive-views.settle-timeout-ms": "0"}), database)
+    (lock,) = observer.locks()
+    assert lock.agentInfo.startswith("hive-views-")
+    catalog.drop_view((database, VIEW))
+    DROP.check(observer, before)
+    assert observer.locks() == []
+
+
+def test_a_change_that_ends_by_an_interruption(
+    catalog: HiveViewCatalog, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
+) -> None:
+    """Ctrl-C while it waits for a lock that others hold: nothing was sent, so neither file nor lock is left."""
+    script = (
+        "import sys; from hive_views import HiveViewCatalog\n"
+        "catalog = HiveViewCatalog('prod', uri=sys.argv[1])\n"
+        "print('ready', flush=True)\n"
+        "catalog.load_view((sys.argv[2], 'v')).update().set_properties(color='blue').commit()\n"
+    )
+    store = catalog._store
+    with locked(store.client, store.config.lock, ViewName(database, VIEW)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, metastore.uri, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        until(lambda: len(observer.locks()) == 2)
+        assert len(new_files(observer, before)) == 1
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert b"KeyboardInterrupt" in stderr
+        assert len(observer.locks()) == 1
+    assert observer.view(VIEW) == before.view
+    assert new_files(observer, before) == []
