@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.types import IcebergType, NestedField, TimestampType, TimestamptzType
 
 from hive_views.children import LINEAGE, encode
 from hive_views.definition import define
@@ -18,7 +18,14 @@ from hive_views.metastore.identities import children
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewVersion
-from hive_views.sql.expand import expand
+from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
+from hive_views.sql.define import define_view, position_of
+from hive_views.sql.dialects import hive_text
+from hive_views.sql.expand import Expansion
+from hive_views.sql.iceberg_types import parse_type
+from hive_views.sql.references import references
+from hive_views.sql.spark_functions import SPARK_FUNCTIONS
+from hive_views.sql.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 
 Analyzer = Callable[[str], Schema]
 """Gives the columns that a query returns, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
@@ -44,12 +51,12 @@ def author(
     *,
     database: str,
     dialect: str,
-    analyzer: Analyzer,
+    analyzer: Analyzer | None = None,
     column_names: Sequence[str] | None = None,
     column_comments: Sequence[str | None] | None = None,
     mark: bool = True,
 ) -> Definition:
-    """Resolve and expand a query, and take its column types from an analyzer.
+    """Resolve and expand a query, and find its column types.
 
     Args:
         store: Metastore and properties.
@@ -57,9 +64,9 @@ def author(
         sql: The query as the author typed it.
         database: The author's current database.
         dialect: The author's dialect: `spark`, `hive` or `trino`.
-        analyzer: Where column types come from.
+        analyzer: Where column types come from; None takes them from Hive's rules and the tables' columns.
         column_names: Names in front of AS, where the author gave them.
-        column_comments: Their comments, None for a column without one.
+        column_comments: Their comments, None for a column without one; only with names.
         mark: Whether Hive's own tables that the text names get a UUID into their rows, so that the view's lineage
             survives their renames (see `hive_views.metastore.identities`).
 
@@ -68,36 +75,111 @@ def author(
 
     Raises:
         SqlError: If the text cannot be read, names something that is not there, mixes tables that no one catalog of
-            Spark serves, or the column list does not fit.
+            Spark serves, or the column list does not fit; UnknownTypeError if a column's type cannot be told.
     """
-    expansion = expand(
-        sql,
-        MetastoreSchemas(store),
-        database=database,
-        dialect=dialect,
-        column_names=tuple(column_names) if column_names is not None else None,
-        view_name=name.name if column_names is not None else None,
-    )
-    tables = tuple(ViewName(*table) for table in expansion.tables)
+    listed = None
+    if column_names is not None:
+        comments = column_comments if column_comments is not None else [None] * len(column_names)
+        listed = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
+    query = Query(sql)
+    statement = CreateView(text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=listed)
+    made = author_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
+    if column_names is None and column_comments is not None:
+        fields = zip(made.schema.fields, column_comments, strict=True)
+        return replace(made, schema=Schema(*(_commented(field, comment) for field, comment in fields)))
+    return made
+
+
+def author_statement(
+    store: Store,
+    name: ViewName,
+    statement: CreateView | AlterViewAs,
+    *,
+    database: str,
+    analyzer: Analyzer | None = None,
+    mark: bool = True,
+) -> Definition:
+    """The same for a whole statement, into which errors then point.
+
+    Args:
+        store: Metastore and properties.
+        name: The view that it defines.
+        statement: CREATE VIEW or ALTER VIEW AS.
+        database: The author's current database.
+        analyzer: See `author`.
+        mark: See `author`.
+
+    Returns:
+        Columns and version; the version's summary holds the lineage.
+
+    Raises:
+        SqlError: As `author` does.
+    """
+    schemas = MetastoreSchemas(store)
+    functions = _functions_of_databases(statement)
+    found = define_view(statement, schemas, database=database, functions=functions)
+    expansion = found.expansion
+    tables = tuple(ViewName(*table) for table in found.tables)
     rows = {table: row for table in tables if (row := store.row(table)) is not None}
+    schema = _schema_by_rules(expansion, statement.dialect) if analyzer is None else analyzer(found.expanded)
+    listed = statement.columns if isinstance(statement, CreateView) else None
+    if listed is not None:
+        schema = Schema(*(_commented(field, spec.comment) for field, spec in zip(schema.fields, listed, strict=True)))
+    # Last, because Hive's own tables are marked here: nothing is written for a text that is refused.
+    default_catalog = _default_catalog(store, rows)
     lineage = children(store, rows, mark=mark)
     version = define(
-        sql,
-        dialect=dialect,
+        statement.query.sql,
+        dialect=statement.dialect,
         default_namespace=(database,),
-        default_catalog=_default_catalog(store, rows),
-        stored=expansion.stored,
-        expanded=expansion.expanded,
-        field_aliases=column_names,
-        field_comments=column_comments,
+        default_catalog=default_catalog,
+        stored=found.stored,
+        expanded=hive_text(statement.dialect, expansion, schemas, database=database, functions=functions),
+        field_aliases=None if listed is None else [spec.name for spec in listed],
+        field_comments=None if listed is None else [spec.comment for spec in listed],
         summary={} if lineage is None else {LINEAGE: encode(lineage)},
     )
-    schema = analyzer(expansion.expanded)
-    if column_comments is not None:
-        schema = Schema(
-            *(_commented(field, comment) for field, comment in zip(schema.fields, column_comments, strict=True))
-        )
     return Definition(schema, version, tables)
+
+
+def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, str]:
+    """The functions that the text names with their database; any other that is not built in is refused.
+
+    It is a temporary function, which a view cannot outlive, or one of the author's current database, which readers do
+    not have. Trino has no temporary functions, and its own are not listed here.
+    """
+    query, dialect = statement.query, statement.dialect
+    found: dict[str, str] = {}
+    for function in references(query.sql, dialect).functions:
+        if not function.registered:
+            continue
+        if query.sql[: function.start].rstrip(" `").endswith("."):
+            found[function.name.lower()] = "udf"
+        elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
+            line, column = position_of(statement.text, query.start + function.start)
+            raise SqlError(
+                f"{function.name} is no function that {dialect.capitalize()} has built in. A view cannot call a "
+                "temporary function; name a permanent one with its database",
+                line=line,
+                column=column,
+                name=function.name,
+            )
+    return found
+
+
+def _schema_by_rules(expansion: Expansion, dialect: str) -> Schema:
+    """The columns by Hive's rules. Spark and Hive run the text in Spark's types, where TIMESTAMP has a time zone."""
+    timestamp: IcebergType = TimestampType() if dialect == "trino" else TimestamptzType()
+    fields = []
+    for number, column in enumerate(RuleAnalyzer().columns(expansion), start=1):
+        try:
+            kind = parse_type(column.type or "", timestamp=timestamp)
+        except SqlError as error:
+            raise UnknownTypeError(
+                f"The type of column {column.name}: {error.reason}. Write CAST(… AS type) around it", name=column.name
+            ) from None
+        fields.append(NestedField(number, column.name, kind, required=False))
+    return assign_fresh_schema_ids(Schema(*fields))
 
 
 def _default_catalog(store: Store, rows: Mapping[ViewName, Row]) -> str | None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.view.metadata import ViewVersion
 
     from hive_views.authoring import Analyzer, Definition
+    from hive_views.execute import Result
 
 
 class HiveViewCatalog(DependencyMethods):
@@ -102,7 +103,7 @@ class HiveViewCatalog(DependencyMethods):
         identifier: str | Identifier,
         sql: str,
         *,
-        analyzer: Analyzer,
+        analyzer: Analyzer | None = None,
         database: str | None = None,
         dialect: str = "spark",
         column_names: Sequence[str] | None = None,
@@ -116,7 +117,8 @@ class HiveViewCatalog(DependencyMethods):
         Args:
             identifier: The view that the query is for: `database.name`.
             sql: The query as typed.
-            analyzer: Where column types come from, e.g. `hive_views.spark.analyzer.schema_of` with a session.
+            analyzer: Where column types come from, e.g. `hive_views.spark.analyzer.schema_of` with a session; None
+                takes them from Hive's rules and the tables' columns.
             database: The author's current database; None is the view's.
             dialect: The author's dialect: `spark`, `hive` or `trino`.
             column_names: Names in front of AS, where the author gave them.
@@ -363,6 +365,30 @@ class HiveViewCatalog(DependencyMethods):
         name = self._table_name(identifier)
         self._refuse_as_table(name)
         self._drop(name, self._behavior(restrict, cascade), lambda: super(HiveViewCatalog, self).drop_table(identifier))
+
+    # -- SQL ----------------------------------------------------------------------------------------------------------
+
+    def execute(
+        self, sql: str, *, database: str = "default", dialect: str = "spark", analyzer: Analyzer | None = None
+    ) -> Result:
+        """Run one SQL statement about views: CREATE, ALTER, DROP, SHOW VIEWS, SHOW CREATE VIEW, DESCRIBE.
+
+        Args:
+            sql: The statement.
+            database: The current database: what names without one mean.
+            dialect: `spark`, `hive` or `trino`: how the statement is read, and the dialect of a new view's text.
+            analyzer: Where column types come from; see `author`.
+
+        Returns:
+            What was done, or the rows of the answer.
+
+        Raises:
+            SqlError: If it cannot be read, or asks for what cannot be done; it points at line and column.
+            HiveViewsError: As the method does that the statement stands for.
+        """
+        from hive_views.execute import execute  # sqlglot takes 0.1 s to import
+
+        return execute(self, sql, database=database, dialect=dialect, analyzer=analyzer)
 
     # -- Names and defaults -----------------------------------------------------------------------------------------
 

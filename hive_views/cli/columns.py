@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import UsageError
+from hive_views.errors import SqlError, UsageError
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType
-    from sqlglot import exp
 
 OPTION = "--column"
 
@@ -60,29 +59,12 @@ def parse_type(text: str, column: str) -> IcebergType:
     Raises:
         UsageError: If it is no type, or one that Iceberg does not have.
     """
-    from pydantic import TypeAdapter, ValidationError
-    from pyiceberg.exceptions import ValidationError as IcebergValidationError
-    from pyiceberg.types import DecimalType, IcebergType
-    from sqlglot import errors, exp, parse_one
+    from hive_views.sql import iceberg_types
 
     try:
-        simple = TypeAdapter(IcebergType).validate_python("".join(text.lower().split()))
-    except (ValidationError, IcebergValidationError, ValueError):
-        pass  # none of Iceberg's simple types
-    else:
-        # PyIceberg checks no bounds of decimals; below they are checked.
-        if not isinstance(simple, DecimalType):
-            return simple
-    try:
-        parsed = parse_one(text, into=exp.DataType, dialect="hive")
-        return _convert(parsed)
-    except (errors.SqlglotError, _UnknownTypeError) as error:
-        what = str(error) if isinstance(error, _UnknownTypeError) else text
-        raise UsageError(
-            OPTION,
-            f"{column!r}: {what!r} is no type that a view's column can have. Write e.g. int, bigint, string, "
-            "decimal(10,2), timestamp, timestamptz, array<int>, map<string,int>, struct<a:int,b:string>",
-        ) from None
+        return iceberg_types.parse_type(text)
+    except SqlError as error:
+        raise UsageError(OPTION, f"{column!r}: {error.reason}") from None
 
 
 def type_text(kind: Any) -> str:
@@ -124,80 +106,3 @@ def _split(text: str) -> tuple[str, str, str | None]:
     if not separator or not name.strip() or not kind.strip():
         raise UsageError(OPTION, f"{text!r} is not of the form name:type or name:type:comment")
     return name.strip(), kind.strip(), comment.strip() or None
-
-
-class _UnknownTypeError(Exception):
-    """A type that Iceberg does not have; its text is the argument."""
-
-
-def _convert(parsed: exp.DataType) -> IcebergType:
-    from pyiceberg.types import DecimalType, ListType, MapType
-    from sqlglot import exp
-
-    kind = parsed.this
-    inner = parsed.expressions
-    if kind in (exp.DType.ARRAY, exp.DType.LIST) and len(inner) == 1 and not parsed.args.get("values"):
-        return ListType(element_id=0, element=_convert(inner[0]), element_required=False)
-    if kind == exp.DType.MAP and len(inner) == 2:
-        return MapType(
-            key_id=0, key_type=_convert(inner[0]), value_id=0, value_type=_convert(inner[1]), value_required=False
-        )
-    if kind == exp.DType.STRUCT and inner:
-        return _convert_struct(parsed)
-    if kind == exp.DType.DECIMAL:
-        numbers = [int(parameter.this.this) for parameter in inner]
-        precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
-        if not 0 < precision <= 38 or scale > precision:
-            raise _UnknownTypeError(parsed.sql("hive"))
-        return DecimalType(precision, scale)
-    simple = _simple_types().get(kind)
-    if simple is None:
-        raise _UnknownTypeError(parsed.sql("hive"))
-    return simple
-
-
-def _convert_struct(parsed: exp.DataType) -> IcebergType:
-    from pyiceberg.types import NestedField, StructType
-    from sqlglot import exp
-
-    fields = []
-    for field in parsed.expressions:
-        if not isinstance(field, exp.ColumnDef) or not isinstance(field.kind, exp.DataType):
-            raise _UnknownTypeError(parsed.sql("hive"))
-        comment = None
-        for constraint in field.constraints:
-            if not isinstance(constraint.kind, exp.CommentColumnConstraint):
-                raise _UnknownTypeError(parsed.sql("hive"))
-            comment = constraint.kind.this.this
-        fields.append(
-            NestedField(field_id=0, name=field.name, field_type=_convert(field.kind), required=False, doc=comment)
-        )
-    return StructType(*fields)
-
-
-def _simple_types() -> dict[Any, IcebergType]:
-    from pyiceberg import types
-    from sqlglot import exp
-
-    kind = exp.DType
-    return {
-        kind.BOOLEAN: types.BooleanType(),
-        # Iceberg has no integers below 32 bits, and no strings of limited length.
-        kind.TINYINT: types.IntegerType(),
-        kind.SMALLINT: types.IntegerType(),
-        kind.INT: types.IntegerType(),
-        kind.BIGINT: types.LongType(),
-        kind.FLOAT: types.FloatType(),
-        kind.DOUBLE: types.DoubleType(),
-        kind.CHAR: types.StringType(),
-        kind.VARCHAR: types.StringType(),
-        kind.TEXT: types.StringType(),
-        kind.BINARY: types.BinaryType(),
-        kind.DATE: types.DateType(),
-        kind.TIME: types.TimeType(),
-        kind.TIMESTAMP: types.TimestampType(),
-        kind.TIMESTAMPNTZ: types.TimestampType(),
-        kind.TIMESTAMPTZ: types.TimestamptzType(),
-        kind.TIMESTAMPLTZ: types.TimestamptzType(),
-        kind.UUID: types.UUIDType(),
-    }

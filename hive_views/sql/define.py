@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hive_views.errors import SqlError
 from hive_views.sql.expand import Expansion, OutputColumn, expand
@@ -25,6 +25,7 @@ class ViewDefinition:
         columns: Its columns without the partition columns.
         partition_keys: Its partition columns.
         tables: The tables and views that it names, as (database, name).
+        expansion: The query's expansion, of which the texts were made.
     """
 
     database: str
@@ -35,6 +36,7 @@ class ViewDefinition:
     columns: tuple[OutputColumn, ...]
     partition_keys: tuple[OutputColumn, ...]
     tables: tuple[tuple[str, str], ...]
+    expansion: Expansion = field(repr=False, compare=False)
 
 
 def define_view(
@@ -101,6 +103,7 @@ def define_view(
         tuple(columns),
         tuple(keys),
         expansion.tables,
+        expansion,
     )
 
 

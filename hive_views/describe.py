@@ -1,0 +1,137 @@
+"""What SHOW CREATE VIEW and DESCRIBE say of a view: the statement that would make it again, and its columns."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+
+from hive_views.dependencies.texts import ViewText, of_version
+from hive_views.errors import SqlError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import Store
+from hive_views.metastore.hive_types import hive_columns
+from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.sql.references import references
+from hive_views.sql.tokens import QUOTES
+from hive_views.view import HiveView
+
+COMMENT = "comment"
+"""The view property that holds COMMENT."""
+
+DescribeRow = tuple[str, str | None, str | None]
+"""Name, type and comment of a column; or a name and a value."""
+
+
+def create_statement(store: Store, view: HiveView) -> str:
+    """The CREATE VIEW that makes a view as it is, with what its author typed.
+
+    Args:
+        store: Where it is.
+        view: The view.
+
+    Returns:
+        The statement in the author's dialect. The view's name is complete. Where names in the query are not, a comment
+        in the first line says which database has to be current.
+
+    Raises:
+        SqlError: If none of its texts is of a dialect that can be read.
+    """
+    name = ViewName(*view.name())
+    text = of_version(name, view.current_version())
+    quote = QUOTES[text.dialect]
+    lines = []
+    if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
+        lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
+    head = f"CREATE VIEW {_quoted(name.database, quote)}.{_quoted(name.name, quote)}"
+    columns = _column_list(store, view, text, quote)
+    lines.append(f"{head} (\n  {columns})" if columns else head)
+    properties = dict(view.metadata.properties)
+    comment = properties.pop(COMMENT, None)
+    if comment is not None:
+        lines.append(f"COMMENT {_literal(comment, text.dialect)}")
+    if properties:
+        pairs = (
+            f"{_literal(key, text.dialect)} = {_literal(value, text.dialect)}"
+            for key, value in sorted(properties.items())
+        )
+        lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
+    return "\n".join([*lines, f"AS {text.typed}"])
+
+
+def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> str:
+    """The column list in front of AS: the author's, or the one without which the columns would be others."""
+    fields = view.schema().fields
+    names = text.column_names
+    comments = tuple(field.doc for field in fields)
+    if names is None:
+        names = tuple(field.name for field in fields)
+        if not any(comments) and _produced(store, text) == [name.lower() for name in names]:
+            return ""
+    listed = (
+        _quoted(name, quote) + (f" COMMENT {_literal(comment, text.dialect)}" if comment is not None else "")
+        for name, comment in zip(names, comments, strict=True)
+    )
+    return ",\n  ".join(listed)
+
+
+def _produced(store: Store, text: ViewText) -> list[str] | None:
+    """The columns that the query gives by itself; None where its tables are not what they were."""
+    try:
+        return [name.lower() for name in text.expansion(MetastoreSchemas(store)).names]
+    except SqlError:
+        return None
+
+
+def describe(view: HiveView, *, hive2_compatible: bool = False, detailed: bool = False) -> tuple[DescribeRow, ...]:
+    """The rows of DESCRIBE.
+
+    Args:
+        view: The view.
+        hive2_compatible: See `hive_type`.
+        detailed: Whether EXTENDED or FORMATTED stands there.
+
+    Returns:
+        Name, Hive type and comment of each column; then, if `detailed`, an empty row, a heading and what else is known.
+
+    Raises:
+        InvalidViewError: If a column has a type that Hive has no name for.
+    """
+    name = ViewName(*view.name())
+    document = json.loads(view.schema().model_dump_json())
+    rows: list[DescribeRow] = list(hive_columns(document, str(name), hive2_compatible=hive2_compatible))
+    if not detailed:
+        return tuple(rows)
+    metadata = view.metadata
+    properties = dict(metadata.properties)
+    version = view.current_version()
+    details: list[tuple[str, str | None]] = [
+        ("Database", name.database),
+        ("View", name.name),
+        ("Comment", properties.pop(COMMENT, None)),
+        ("Owner", view.owner),
+        ("Created", datetime.fromtimestamp(view.create_time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ("UUID", metadata.view_uuid),
+        ("Version", str(version.version_id)),
+        ("Current Catalog", version.default_catalog),
+        ("Current Database", ".".join(version.default_namespace)),
+        ("Location", metadata.location),
+        ("Metadata", view.metadata_location),
+        ("Dialects", ", ".join(view.dialects)),
+        ("Original Text", view.original_text),
+        ("Expanded Text", view.expanded_text),
+        ("Properties", json.dumps(properties, ensure_ascii=False, sort_keys=True)),
+    ]
+    rows += [("", None, None), ("# Detailed View Information", None, None)]
+    rows += [(key, value, None) for key, value in details if value is not None]
+    return tuple(rows)
+
+
+def _quoted(name: str, quote: str) -> str:
+    return quote + name.replace(quote, quote * 2) + quote
+
+
+def _literal(value: str, dialect: str) -> str:
+    """A string literal: with Hive's and Spark's backslashes, or Trino's doubled quotes."""
+    if dialect == "trino":
+        return "'" + value.replace("'", "''") + "'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

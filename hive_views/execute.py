@@ -1,0 +1,334 @@
+"""SQL statements about views, done by the catalog: no Spark and no Hive is needed.
+
+A statement is either done or refused by an error that points into it. What cannot be done is never passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hive_views.authoring import Analyzer, Definition, author_statement
+from hive_views.describe import COMMENT, create_statement, describe
+from hive_views.errors import InvalidIdentifierError, NoSuchViewError, SqlError, ViewAlreadyExistsError
+from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.sql import statements as sql
+from hive_views.sql.ddl import parse_statement
+from hive_views.sql.define import position_of
+from hive_views.sql.references import references
+from hive_views.view import HiveView
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
+
+Row = tuple[str | None, ...]
+"""One row of an answer."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement did, or what it answers."""
+
+    kind: str
+    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`; `unchanged` where all was so already; `absent`
+    where IF EXISTS found nothing; `rows` for SHOW and DESCRIBE."""
+    identifier: tuple[str, str] | None = None
+    """The view or table (or, dropped, what was named), as it now is; None for SHOW VIEWS."""
+    columns: tuple[str, ...] = ()
+    """The names of the answer's columns; none for a statement that answers nothing."""
+    rows: tuple[Row, ...] = ()
+    """The answer. For DROP … CASCADE: what was dropped, in that order."""
+    view: HiveView | None = None
+    """The view, where there is one."""
+
+
+def execute(
+    catalog: HiveViewCatalog,
+    text: str,
+    *,
+    database: str = "default",
+    dialect: str = "spark",
+    analyzer: Analyzer | None = None,
+) -> Result:
+    """Run one statement.
+
+    Args:
+        catalog: Where the views are.
+        text: The statement.
+        database: The current database: what names without one mean.
+        dialect: `spark`, `hive` or `trino`: how the text is read.
+        analyzer: Where column types come from; None takes them from Hive's rules and the tables' columns.
+
+    Returns:
+        What was done.
+
+    Raises:
+        SqlError: If the statement cannot be read, or asks for what cannot be done; it points at line and column.
+        HiveViewsError: As the method of `HiveViewCatalog` does that the statement stands for.
+    """
+    if dialect not in _DIALECTS:
+        raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(_DIALECTS)}")
+    current = parse_namespace(database, catalog=catalog.name)
+    statement = parse_statement(text, dialect)
+    handler = _HANDLERS.get(type(statement))
+    if handler is None:
+        raise _refused(statement, f"{_SHOWN[type(statement)]} is not possible yet")
+    return handler(_Run(catalog, statement, current, analyzer))
+
+
+_DIALECTS = ("spark", "hive", "trino")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One statement, and what it is run with."""
+
+    catalog: HiveViewCatalog
+    statement: Any  # each handler knows the class that it is called for
+    database: str
+    analyzer: Analyzer | None
+
+    def name(self, written: sql.ObjectName | None = None, database: str | None = None) -> ViewName:
+        """The object that a name means."""
+        written = written or self.statement.name
+        parts = written.parts if len(written.parts) > 1 else (database or self.database, *written.parts)
+        try:
+            return ViewName.parse(parts, catalog=self.catalog.name)
+        except InvalidIdentifierError as error:
+            line, column = position_of(self.statement.text, written.start)
+            reason = f"{written}: {error.reason}"
+            if len(parts) == 3:
+                reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
+            raise SqlError(reason, line=line, column=column, name=str(written)) from None
+
+    def define(self, name: ViewName) -> Definition:
+        """Columns and texts of the statement's query."""
+        self._check_catalogs()
+        store = self.catalog._store
+        return author_statement(store, name, self.statement, database=self.database, analyzer=self.analyzer)
+
+    def _check_catalogs(self) -> None:
+        query: sql.Query = self.statement.query
+        own = {self.catalog.name, self.catalog._config.session_catalog}
+        for table in references(query.sql, self.statement.dialect).tables:
+            if table.catalog is not None and table.catalog not in own:
+                line, column = position_of(self.statement.text, query.start + table.start)
+                shown = ".".join(table.parts)
+                reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
+                raise SqlError(reason, line=line, column=column, name=shown)
+
+
+def _refused(statement: sql.Statement, reason: str) -> SqlError:
+    """An error about a statement as a whole; it points at its name."""
+    written = getattr(statement, "name", None)
+    start = written.start if isinstance(written, sql.ObjectName) else 0
+    line, column = position_of(statement.text, start)
+    return SqlError(reason, line=line, column=column, name=None if written is None else str(written))
+
+
+# -- CREATE and ALTER --------------------------------------------------------------------------------------------------
+
+
+def _create(run: _Run) -> Result:
+    statement: sql.CreateView = run.statement
+    for asked, what in (
+        (statement.temporary, "A temporary view: it lives in a session, and a metastore has none. Leave TEMPORARY out"),
+        (statement.partitioned_on is not None, "PARTITIONED ON: views with partitions are not possible yet"),
+        (statement.security is not None, "SECURITY: an Iceberg view does not keep it. Leave it out"),
+        (statement.schema_mode is not None, "WITH SCHEMA: an Iceberg view does not keep it. Leave it out"),
+    ):
+        if asked:
+            raise _refused(statement, what)
+    properties = _properties(statement, statement.properties)
+    if statement.comment is not None:
+        if properties.get(COMMENT, statement.comment) != statement.comment:
+            raise _refused(statement, "COMMENT and the property 'comment' are the same thing, and say different things")
+        properties[COMMENT] = statement.comment
+    name = run.name()
+    if statement.if_not_exists and (there := _existing(run.catalog, name)) is not None:
+        return Result("unchanged", name.identifier, view=there)
+    before = _existing(run.catalog, name) if statement.or_replace else None
+    made = run.define(name)
+    if statement.or_replace:
+        view = run.catalog.create_or_replace_view(name.identifier, made.schema, made.version, properties=properties)
+        return _written("created" if before is None else "replaced", before, view)
+    try:
+        view = run.catalog.create_view(name.identifier, made.schema, made.version, properties=properties)
+    except ViewAlreadyExistsError:
+        if not statement.if_not_exists:
+            raise
+        # Created by somebody else since.
+        return Result("unchanged", name.identifier, view=run.catalog.load_view(name.identifier))
+    return Result("created", name.identifier, view=view)
+
+
+def _existing(catalog: HiveViewCatalog, name: ViewName) -> HiveView | None:
+    """The Iceberg view of a name; None where there is none, or a table that the creation will stumble over."""
+    try:
+        return catalog.load_view(name.identifier)
+    except NoSuchViewError as error:
+        if type(error) is not NoSuchViewError:
+            raise
+        return None
+
+
+def _properties(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    keys = [key for key, _ in pairs]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise _refused(statement, f"The property {twice!r} is given twice")
+    return dict(pairs)
+
+
+def _written(kind: str, before: HiveView | None, view: HiveView) -> Result:
+    same = before is not None and before.metadata_location == view.metadata_location
+    return Result("unchanged" if same else kind, ViewName(*view.name()).identifier, view=view)
+
+
+def _alter_as(run: _Run) -> Result:
+    name = run.name()
+    before = run.catalog.load_view(name.identifier)
+    made = run.define(name)
+    return _written("replaced", before, before.update().replace_version(made.version, made.schema).commit())
+
+
+def _set(run: _Run) -> Result:
+    statement: sql.AlterViewSetProperties = _plain(run.statement)
+    before = run.catalog.load_view(run.name().identifier)
+    view = before.update().set_properties(_properties(statement, statement.properties)).commit()
+    return _written("changed", before, view)
+
+
+def _unset(run: _Run) -> Result:
+    statement: sql.AlterViewUnsetProperties = _plain(run.statement)
+    before = run.catalog.load_view(run.name().identifier)
+    missing = [key for key in statement.keys if key not in before.metadata.properties]
+    if missing and not statement.if_exists:
+        shown = ", ".join(repr(key) for key in missing)
+        raise _refused(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
+    return _written("changed", before, before.update().remove_properties(*statement.keys).commit())
+
+
+def _rename(run: _Run) -> Result:
+    statement: sql.AlterViewRename = _plain(run.statement)
+    source = run.name()
+    target = run.name(statement.new_name, source.database)
+    try:
+        view = run.catalog.rename_view(source.identifier, target.identifier)
+    except NoSuchViewError as error:
+        if not statement.if_exists or not _is_absence(error):
+            raise
+        return Result("absent", source.identifier)
+    return Result("renamed", target.identifier, view=view)
+
+
+def _recompile(run: _Run) -> Result:
+    name = run.name()
+    done = run.catalog.recompile_view(name.identifier, analyzer=run.analyzer)
+    view = run.catalog.load_view(name.identifier)
+    return Result("recompiled" if done.changed else "unchanged", name.identifier, view=view)
+
+
+def _plain(statement: Any) -> Any:
+    """The statement itself, which must not be about a materialized view."""
+    if statement.materialized:
+        raise _refused(statement, "Materialized views are not possible yet")
+    return statement
+
+
+def _is_absence(error: NoSuchViewError) -> bool:
+    """Whether nothing at all has the name: a plain Hive view or a table is not what IF EXISTS asks about."""
+    return type(error) is NoSuchViewError and not error.detail
+
+
+# -- DROP --------------------------------------------------------------------------------------------------------------
+
+
+def _drop(run: _Run) -> Result:
+    statement: sql.Drop = run.statement
+    if statement.kind == "materialized view":
+        raise _refused(statement, "Materialized views are not possible yet")
+    if statement.purge:
+        raise _refused(statement, "PURGE is not possible: drop the table without it, or by the engine that wrote it")
+    name = run.name()
+    if statement.if_exists and run.catalog._store.row(name) is None:
+        return Result("absent", name.identifier)
+    drop = run.catalog.drop_view if statement.kind == "view" else run.catalog.drop_table
+    cascade = statement.behavior == "cascade"
+    doomed = run.catalog.plan_drop(name.identifier, cascade=True).steps if cascade else ()
+    drop(name.identifier, restrict=statement.behavior == "restrict", cascade=cascade)
+    rows = tuple((str(step.name),) for step in doomed)
+    return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
+
+
+# -- SHOW and DESCRIBE -------------------------------------------------------------------------------------------------
+
+
+def _show_views(run: _Run) -> Result:
+    statement: sql.ShowViews = _plain(run.statement)
+    database = (statement.database or run.database).lower()
+    pattern = _pattern(statement.pattern, statement.dialect)
+    found = [name for _, name in run.catalog.list_views((database,)) if pattern is None or pattern.fullmatch(name)]
+    return Result("rows", None, ("database", "view"), tuple((database, name) for name in found))
+
+
+def _pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
+    """A pattern of SHOW … LIKE: `*` and `|` in Spark, besides `%` and `_` in Hive, `%` and `_` alone in Trino."""
+    if text is None:
+        return None
+    any_text = {"spark": "*", "hive": "*%", "trino": "%"}[dialect]
+    one = "" if dialect == "spark" else "_"
+    pieces = []
+    for character in text.strip():
+        if character in any_text:
+            pieces.append(".*")
+        elif character in one:
+            pieces.append(".")
+        elif character == "|" and dialect != "trino":
+            pieces.append("|")
+        else:
+            pieces.append(re.escape(character))
+    return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
+
+
+def _show_create(run: _Run) -> Result:
+    statement: sql.ShowCreate = run.statement
+    if statement.kind != "view":
+        raise _refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
+    name = run.name()
+    view = run.catalog.load_view(name.identifier)
+    text = create_statement(run.catalog._store, view)
+    return Result("rows", name.identifier, ("statement",), ((text,),), view)
+
+
+def _describe(run: _Run) -> Result:
+    statement: sql.Describe = run.statement
+    name = run.name()
+    view = run.catalog.load_view(name.identifier)
+    detailed = statement.extended or statement.formatted
+    rows = describe(view, hive2_compatible=run.catalog._config.hive2_compatible, detailed=detailed)
+    return Result("rows", name.identifier, ("name", "type", "comment"), rows, view)
+
+
+_HANDLERS: dict[type[sql.Statement], Callable[[_Run], Result]] = {
+    sql.CreateView: _create,
+    sql.AlterViewAs: _alter_as,
+    sql.AlterViewSetProperties: _set,
+    sql.AlterViewUnsetProperties: _unset,
+    sql.AlterViewRename: _rename,
+    sql.AlterViewRecompile: _recompile,
+    sql.Drop: _drop,
+    sql.ShowViews: _show_views,
+    sql.ShowCreate: _show_create,
+    sql.Describe: _describe,
+}
+
+_SHOWN: dict[type[sql.Statement], str] = {
+    sql.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
+    sql.RefreshMaterializedView: "Refreshing a materialized view",
+    sql.AlterMaterializedViewRewrite: "ALTER MATERIALIZED VIEW … REWRITE",
+    sql.AlterViewAddPartitions: "ALTER VIEW … ADD PARTITION",
+    sql.AlterViewDropPartitions: "ALTER VIEW … DROP PARTITION",
+}
