@@ -120,7 +120,7 @@ class DependencyMethods(TableCatalog):
 
         Args:
             namespaces: The databases; none means all.
-            workers: Threads that read files and resolve texts.
+            workers: Threads that read metadata files, while the metastore reads the next rows.
 
         Returns:
             A finding for each view, by name.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 from sqlglot import exp
 
@@ -18,6 +19,7 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.client import BATCH_SIZE
 from hive_views.metastore.commit import Loaded
 from hive_views.metastore.find import all_views, databases, rows
 from hive_views.metastore.flat_model import Row, RowKind, differences
@@ -88,7 +90,7 @@ def check_view(reader: LineageReader, name: ViewName) -> Finding:
     row = reader.store.row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    return _check(reader, row, MetastoreSchemas(reader.store))
+    return _found(_read(reader, row), MetastoreSchemas(reader.store))
 
 
 def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4) -> tuple[Finding, ...]:
@@ -97,7 +99,7 @@ def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, worker
     Args:
         reader: Gives the metastore.
         scanned: The databases; None is all.
-        workers: Threads that read metadata files and resolve texts.
+        workers: Threads that read metadata files, while the metastore reads the next rows.
 
     Returns:
         A finding for each view, by name.
@@ -107,19 +109,33 @@ def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, worker
     """
     store = reader.store
     names = [name for database in scanned or databases(store) for name in all_views(store, database)]
-    known: dict[ViewName, Row | None] = {row.name: row for row in rows(store, names)}
-    views = [row for row in known.values() if row is not None]
-    wanted = {name for row in views for name in reader.recorded(row) if name not in known}
-    known |= dict.fromkeys(wanted)
-    known |= {row.name: row for row in rows(store, sorted(wanted))}
-    schemas = Overlay(MetastoreSchemas(store), schemas_of_rows(known))
+    schemas = Overlay(MetastoreSchemas(store), {})
+    found: list[Finding] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        found = pool.map(lambda row: _check(reader, row, schemas), views)
-        return tuple(sorted(found, key=lambda finding: finding.view))
+        coming = rows(store, names)
+        # The server reads the next rows while these are looked at.
+        while batch := list(islice(coming, BATCH_SIZE)):
+            schemas.known |= schemas_of_rows({row.name: row for row in batch})
+            read = list(pool.map(lambda row: _read(reader, row), batch))
+            wanted = {name for row in batch for name in reader.recorded(row)} - schemas.known.keys()
+            schemas.known |= dict.fromkeys(wanted)
+            schemas.known |= schemas_of_rows({row.name: row for row in rows(store, sorted(wanted))})
+            found += [_found(item, schemas) for item in read]
+    return tuple(sorted(found, key=lambda finding: finding.view))
 
 
-def _check(reader: LineageReader, row: Row, schemas: Schemas) -> Finding:
+@dataclass(frozen=True)
+class _Read:
+    """A view's row and texts, and what is wrong with them already."""
+
+    row: Row
+    text: ViewText | None
+    problems: tuple[Problem, ...]
+
+
+def _read(reader: LineageReader, row: Row) -> _Read:
     problems: list[Problem] = []
+    text = None
     try:
         if row.kind is RowKind.HIVE_VIEW:
             text = of_hive_view(row)
@@ -127,20 +143,22 @@ def _check(reader: LineageReader, row: Row, schemas: Schemas) -> Finding:
             loaded = _load(reader, row)
             row = loaded.row
             for difference in differences(row, loaded.metadata, reader.store.config):
-                problems.append(
-                    Problem(
-                        Validity.DRIFTED, f"the row's {difference.field} is not the metadata file's: {difference.row}"
-                    )
-                )
+                reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
+                problems.append(Problem(Validity.DRIFTED, reason))
             text = of_version(row.name, loaded.metadata.current_version())
     except SqlError as error:
         problems.append(Problem(Validity.UNKNOWN, error.reason))
     except (MetadataFileError, NoSuchViewError) as error:
         problems.append(Problem(Validity.INVALID, str(error)))
-    else:
-        problems += examine(text, schemas, [(name, kind) for name, kind, _ in row.columns])
+    return _Read(row, text, tuple(problems))
+
+
+def _found(read: _Read, schemas: Schemas) -> Finding:
+    problems = list(read.problems)
+    if read.text is not None:
+        problems += examine(read.text, schemas, [(name, kind) for name, kind, _ in read.row.columns])
     order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
-    return Finding(row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
+    return Finding(read.row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
 
 
 def _load(reader: LineageReader, row: Row) -> Loaded:

@@ -7,7 +7,8 @@ character, so answers may hold too much, never too little.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.children import FILE_NODE, ROW_LINEAGE, row_pattern
 from hive_views.errors import MetastoreRefusedError
@@ -17,12 +18,17 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
+from hive_views.metastore.client import BATCH_SIZE
 from hive_views.metastore.commit import Store
 from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, VIRTUAL_VIEW, Row, read_row
 from hive_views.metastore.identities import HIVE_UUID
 from hive_views.metastore.load import FILTER_FIELD
 
 logger = logging.getLogger(__name__)
+
+_MOST_REQUESTS = 2
+"""Batches of rows that are asked for at once: a row costs the server a dozen queries of its database. More than two
+at once were no faster (measured on two cores)."""
 
 
 def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
@@ -102,20 +108,31 @@ def all_views(store: Store, database: str) -> list[ViewName]:
     return sorted(ViewName(database, name) for name in names)
 
 
-def rows(store: Store, names: list[ViewName]) -> Iterator[Row]:
-    """The rows that stand under some names, asked for in batches.
+def rows(store: Store, names: Sequence[ViewName]) -> Iterator[Row]:
+    """The rows that stand under some names, asked for in batches, two at a time.
 
     Args:
         store: Metastore, files and properties.
         names: Any names; those under which nothing stands are passed over.
 
     Yields:
-        The rows.
+        The rows, those of one database together; the next batches are on their way meanwhile.
     """
-    for database in sorted({name.database for name in names}):
-        wanted = [name.name for name in names if name.database == database]
-        for table in store.client.get_tables(database, wanted):
-            yield read_row(table)
+    wanted: dict[str, list[str]] = {}
+    for name in names:
+        wanted.setdefault(name.database, []).append(name.name)
+    batches = [
+        (database, found[start : start + BATCH_SIZE])
+        for database, found in wanted.items()
+        for start in range(0, len(found), BATCH_SIZE)
+    ]
+    if len(batches) < _MOST_REQUESTS:
+        for batch in batches:
+            yield from map(read_row, store.client.get_tables(*batch))
+        return
+    with ThreadPoolExecutor(_MOST_REQUESTS) as pool:
+        for tables in pool.map(lambda batch: store.client.get_tables(*batch), batches):
+            yield from map(read_row, tables)
 
 
 def databases(store: Store) -> list[str]:
