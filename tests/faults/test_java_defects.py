@@ -1,0 +1,277 @@
+"""What Iceberg's Java catalog (HiveViewOperations, HiveCatalog) gets wrong, and this one must not.
+
+#14096 (a request that applies late) is in `test_late` and `test_version_3`.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    CommitStateUnknownError,
+    DialectLossError,
+    HiveViewsError,
+    MetastoreRefusedError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotAnIcebergViewError,
+    ViewAlreadyExistsError,
+)
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
+from tests.catalog.fixtures import CatalogFactory
+from tests.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer, until
+from tests.faults.operations import (
+    ALTER_TABLE,
+    CREATE_TABLE,
+    LOCATION,
+    NEW,
+    PROPERTIES,
+    READ_ROW,
+    REPLACE,
+    ROLLBACK,
+    THIRD,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+)
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+
+LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
+
+
+def test_17278_a_view_is_not_dropped_as_a_table(
+    catalog: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    for drop in (catalog.drop_table, catalog.purge_table):
+        with pytest.raises(NoSuchTableError):
+            drop((database, VIEW))
+    assert observer.view(VIEW) == before.view
+    assert new_files(observer, before) == []
+
+
+@pytest.mark.parametrize("covered", [0, 1, 3])
+@pytest.mark.parametrize("operation", [REPLACE, ROLLBACK], ids=str)
+def test_17074_a_refusal_as_modified_is_looked_into(
+    operation: Operation,
+    covered: int,
+    database: str,
+    open_catalog: CatalogFactory,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The reply is lost; before the request comes again, others build on what it made; then it is refused."""
+    proxy.on(ALTER_TABLE, DropReply())
+    again = Hold()
+    proxy.on(ALTER_TABLE, again, nth=2)
+    running = aside.submit(operation.run, behind(), database)
+    again.wait_until_held()
+    operation.check(observer, before)
+    others = open_catalog(LOCK_FREE)
+    for number in range(covered):
+        others.load_view((database, VIEW)).update().set_properties(covered=str(number)).commit()
+    again.release()
+    running.result()
+    view = observer.view(VIEW)
+    assert view.commits == before.view.commits + 1 + covered
+    assert view.log == [*before.view.log, 3 if operation is REPLACE else 1]
+    assert observer.locks() == []
+
+
+def test_15296_a_replace_loses_no_dialect_unless_told_to(
+    catalog: HiveViewCatalog, database: str, observer: Observer
+) -> None:
+    both = version(database, ("spark", "select 1"), ("trino", "select 1"))
+    catalog.create_view((database, VIEW), SCHEMA, both)
+    before = State(observer.view(VIEW), frozenset(observer.files()))
+    spark = version(database, ("spark", "select 2"))
+    for replace in (
+        lambda: catalog.replace_view((database, VIEW), SCHEMA, spark),
+        lambda: catalog.create_or_replace_view((database, VIEW), SCHEMA, spark),
+        lambda: catalog.load_view((database, VIEW)).update().replace_version(spark).commit(),
+    ):
+        with pytest.raises(DialectLossError) as caught:
+            replace()
+        assert (caught.value.previous, caught.value.new) == (("spark", "trino"), ("spark",))
+    assert observer.view(VIEW) == before.view
+    assert new_files(observer, before) == []
+    newer = version(database, ("spark", "select 2"), ("trino", "select 2"))
+    replaced = catalog.replace_view((database, VIEW), SCHEMA, newer)
+    assert texts(replaced.current_version()) == [("spark", "select 2"), ("trino", "select 2")]
+
+
+def test_9433_a_purge_takes_every_file_of_the_view_and_of_no_other(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """Old ones, that of a commit whose outcome stayed unknown; not those of a view that had the place before."""
+    other = catalog.create_view(
+        (database, NEW), SCHEMA, version(database), location=str(before.view.metadata["location"])
+    )
+    proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
+    with pytest.raises(CommitStateUnknownError):
+        REPLACE.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
+    assert len(observer.files()) == 4
+    catalog.drop_view((database, VIEW), purge_files=True)
+    assert observer.files() == {path(other.metadata_location)}
+    assert observer.view(NEW).pointer == other.metadata_location
+
+
+@pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
+def test_14930_create_if_not_exists_over_what_is_no_iceberg_view(
+    table_type: str, catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer
+) -> None:
+    """The catalog cannot load a Hive view as one of its own; it says whose the name is, and leaves it alone."""
+    raw.create_table(hive_row(database, VIEW, table_type))
+    before = observer.row(VIEW)
+    with pytest.raises(HiveViewsError) as caught:
+        catalog.create_view_if_not_exists((database, VIEW), SCHEMA, version(database))
+    assert isinstance(caught.value, (NotAnIcebergViewError, ViewAlreadyExistsError))
+    assert f"{database}.{VIEW}" in str(caught.value)
+    assert observer.row(VIEW) == before
+    assert observer.files() == set()
+    assert observer.locks() == []
+
+
+# -- Without a number: found in the sources (facts on HiveViewOperations.doCommit) ------------------------------------
+
+
+def test_a_registered_file_is_never_deleted(
+    catalog: HiveViewCatalog,
+    database: str,
+    scripted: ScriptedServer,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """Java deletes the user's own file when the commit of registerView fails."""
+    pointer = before.view.pointer
+    with pytest.raises(ViewAlreadyExistsError):
+        catalog.register_view((database, VIEW), pointer)
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.register_view(("no_such_database", VIEW), pointer)
+    broken = TApplicationException(TApplicationException.INTERNAL_ERROR, "broken")
+    for answer in (MetaException("the database is down"), broken):
+        scripted.on(CREATE_TABLE, Answer(answer))
+        with pytest.raises(MetastoreRefusedError):
+            behind(uri=scripted.uri).register_view((database, NEW), pointer)
+    scripted.on(READ_ROW, Answer(broken))
+    with pytest.raises(MetastoreRefusedError):
+        behind(uri=scripted.uri).register_view((database, NEW), pointer)
+    proxy.on(CREATE_TABLE, DropRequest(), nth=EVERY)
+    with pytest.raises(CommitStateUnknownError) as caught:
+        behind(**{"hive-views.settle-timeout-ms": "0"}).register_view((database, NEW), pointer)
+    assert caught.value.metadata_location == pointer
+    assert observer.files() == before.files
+    assert observer.view(VIEW) == before.view
+
+
+def test_a_location_is_set_again_after_a_conflict(
+    catalog: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    """Java's SetViewLocation keeps the base that was refused, so it can only be refused again."""
+    stale = catalog.load_view((database, VIEW))
+    PROPERTIES.run(catalog, database)
+    moved = f"{before.view.metadata['location']}_moved"
+    stale.update().set_location(moved).commit()
+    view = observer.view(VIEW)
+    assert view.metadata["location"] == view.row["sd"]["location"] == moved
+    assert view.properties["color"] == "blue"
+    assert view.commits == before.view.commits + 2
+
+
+@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
+def test_a_lock_that_cannot_be_released_fails_nothing(
+    action: DropRequest | DropReply,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    faulty = behind()
+    proxy.on("unlock", action, nth=EVERY)
+    with caplog.at_level(logging.WARNING):
+        LOCATION.run(faulty, database)
+    LOCATION.check(observer, before)
+    assert "Could not release the lock" in caplog.text
+    assert len(observer.locks()) == isinstance(action, DropRequest)
+
+
+def test_a_lock_that_was_lost_makes_no_success_unknown(
+    raw: Client,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Compare-and-swap protects the commit as well; Java reports CommitStateUnknownException."""
+    held = Hold()
+    proxy.on(ALTER_TABLE, held)
+    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "100"}), database)
+    held.wait_until_held()
+    for lock in observer.locks():
+        raw.unlock(UnlockRequest(lockid=lock.lockid))
+    until(lambda: "is lost" in caplog.text)
+    held.release()
+    running.result()
+    REPLACE.check(observer, before)
+
+
+def test_an_error_without_a_message(
+    database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
+) -> None:
+    """Java's text of it is "null"."""
+    scripted.on(ALTER_TABLE, Answer(MetaException(None)))
+    with pytest.raises(MetastoreRefusedError, match="was not changed: MetaException"):
+        REPLACE.run(behind(uri=scripted.uri), database)
+    assert observer.view(VIEW) == before.view
+    assert new_files(observer, before) == []
+
+
+@pytest.mark.parametrize("dialect", ["spark", "hive"])
+def test_14831_texts_and_columns_of_the_row_follow_every_commit(
+    dialect: str, catalog: HiveViewCatalog, database: str, observer: Observer
+) -> None:
+    name = (database, VIEW)
+    catalog.create_view(name, SCHEMA, version(database, (dialect, "select 1, 'one'")))
+    catalog.replace_view(name, OTHER_SCHEMA, version(database, (dialect, "select 2")))
+    row = observer.view(VIEW).row
+    assert (row["viewOriginalText"], row["viewExpandedText"]) == ("select 2", "select 2")
+    assert [column["name"] for column in row["sd"]["cols"]] == ["some_id"]
+    catalog.load_view(name).update().rollback(version_id=1).commit()
+    row = observer.view(VIEW).row
+    assert (row["viewOriginalText"], row["viewExpandedText"]) == ("select 1, 'one'", "select 1, 'one'")
+    assert [column["name"] for column in row["sd"]["cols"]] == ["id", "data"]
+
+
+def test_a_stale_state_is_refused_before_anything_is_sent(
+    open_catalog: CatalogFactory, database: str, observer: Observer, proxy: ThriftProxy, behind: Behind, before: State
+) -> None:
+    """A definition that was built on another definition than the current one; Java overwrites it on its retry."""
+    stale = behind().load_view((database, VIEW))
+    REPLACE.run(open_catalog(LOCK_FREE), database)
+    after = observer.view(VIEW)
+    files = observer.files()
+    with pytest.raises(HiveViewsError, match="changed its definition"):
+        stale.update().replace_version(version(database, ("spark", "select 4"))).commit()
+    assert ALTER_TABLE not in proxy.methods
+    assert observer.view(VIEW) == after
+    assert after.queries[-1] == THIRD
+    assert observer.files() == files
