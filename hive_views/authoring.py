@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
-from pyiceberg.types import IcebergType, NestedField, TimestampType, TimestamptzType
+from pyiceberg.types import NestedField
 
 from hive_views.children import LINEAGE, encode
 from hive_views.definition import define
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
+from hive_views.metastore.engine_schemas import EngineSchemas
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.identities import children
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewVersion
-from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
+from hive_views.sql.analyzer import RuleAnalyzer, unknown_type
 from hive_views.sql.define import define_view, position_of
 from hive_views.sql.dialects import hive_text
 from hive_views.sql.expand import Expansion
@@ -115,13 +116,14 @@ def author_statement(
     Raises:
         SqlError: As `author` does.
     """
-    schemas = MetastoreSchemas(store)
+    engine = EngineSchemas(store, statement.dialect)
+    schemas = engine if analyzer is None else MetastoreSchemas(store)
     functions = _functions_of_databases(statement)
     found = define_view(statement, schemas, database=database, functions=functions)
     expansion = found.expansion
     tables = tuple(ViewName(*table) for table in found.tables)
     rows = {table: row for table in tables if (row := store.row(table)) is not None}
-    schema = _schema_by_rules(expansion, statement.dialect) if analyzer is None else analyzer(found.expanded)
+    schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(found.expanded)
     listed = statement.columns if isinstance(statement, CreateView) else None
     if listed is not None:
         schema = Schema(*(_commented(field, spec.comment) for field, spec in zip(schema.fields, listed, strict=True)))
@@ -167,18 +169,16 @@ def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, st
     return found
 
 
-def _schema_by_rules(expansion: Expansion, dialect: str) -> Schema:
-    """The columns by Hive's rules. Spark and Hive run the text in Spark's types, where TIMESTAMP has a time zone."""
-    timestamp: IcebergType = TimestampType() if dialect == "trino" else TimestamptzType()
+def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
+    """The columns by Hive's rules. Spark's TIMESTAMP has a time zone, and readers compare the declared types."""
     fields = []
-    for number, column in enumerate(RuleAnalyzer().columns(expansion), start=1):
+    for number, column in enumerate(RuleAnalyzer().columns(expansion)):
         try:
-            kind = parse_type(column.type or "", timestamp=timestamp)
-        except SqlError as error:
-            raise UnknownTypeError(
-                f"The type of column {column.name}: {error.reason}. Write CAST(… AS type) around it", name=column.name
-            ) from None
-        fields.append(NestedField(number, column.name, kind, required=False))
+            kind = parse_type(schemas.text_of(column.type or ""))
+        except SqlError:
+            reason = f"Column {column.name} is of type {column.type}, which Iceberg does not have"
+            raise unknown_type(expansion, number, reason) from None
+        fields.append(NestedField(number + 1, column.name, kind, required=False))
     return assign_fresh_schema_ids(Schema(*fields))
 
 

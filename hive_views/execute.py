@@ -32,8 +32,8 @@ class Result:
     """What a statement did, or what it answers."""
 
     kind: str
-    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`; `unchanged` where all was so already; `absent`
-    where IF EXISTS found nothing; `rows` for SHOW and DESCRIBE."""
+    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`; `unchanged` where all was so already;
+    `absent` where IF EXISTS found nothing; `rows` for SHOW and DESCRIBE."""
     identifier: tuple[str, str] | None = None
     """The view or table (or, dropped, what was named), as it now is; None for SHOW VIEWS."""
     columns: tuple[str, ...] = ()

@@ -37,16 +37,29 @@ class RuleAnalyzer:
     def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
         """The columns of an expanded query; see `Analyzer`."""
         columns = expansion.columns
-        for column, (_, source) in zip(columns, expansion.resolution.columns, strict=True):
+        for number, column in enumerate(columns):
             if column.type is None:
-                found = expansion.resolution
-                item = found.resolver.items_of.get(id(source))
-                line, at = found.text.position(start_of(item) if item is not None else None)
-                raise UnknownTypeError(
-                    f"The type of column {column.name} is not known: write CAST(… AS type) around it, "
-                    "or define the view in a Spark session",
-                    line=line,
-                    column=at,
-                    name=column.name,
-                )
+                raise unknown_type(expansion, number, f"The type of column {column.name} is not known")
         return columns
+
+
+def unknown_type(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
+    """An error about a column's type that points at it.
+
+    Args:
+        expansion: The query.
+        number: Which of its columns, from 0.
+        reason: What is wrong.
+
+    Returns:
+        The error.
+    """
+    found = expansion.resolution
+    item = found.resolver.items_of.get(id(found.columns[number][1]))
+    line, at = found.text.position(start_of(item) if item is not None else None)
+    return UnknownTypeError(
+        f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
+        line=line,
+        column=at,
+        name=expansion.names[number],
+    )

@@ -55,14 +55,12 @@ _SIMPLE: dict[exp.DType, IcebergType] = {
 }
 
 
-def parse_type(text: str, *, timestamp: IcebergType = TimestampType()) -> IcebergType:  # noqa: B008 -- a frozen value
+def parse_type(text: str) -> IcebergType:
     """Read a type, in Iceberg's spelling or in Hive's.
 
     Args:
-        text: E.g. `bigint`, `long`, `decimal(10,2)`, `map<string,array<int>>`. `timestamptz` and
-            `timestamp with local time zone` have a time zone.
-        timestamp: What a bare `timestamp` is, to any depth: without a time zone, as in Iceberg and Hive; for a text
-            that Spark will run, one with a time zone.
+        text: E.g. `bigint`, `long`, `decimal(10,2)`, `map<string,array<int>>`. `timestamp` has no time zone, as in
+            Iceberg and Hive; `timestamptz` and `timestamp with local time zone` have one.
 
     Returns:
         The Iceberg type; the ids of nested fields mean nothing yet.
@@ -71,10 +69,10 @@ def parse_type(text: str, *, timestamp: IcebergType = TimestampType()) -> Iceber
         SqlError: If it is no type, or one that Iceberg does not have; `name` is the text.
     """
     simple = _simple_type(text)
-    if simple is not None and not isinstance(simple, TimestampType):
+    if simple is not None:
         return simple
     try:
-        return _convert(parse_one(text, into=exp.DataType, dialect="hive"), timestamp)
+        return _convert(parse_one(text, into=exp.DataType, dialect="hive"))
     except (SqlglotError, _UnknownKindError) as error:
         what = str(error) if isinstance(error, _UnknownKindError) else text
         raise SqlError(
@@ -102,31 +100,29 @@ class _UnknownKindError(Exception):
     """A type that Iceberg does not have; its text is the argument."""
 
 
-def _convert(parsed: exp.DataType, timestamp: IcebergType) -> IcebergType:
+def _convert(parsed: exp.DataType) -> IcebergType:
     kind = parsed.this
     inner = parsed.expressions
     if kind in (_KIND.ARRAY, _KIND.LIST) and len(inner) == 1 and not parsed.args.get("values"):
-        return ListType(element_id=0, element=_convert(inner[0], timestamp), element_required=False)
+        return ListType(element_id=0, element=_convert(inner[0]), element_required=False)
     if kind == _KIND.MAP and len(inner) == 2:
-        key, value = (_convert(item, timestamp) for item in inner)
+        key, value = (_convert(item) for item in inner)
         return MapType(key_id=0, key_type=key, value_id=0, value_type=value, value_required=False)
     if kind == _KIND.STRUCT and inner:
-        return _convert_struct(parsed, timestamp)
+        return _convert_struct(parsed)
     if kind == _KIND.DECIMAL:
         numbers = [int(parameter.this.this) for parameter in inner]
         precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
         if not 0 < precision <= 38 or scale > precision:
             raise _UnknownKindError(parsed.sql("hive"))
         return DecimalType(precision, scale)
-    if kind == _KIND.TIMESTAMP:
-        return timestamp
     simple = _SIMPLE.get(kind)
     if simple is None:
         raise _UnknownKindError(parsed.sql("hive"))
     return simple
 
 
-def _convert_struct(parsed: exp.DataType, timestamp: IcebergType) -> IcebergType:
+def _convert_struct(parsed: exp.DataType) -> IcebergType:
     fields = []
     for field in parsed.expressions:
         if not isinstance(field, exp.ColumnDef) or not isinstance(field.kind, exp.DataType):
@@ -136,6 +132,6 @@ def _convert_struct(parsed: exp.DataType, timestamp: IcebergType) -> IcebergType
             if not isinstance(constraint.kind, exp.CommentColumnConstraint):
                 raise _UnknownKindError(parsed.sql("hive"))
             comment = constraint.kind.this.this
-        inner = _convert(field.kind, timestamp)
+        inner = _convert(field.kind)
         fields.append(NestedField(field_id=0, name=field.name, field_type=inner, required=False, doc=comment))
     return StructType(*fields)
