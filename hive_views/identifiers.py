@@ -61,16 +61,15 @@ class ViewName:
         return (self.database, self.name)
 
     def check_writable(self) -> ViewName:
-        """Refuse a name for something new that not every metastore takes.
+        """Refuse a name for something new that not every metastore takes; the database is there already.
 
         Returns:
             The name itself.
 
         Raises:
-            InvalidIdentifierError: If a level is too long, or has characters other than letters, digits and '_'.
+            InvalidIdentifierError: If it is too long, or has characters other than letters, digits and '_'.
         """
-        for part in (self.database, self.name):
-            check_writable(part, str(self))
+        check_writable(self.name, str(self))
         return self
 
     def __str__(self) -> str:

@@ -34,6 +34,10 @@ CURRENT_SCHEMA = "current-schema"
 """Row parameters that Iceberg's catalogs write: the kind of row, the pointer, the pointer before, the identity and the
 schema as JSON."""
 
+EXTERNAL = "EXTERNAL"
+"""Row parameter of Hive's. `TRUE` keeps a server from deleting the location, with all metadata files in it, when plain
+Spark or Hive drops the row "with its data" (decision 0010). Iceberg's Java catalog does not write it for views."""
+
 ICEBERG_VIEW = "ICEBERG-VIEW"
 ICEBERG_TABLE = "ICEBERG"
 """Values of `table_type`; read without regard to case."""
@@ -443,6 +447,7 @@ def _fill(
     parameters.update({key: value for key, value in properties.items() if key not in _RESERVED})
     for key in removed - _RESERVED:
         parameters.pop(key, None)
+    parameters.setdefault(EXTERNAL, "TRUE")
     parameters[UUID] = metadata.view_uuid
     parameters[TABLE_TYPE] = ICEBERG_VIEW
     parameters[METADATA_LOCATION] = location

@@ -129,6 +129,7 @@ def test_our_row_of_java_s_file_is_java_s_row(
         del ours[field], theirs[field]
     for parameters in (ours["parameters"], theirs["parameters"]):
         del parameters["metadata_location"], parameters["transient_lastDdlTime"]
+    assert ours["parameters"].pop("EXTERNAL") == "TRUE"  # decision 0010
     assert ours == theirs
     assert view.drift == ()
 
@@ -207,14 +208,11 @@ def test_plain_spark_s_create_or_replace_makes_it_a_hive_view(
     assert catalog.register_view(three_texts.name(), three_texts.metadata_location) == three_texts
 
 
-@pytest.mark.parametrize(("more", "kept"), [({}, False), ({"view-default.EXTERNAL": "TRUE"}, True)])
-def test_a_drop_by_hive_or_plain_spark_deletes_the_view_s_directory(
+@pytest.mark.parametrize(("more", "kept"), [({}, True), ({"view-default.EXTERNAL": "FALSE"}, False)])
+def test_a_drop_by_hive_or_plain_spark_spares_the_view_s_directory(
     open_catalog: CatalogFactory, database: str, raw: Client, more: dict[str, str], kept: bool
 ) -> None:
-    """They ask the server to delete data, and it takes a view's location for its data, whoever made the view.
-
-    The server spares what calls itself external; a property of the view, or of the catalog for all views, does it.
-    """
+    """They ask the server to delete data, and it takes a view's location for its data, unless it calls itself external."""
     catalog = open_catalog(more)
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     raw.drop_table(database, "v", True)

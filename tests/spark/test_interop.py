@@ -175,6 +175,19 @@ def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, crea
     assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "statement", ["DROP VIEW {view}", "CREATE OR REPLACE VIEW {view} AS SELECT 1 AS id", "DROP VIEW IF EXISTS {view}"]
+)
+def test_plain_spark_dropping_the_row_spares_the_files(plain, catalog, create, orders, database, statement):
+    """Plain Spark asks the server to delete the data, and a replace by it is a drop and a create (decision 0010)."""
+    view = create("v", "SELECT id FROM orders").update().set_properties(a="b").commit()
+    plain.sql(statement.format(view=f"{database}.v"))
+    assert not catalog.view_exists(f"{database}.v")
+    plain.sql(f"DROP VIEW IF EXISTS {database}.v")
+    assert catalog.register_view(f"{database}.v", view.metadata_location) == view
+    assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+
+
 def test_tables_of_two_worlds_are_not_mixed(spark, catalog, create, orders, database):
     spark.sql(f"CREATE TABLE prod.{database}.t (id INT) USING iceberg")
     try:
