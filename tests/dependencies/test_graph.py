@@ -70,6 +70,19 @@ def test_a_dependent_that_java_changed_is_still_found(shop, raw, database, view)
     assert names(shop.dependents(f"{database}.refunds", namespaces=[database])) == []
 
 
+def test_a_table_that_became_a_view_carries_its_dependents_on(shop, raw, database, view):
+    """What recorded it as a table depends on what the view in its place reads."""
+    rename(raw, database, "orders", "orders_v1")
+    view("orders", "SELECT id, total FROM orders_v1")
+    assert names(shop.dependents(f"{database}.orders_v1", namespaces=[database])) == [
+        "orders",
+        "bottom",
+        "old",
+        "top",
+        "foreign",
+    ]
+
+
 def test_files_are_marked_only_where_the_row_has_a_lineage(shop, database):
     assert FILE_NODE in shop.load_view(f"{database}.top").metadata_location
     assert FILE_NODE not in shop.load_view(f"{database}.foreign").metadata_location
