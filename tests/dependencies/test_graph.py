@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
+from thrift.Thrift import TApplicationException
 
 from hive_views.children import FILE_NODE
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import ChildState, LineageReader
 from hive_views.errors import CyclicViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
 from tests.catalog.samples import version
 from tests.dependencies.test_lineage import foreign_commit, rename
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.proxy import EVERY
 
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
 
@@ -81,6 +84,24 @@ def test_a_table_that_became_a_view_carries_its_dependents_on(shop, raw, databas
         "top",
         "foreign",
     ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(MetaException("Filter is not supported")),
+        Answer(TApplicationException(TApplicationException.UNKNOWN_METHOD, "Invalid method name")),
+    ],
+    ids=["refused", "unknown"],
+)
+def test_a_server_that_cannot_filter_is_asked_for_all_rows(shop, open_catalog, metastore, database, answer):
+    with ScriptedServer(metastore.port) as server:
+        server.on("get_table_names_by_filter", answer, nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        for recorded_only in (True, False):
+            found = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
+            assert names(found) == ["bottom", "old", "top", "foreign"]
+        assert "get_table_names_by_filter" in server.methods
 
 
 def test_files_are_marked_only_where_the_row_has_a_lineage(shop, database):
