@@ -82,12 +82,11 @@ def _produced(store: Store, text: ViewText) -> list[str] | None:
         return None
 
 
-def describe(view: HiveView, *, hive2_compatible: bool = False, detailed: bool = False) -> tuple[DescribeRow, ...]:
+def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
     """The rows of DESCRIBE.
 
     Args:
         view: The view.
-        hive2_compatible: See `hive_type`.
         detailed: Whether EXTENDED or FORMATTED stands there.
 
     Returns:
@@ -98,7 +97,7 @@ def describe(view: HiveView, *, hive2_compatible: bool = False, detailed: bool =
     """
     name = ViewName(*view.name())
     document = json.loads(view.schema().model_dump_json())
-    rows: list[DescribeRow] = list(hive_columns(document, str(name), hive2_compatible=hive2_compatible))
+    rows: list[DescribeRow] = list(hive_columns(document, str(name)))
     if not detailed:
         return tuple(rows)
     metadata = view.metadata

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.authoring import Analyzer, Definition, author_statement
 from hive_views.describe import COMMENT, create_statement, describe
-from hive_views.errors import InvalidIdentifierError, NoSuchViewError, SqlError, ViewAlreadyExistsError
+from hive_views.errors import (
+    InvalidIdentifierError,
+    NoSuchTableError,
+    NoSuchViewError,
+    SqlError,
+    ViewAlreadyExistsError,
+)
 from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.metastore.flat_model import RowKind
 from hive_views.sql import statements as sql
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import position_of
@@ -253,8 +260,11 @@ def _drop(run: _Run) -> Result:
     if statement.purge:
         raise _refused(statement, "PURGE is not possible: drop the table without it, or by the engine that wrote it")
     name = run.name()
-    if statement.if_exists and run.catalog._store.row(name) is None:
+    row = run.catalog._store.row(name)
+    if statement.if_exists and row is None:
         return Result("absent", name.identifier)
+    if statement.kind == "table" and row is not None and row.kind is RowKind.HIVE_TABLE:
+        raise NoSuchTableError(str(name), "a table of Hive's own: drop it by Hive or Spark, which delete its data too")
     drop = run.catalog.drop_view if statement.kind == "view" else run.catalog.drop_table
     cascade = statement.behavior == "cascade"
     doomed = run.catalog.plan_drop(name.identifier, cascade=True).steps if cascade else ()
@@ -308,7 +318,7 @@ def _describe(run: _Run) -> Result:
     name = run.name()
     view = run.catalog.load_view(name.identifier)
     detailed = statement.extended or statement.formatted
-    rows = describe(view, hive2_compatible=run.catalog._config.hive2_compatible, detailed=detailed)
+    rows = describe(view, detailed=detailed)
     return Result("rows", name.identifier, ("name", "type", "comment"), rows, view)
 
 
