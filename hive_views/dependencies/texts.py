@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from hive_views.metastore.flat_model import Row
 from hive_views.metastore.schemas import table_schema
 from hive_views.spec.metadata import ViewVersion
 from hive_views.sql.expand import Expansion, expand
+from hive_views.sql.references import references
 from hive_views.sql.scopes import Schemas, TableSchema
 
 READABLE = ("hive", "spark", "trino")
@@ -56,6 +58,7 @@ class ViewText:
             dialect=self.dialect,
             column_names=self.column_names,
             view_name=self.view.name if self.column_names is not None else None,
+            functions=_functions(self.typed, self.dialect),
         )
 
     def reading(self, schemas: Schemas) -> Expansion:
@@ -74,7 +77,8 @@ class ViewText:
             return self.expansion(schemas)
         # Generated from the author's text, so its functions and literals are those of the author's dialect.
         dialect = "spark" if self.dialect == "spark" else HIVE
-        return expand(self.expanded, schemas, database=self.database, dialect=dialect)
+        functions = _functions(self.expanded, dialect)
+        return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
 
 def of_version(view: ViewName, version: ViewVersion) -> ViewText:
@@ -126,6 +130,20 @@ def of_hive_view(row: Row) -> ViewText:
         raise SqlError(f"{row.name} has no text")
     spark = any(key.startswith("spark.sql.") for key in row.parameters)
     return ViewText(row.name, text, "spark" if spark else HIVE, row.name.database, None)
+
+
+def _functions(sql: str, dialect: str) -> dict[str, str]:
+    """The functions that a stored text calls and no engine has built in: whoever stored it had them registered."""
+    if dialect != HIVE and not _CALL_WITH_DATABASE.search(sql):
+        return {}
+    return {
+        function.name.lower(): "udf"
+        for function in references(sql, dialect).functions
+        if function.registered and (dialect == HIVE or sql[: function.start].rstrip(" `").endswith("."))
+    }
+
+
+_CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
 
 
 class Overlay:
