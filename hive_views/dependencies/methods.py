@@ -176,7 +176,7 @@ class DependencyMethods(TableCatalog):
 
         return HiveView(repair(self._store, self._name(identifier)), self._store)
 
-    def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer) -> HiveView:
+    def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> HiveView:
         """Make what another program wrote into a view's row (`view.drift`) the view's new version.
 
         Args:

@@ -114,13 +114,13 @@ def repair(store: Store, name: ViewName) -> Loaded:
     return commit(store, name, loaded, loaded.metadata.model_copy())
 
 
-def adopt(store: Store, name: ViewName, analyzer: Analyzer) -> Loaded:
+def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loaded:
     """Make what another program wrote into a view's row the view's new version.
 
     Args:
         store: Metastore, files and properties.
         name: The view.
-        analyzer: Where column types come from.
+        analyzer: Where column types come from; None takes Hive's rules.
 
     Returns:
         The view as it now is; as it was where row and file agree.

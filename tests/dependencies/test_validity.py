@@ -114,8 +114,8 @@ def test_types_that_iceberg_does_not_know_are_no_change(catalog, raw, database, 
 
 def test_functions_that_somebody_registered_are_taken_to_be_there(catalog, database, hive_table, hive_view):
     hive_table("orders")
-    text = f"select {database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total` from `{database}`.`orders` `o`"
-    hive_view("old", text)
+    columns = f"{database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
+    hive_view("old", f"select {columns} from `{database}`.`orders` `o`")
     made = version(database, ("spark", f"select {database}.plus_one(id) as id, total from orders"))
     catalog.create_view(f"{database}.top", COLUMNS, made)
     assert validity(catalog, database) == {"old": "valid", "top": "valid"}
