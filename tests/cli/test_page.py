@@ -15,6 +15,7 @@ import pytest
 
 from hive_views.cli import metastore as metastore_commands
 from hive_views.cli import values
+from hive_views.cli.sql import SqlResult
 from hive_views.doctor import Finding, Report
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
@@ -28,6 +29,7 @@ DOCUMENTS = [
     *(item for item in vars(values).values() if dataclasses.is_dataclass(item)),
     Report,
     Finding,
+    SqlResult,
     metastore_commands.MetastoreStatus,
 ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).parents[2] / "docs"
-RUNNABLE = ["python.md", "dependencies.md"]
+RUNNABLE = ["python.md", "dependencies.md", "sql.md"]
 
 
 @pytest.mark.parametrize("page", RUNNABLE)
