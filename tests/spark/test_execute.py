@@ -1,0 +1,68 @@
+"""Views made by `catalog.execute` without Spark, read by Spark: their declared types are Spark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.spark.analyzer import schema_of
+
+COLUMNS = (
+    "id INT, item STRING, price DECIMAL(10, 2), at TIMESTAMP, day DATE, tags ARRAY<STRING>, "
+    "more STRUCT<a: INT, t: TIMESTAMP>, counts MAP<STRING, BIGINT>"
+)
+QUERIES = [
+    "SELECT * FROM {t}",
+    "SELECT {t}.*, id + 1 AS next FROM {t} WHERE id > 0",
+    "SELECT day, max(at) AS last, count(*) AS n, sum(price) AS total, min(item) AS i FROM {t} GROUP BY day",
+    "SELECT a.id, b.item, a.at FROM {t} a JOIN {t} b ON a.id = b.id",
+    "SELECT id, tag FROM {t} LATERAL VIEW explode(tags) x AS tag",
+    "SELECT more.t AS inner_time, more.a AS inner_number, counts['k'] AS k FROM {t}",
+    "SELECT current_timestamp() AS now, CAST(id AS BIGINT) AS big, upper(item) AS u, coalesce(at, at) AS c FROM {t}",
+    "SELECT id, at, row_number() OVER (PARTITION BY day ORDER BY at) AS r FROM {t}",
+    "SELECT at FROM {t} UNION ALL SELECT at FROM {t}",
+    "WITH x AS (SELECT id, at FROM {t}) SELECT * FROM x",
+]
+
+
+@pytest.fixture
+def tables(spark: SparkSession, database: str) -> Iterator[str]:
+    """One table of Hive's, and one of Iceberg's with a time without a zone besides; a row each."""
+    spark.sql(f"CREATE TABLE spark_catalog.{database}.hive_t ({COLUMNS}) STORED AS PARQUET")
+    spark.sql(f"CREATE TABLE prod.{database}.iceberg_t ({COLUMNS}, wall TIMESTAMP_NTZ) USING iceberg")
+    row = (
+        "1, 'a', 1.5, timestamp'2020-01-01 10:00:00', date'2020-01-01', array('x'), "
+        "named_struct('a', 1, 't', timestamp'2020-01-01 10:00:00'), map('k', 1L)"
+    )
+    spark.sql(f"INSERT INTO spark_catalog.{database}.hive_t SELECT {row}")
+    spark.sql(f"INSERT INTO prod.{database}.iceberg_t SELECT {row}, timestamp_ntz'2020-01-01 10:00:00'")
+    yield database
+    for name in (f"spark_catalog.{database}.hive_t", f"prod.{database}.iceberg_t"):
+        spark.sql(f"DROP TABLE {name}")
+    spark.sql("USE spark_catalog.default")
+
+
+@pytest.mark.parametrize(("home", "table"), [("spark_catalog", "hive_t"), ("prod", "iceberg_t")])
+def test_types_by_rules_are_sparks_and_iceberg_reads_the_rows(
+    spark: SparkSession, tables: str, properties: dict[str, str], home: str, table: str
+) -> None:
+    queries = [query.format(t=table) for query in QUERIES]
+    if table == "iceberg_t":
+        queries.append(f"SELECT wall, max(wall) OVER () AS most, at FROM {table}")
+    with HiveViewCatalog("prod", **properties) as catalog:
+        for query in queries:
+            view = catalog.execute(f"CREATE OR REPLACE VIEW v AS {query}", database=tables).view
+            assert view is not None
+            spark.sql(f"USE {home}.{tables}")
+            exact = schema_of(spark, query)
+            declared = [(field.name, str(field.field_type)) for field in view.schema().fields]
+            assert declared == [(field.name, str(field.field_type)) for field in exact.fields], query
+            direct = [row.asDict(recursive=True) for row in spark.sql(query).drop("now").collect()]
+            spark.sql("USE spark_catalog.default")
+            assert [
+                row.asDict(recursive=True) for row in spark.table(f"prod.{tables}.v").drop("now").collect()
+            ] == direct
+        catalog.drop_view((tables, "v"))
