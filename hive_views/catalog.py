@@ -28,6 +28,7 @@ from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit import commit, rename
 from hive_views.metastore.load import exists, load, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
+from hive_views.spec.files import METADATA_PATH
 from hive_views.view import HiveView, change, check_location, check_view_properties
 
 if TYPE_CHECKING:
@@ -292,10 +293,15 @@ class HiveViewCatalog(DependencyMethods):
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
             NoSuchNamespaceError: If there is no such database.
             MetadataFileError: If the file is missing or broken.
+            InvalidPropertyError: If its location, or where its files go, is neither a URI nor an absolute path.
             CyclicViewError: If it would read itself through views that are there.
         """
         name = self._name(identifier).check_writable()
         metadata = self._store.files.read(metadata_location)
+        # A place that means another one to every process would make each later commit go astray.
+        check_location(metadata.location)
+        if METADATA_PATH in metadata.properties:
+            check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
         refuse_cycle(self._store, name, metadata.current_version())
         return HiveView(commit(self._store, name, None, metadata, registered=metadata_location), self._store)
 

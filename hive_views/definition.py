@@ -83,7 +83,7 @@ def define(
             for name, text in texts.items()
         ],
         default_catalog=default_catalog,
-        default_namespace=tuple(default_namespace),
+        default_namespace=(default_namespace,) if isinstance(default_namespace, str) else tuple(default_namespace),
     )
 
 

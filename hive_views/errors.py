@@ -138,12 +138,27 @@ class NotAnIcebergViewError(NoSuchViewError):
         HiveViewsError.__init__(
             self,
             f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). "
-            "Choose another name, or import a Hive view with `hive-views import`",
+            "Choose another name",
         )
         self.identifier = identifier
         self.table_type = table_type
         self.format_type = format_type
         self.detail = "not an iceberg view"
+
+
+class MissingPointerError(NotAnIcebergViewError):
+    """The row says that it is an Iceberg view, and has lost the parameter that points to its metadata file."""
+
+    def __init__(self, identifier: str) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"The Iceberg view {identifier} points to no metadata file (its row has no metadata_location). Drop it and "
+            "register one of its metadata files",
+        )
+        self.identifier = identifier
+        self.table_type = "VIRTUAL_VIEW"
+        self.format_type = "ICEBERG-VIEW"
+        self.detail = "no metadata_location"
 
 
 class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
@@ -261,6 +276,25 @@ class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
         self.reason = reason
         self.expected = expected
         self.found = found
+
+
+class DefinitionChangedError(CommitFailedError):
+    """Somebody else gave the view another definition meanwhile, or dropped it and created it again."""
+
+
+class UnrecordedTextError(CommitFailedError):
+    """The row holds a text of another program that no version of the view holds: the commit would lose it.
+
+    Plain Spark's and Hive's ALTER VIEW … AS change the row and not the metadata file. `text` is the row's.
+    """
+
+    def __init__(self, identifier: str, text: str) -> None:
+        super().__init__(
+            identifier,
+            "another program gave its row a text that is in no version (see view.drift); a commit would lose "
+            "it. Make it a version with catalog.adopt_view, or discard it with catalog.repair_view",
+        )
+        self.text = text
 
 
 class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownException):

@@ -90,11 +90,15 @@ class MetadataFiles:
             MetadataWriteError: If the storage refused, or a file of that name is there.
         """
         data = serialize(metadata, codec=compression_codec(metadata.properties))
+        begun = False
         try:
             with self.io(location).new_output(location).create(overwrite=False) as stream:
+                begun = True
                 stream.write(data)
             _sync_local(location)
         except (OSError, ValueError) as error:
+            if begun:
+                self.delete(location)  # what a full disk took of it
             raise MetadataWriteError(location, str(error)) from error
 
     def delete(self, location: str) -> bool:

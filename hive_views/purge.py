@@ -7,13 +7,16 @@ it belongs to the view, by its uuid, is deleted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlparse
 
-from hive_views.errors import MetadataFileError
+from hive_views.errors import InvalidPropertyError, MetadataFileError
 from hive_views.metadata_files import MetadataFiles
 from hive_views.spec.files import metadata_directory
 from hive_views.spec.metadata import ViewMetadata
+
+logger = logging.getLogger(__name__)
 
 
 def purge(files: MetadataFiles, known: Iterable[str | None], metadata: ViewMetadata) -> list[str]:
@@ -25,13 +28,21 @@ def purge(files: MetadataFiles, known: Iterable[str | None], metadata: ViewMetad
         metadata: The view's last state.
 
     Returns:
-        The URIs of the files that were deleted, sorted. A file that could not be deleted is logged and left.
+        The URIs of the files that were deleted, sorted. What could not be listed or deleted is logged and left; so are,
+        unseen, the files of a view whose location changed more than once.
     """
     candidates = {location for location in known if location}
     # A view whose location changed has left files behind: where its row pointed, we know.
-    directories = {location.rpartition("/")[0] for location in candidates} | {metadata_directory(metadata)}
+    directories = {location.rpartition("/")[0] for location in candidates}
+    try:
+        directories.add(metadata_directory(metadata))
+    except InvalidPropertyError as error:
+        logger.warning("Cannot tell where metadata files go: %s", error)
     for directory in directories:
-        candidates.update(_listed(files, directory))
+        try:
+            candidates.update(_listed(files, directory))
+        except (OSError, ValueError) as error:
+            logger.warning("Cannot list the metadata files in %s: %s", directory, error)
     return sorted(
         location for location in candidates if _belongs(files, location, metadata.view_uuid) and files.delete(location)
     )

@@ -19,9 +19,17 @@ from tenacity.stop import stop_after_delay
 
 from hive_views.definition import same_definition, sql_texts
 from hive_views.dependencies.graph import refuse_cycle
-from hive_views.errors import CommitFailedError, InvalidPropertyError, NoSuchVersionError, SqlError
+from hive_views.errors import (
+    CommitFailedError,
+    DefinitionChangedError,
+    InvalidPropertyError,
+    NoSuchVersionError,
+    SqlError,
+    UnrecordedTextError,
+)
 from hive_views.metastore.commit import Loaded, Store, commit
-from hive_views.metastore.flat_model import Difference, check_properties, differences
+from hive_views.metastore.drift import Difference, differences
+from hive_views.metastore.flat_model import check_properties
 from hive_views.metastore.load import load
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, version_at
 from hive_views.spec.files import METADATA_PATH
@@ -395,21 +403,17 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
     )(attempt_once)
 
 
-class _DefinitionChangedError(CommitFailedError):
-    """A conflict that must not be repeated on the newer state."""
-
-
 def _check_same(seen: Loaded, now: Loaded, definition: bool) -> None:
     name = str(seen.row.name)
     if now.metadata.view_uuid != seen.metadata.view_uuid:
-        raise _DefinitionChangedError(
+        raise DefinitionChangedError(
             name,
             "it was dropped and created again meanwhile",
             expected=seen.metadata.view_uuid,
             found=now.metadata.view_uuid,
         )
     if definition and not same_definition(now.metadata.current_version(), seen.metadata.current_version()):
-        raise _DefinitionChangedError(
+        raise DefinitionChangedError(
             name,
             f"somebody else changed its definition meanwhile (version {now.metadata.current_version_id} is current, "
             f"this change was built on version {seen.metadata.current_version_id}). Load it again and decide",
@@ -423,7 +427,7 @@ def _both(key: str, value: str | None) -> InvalidPropertyError:
 
 
 def _may_repeat(error: BaseException) -> bool:
-    return isinstance(error, CommitFailedError) and not isinstance(error, _DefinitionChangedError)
+    return isinstance(error, CommitFailedError) and not isinstance(error, (DefinitionChangedError, UnrecordedTextError))
 
 
 def check_view_properties(properties: Mapping[str, str]) -> None:
@@ -458,6 +462,10 @@ def check_location(location: object, key: str = "location") -> str:
     """
     if not isinstance(location, str) or not _ABSOLUTE.match(location):
         raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
+    if location.startswith("//") or re.match(r"file://[^/]", location):
+        raise InvalidPropertyError(key, location, "a local directory has no host: write file:/dir or /dir")
+    if "#" in location or "?" in location:
+        raise InvalidPropertyError(key, location, "a '#' or '?' would cut it off where it is read as a URI")
     return location.rstrip("/")
 
 

@@ -17,7 +17,8 @@ from hive_views.dependencies.texts import of_hive_view, of_version
 from hive_views.errors import InvalidViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Loaded, Store, commit
-from hive_views.metastore.flat_model import Row, differences
+from hive_views.metastore.drift import differences
+from hive_views.metastore.flat_model import Row
 from hive_views.metastore.load import load
 from hive_views.spec.changes import AddVersion
 from hive_views.spec.metadata import ViewVersion
@@ -111,7 +112,7 @@ def repair(store: Store, name: ViewName) -> Loaded:
     loaded = load(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
         return loaded
-    return commit(store, name, loaded, loaded.metadata.model_copy())
+    return commit(store, name, loaded, loaded.metadata.model_copy(), discard_text=True)
 
 
 def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loaded:

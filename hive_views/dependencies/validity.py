@@ -21,8 +21,9 @@ from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.client import BATCH_SIZE
 from hive_views.metastore.commit import Loaded
+from hive_views.metastore.drift import differences
 from hive_views.metastore.find import all_views, databases, rows
-from hive_views.metastore.flat_model import Row, RowKind, differences
+from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.sql.expand import Expansion

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
-from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
@@ -52,6 +53,7 @@ _DECLARED = (
     NoSuchObjectException,
 )
 _LONGEST_MESSAGE = 500
+_T = TypeVar("_T")
 _MOST_SUSPECTS = 3
 
 
@@ -154,21 +156,35 @@ class ChangeRequest:
             return self._once(send)
         except MetastoreConnectionLostError:
             pass  # what follows is about it
+
+        def repeat() -> Refusal | None:
+            if not self._will_be_refused():
+                self.ensure_locked()
+            return self._once(again or send)
+
         try:
-            for attempt in Retrying(
-                retry=retry_if_exception_type((MetastoreConnectionLostError, MetastoreUnavailableError)),
-                stop=stop_after_delay(self._config.settle_timeout_ms / 1000),
-                wait=wait_random_exponential(multiplier=0.1, max=5),
-            ):
-                with attempt:
-                    if not self._will_be_refused():
-                        self.ensure_locked()
-                    return self._once(again or send)
-        except RetryError:
+            return self._patiently(MetastoreConnectionLostError, MetastoreUnavailableError)(repeat)
+        except (MetastoreConnectionLostError, MetastoreUnavailableError):
             raise self.unknown() from self.unanswered
         except LockError as error:
             raise self.unknown(f"{self.unanswered}; then: {error}") from error
-        raise AssertionError("unreachable: a retry either returns or raises")
+
+    def find_out(self, read: Callable[[], _T]) -> _T:
+        """Read what the answer means, and again for as long as a request is sent again, where that fails.
+
+        Args:
+            read: Reads the row.
+
+        Returns:
+            What it returns.
+
+        Raises:
+            CommitStateUnknownError: If it cannot be read.
+        """
+        try:
+            return self._patiently(MetastoreError)(read)
+        except MetastoreError as error:
+            raise self.unknown(str(self.unanswered or error)) from error
 
     def found_done(self) -> None:
         """Note that one of the requests that were not answered was carried out: it is not on its way any more."""
@@ -210,6 +226,14 @@ class ChangeRequest:
             return self.unknown(f"{self.unanswered}; then: {message(refusal)}")
         why = f". Too long for its database, perhaps: {', '.join(suspects[:_MOST_SUSPECTS])}" if suspects else ""
         return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal).rstrip('. ')}{why}")
+
+    def _patiently(self, *errors: type[MetastoreError]) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception_type(errors),
+            stop=stop_after_delay(self._config.settle_timeout_ms / 1000),
+            wait=wait_random_exponential(multiplier=0.1, max=5),
+            reraise=True,
+        )
 
     def _once(self, send: Callable[[], None]) -> Refusal | None:
         self._on_its_way += 1

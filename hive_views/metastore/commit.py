@@ -25,6 +25,7 @@ from hive_views.errors import (
     NoSuchNamespaceError,
     NoSuchViewError,
     TableAlreadyExistsError,
+    UnrecordedTextError,
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
@@ -40,6 +41,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 from hive_views.metastore.change_request import ChangeRequest, Refusal, message
 from hive_views.metastore.change_request import honors_expectations as honors_expectations  # for those who commit
 from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.drift import damages, long_values, may_be_damaged, unrecorded_text
 from hive_views.metastore.evidence import took_place
 from hive_views.metastore.flat_model import (
     METADATA_LOCATION,
@@ -48,9 +50,6 @@ from hive_views.metastore.flat_model import (
     RowKind,
     changed_row,
     check_columns,
-    damages,
-    long_values,
-    may_be_damaged,
     new_row,
     read_row,
     renamed_row,
@@ -101,7 +100,13 @@ class Loaded:
 
 
 def commit(
-    store: Store, name: ViewName, base: Loaded | None, metadata: ViewMetadata, *, registered: str | None = None
+    store: Store,
+    name: ViewName,
+    base: Loaded | None,
+    metadata: ViewMetadata,
+    *,
+    registered: str | None = None,
+    discard_text: bool = False,
 ) -> Loaded:
     """Make `metadata` the current state of a view, if it still is in the state `base`.
 
@@ -111,12 +116,14 @@ def commit(
         base: The state that the change was built from; None creates the view.
         metadata: The new state.
         registered: The file that holds `metadata` already; None writes a new one. Such a file is never deleted.
+        discard_text: Whether a text of another program that stands in the row, and in no version, may be lost.
 
     Returns:
         The view as it now is.
 
     Raises:
         CommitFailedError: If somebody else changed the view meanwhile; nothing was changed by us.
+        UnrecordedTextError: If the row holds a text of another program that no version holds.
         ViewAlreadyExistsError, TableAlreadyExistsError: If a new view's name is taken.
         NoSuchViewError: If the view is gone, or another kind of row stands there.
         NoSuchNamespaceError: If a new view's database does not exist.
@@ -148,6 +155,9 @@ def commit(
                 _create(store, name, table, request, only_ours=registered is None)
             else:
                 current = _check_unchanged(name, current, base)
+                text = unrecorded_text(current, base.metadata, metadata)
+                if text is not None and not discard_text:
+                    raise UnrecordedTextError(str(name), text)
                 table = changed_row(current, base.metadata, metadata, location, store.config)
                 request.ensure_locked()
                 _swap(store, Loaded(current, base.metadata), table, metadata, request)
@@ -212,7 +222,8 @@ def drop(store: Store, name: ViewName, expected: str | None = None) -> Row:
         row = store.row(name)
         if row is None:
             raise NoSuchViewError(str(name))
-        row.require_iceberg_view()
+        if row.kind is not RowKind.ICEBERG_VIEW:
+            row.require_iceberg_view()
         if expected is not None and row.metadata_location != expected:
             raise _conflict(name, expected, row.metadata_location)
         request.ensure_locked()
@@ -253,7 +264,7 @@ def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, 
     refusal = request.send(lambda: store.client.create_table(table))
     if refusal is None:
         return
-    row = _look(store, name, request)
+    row = request.find_out(lambda: store.row(name))
     if row is not None and row.uuid == table.parameters[UUID] and (only_ours or request.doubtful):
         request.found_done()
         return
@@ -273,7 +284,7 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
         return
     # The server's own retries may have applied the request before they refused it, so a refusal is looked into too
     # (Iceberg #17074).
-    row = _look(store, name, request)
+    row = request.find_out(lambda: store.row(name))
     location = table.parameters[METADATA_LOCATION]
     done = None if row is None else took_place(store.files, before, current.metadata, location, metadata, row)
     if done:
@@ -307,7 +318,7 @@ def _alter(store: Store, current: Row, table: Table) -> None:
 def _explain_rename(store: Store, current: Row, target: ViewName, refusal: Refusal, request: ChangeRequest) -> None:
     """Decide what a refused rename means; returns where it did take place."""
     name = current.name
-    there, here = _look(store, target, request), _look(store, name, request)
+    there, here = request.find_out(lambda: store.row(target)), request.find_out(lambda: store.row(name))
     if there is not None and there.is_same_view(current) and not (here is not None and here.is_same_view(current)):
         request.found_done()
         return
@@ -340,25 +351,9 @@ def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
         return
     if isinstance(refusal, NoSuchObjectException) and not request.doubtful:
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    try:
-        remains = is_there()
-    except MetastoreError as error:
-        raise request.unknown(str(request.unanswered or error)) from error
-    if remains:
+    if request.find_out(is_there):
         raise request.failure("drop_table", refusal)
     request.found_done()
-
-
-def _look(store: Store, name: ViewName, request: ChangeRequest) -> Row | None:
-    """Read the row to find out what an answer means.
-
-    Raises:
-        CommitStateUnknownError: If it cannot be read.
-    """
-    try:
-        return store.row(name)
-    except MetastoreError as error:
-        raise request.unknown(str(request.unanswered or error)) from error
 
 
 def _stored(store: Store, name: ViewName, table: Table) -> Row:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -17,7 +17,12 @@ from typing import Any
 from hive_views.children import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.config import CatalogConfig, current_user
 from hive_views.definition import RowTexts, row_texts
-from hive_views.errors import InvalidPropertyError, InvalidViewError, NoSuchViewError, NotAnIcebergViewError
+from hive_views.errors import (
+    InvalidPropertyError,
+    MissingPointerError,
+    NoSuchViewError,
+    NotAnIcebergViewError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from hive_views.metastore.hive_types import hive_columns
@@ -49,8 +54,6 @@ MAX_KEY_LENGTH = 256
 """The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
 
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
-_ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
-"""Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
 
 _RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}) | _LINEAGE
 _RETENTION = 2147483647
@@ -135,21 +138,11 @@ class Row:
         """
         if self.kind is RowKind.ICEBERG_TABLE:
             raise NoSuchViewError(str(self.name), "an Iceberg table has that name")
-        if self.kind is not RowKind.ICEBERG_VIEW or not self.metadata_location:
+        if self.kind is RowKind.ICEBERG_VIEW and not self.metadata_location:
+            raise MissingPointerError(str(self.name))
+        if self.kind is not RowKind.ICEBERG_VIEW:
             raise NotAnIcebergViewError(str(self.name), self.table_type, self.parameters.get(TABLE_TYPE))
         return self
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One respect in which a row and the metadata file it points to disagree."""
-
-    field: str
-    """`expanded-text`, `original-text` or `columns`."""
-    row: object
-    """What the row says."""
-    file: object
-    """What follows from the metadata file."""
 
 
 def read_row(table: Table) -> Row:
@@ -270,115 +263,6 @@ def renamed_row(current: Row, name: ViewName) -> Table:
     return table
 
 
-def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
-    """What others changed in the row behind the metadata file's back, or what the database damaged.
-
-    Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
-    writer overwrote with the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) is no
-    difference in the definition and is not counted.
-
-    Args:
-        row: The row.
-        metadata: The content of the file it points to.
-        config: The catalog's properties.
-
-    Returns:
-        One entry for each respect in which they disagree; empty where they agree.
-    """
-    found = []
-    expected = row_texts(metadata.current_version())
-    if row.texts.expanded != expected.expanded:
-        found.append(Difference("expanded-text", row.texts.expanded, expected.expanded))
-    if row.texts.original not in (expected.original, expected.expanded):
-        found.append(Difference("original-text", row.texts.original, expected.original))
-    try:
-        columns = _columns(row.name, metadata, config)
-    except InvalidViewError:
-        # Another catalog wrote a type that Hive does not know, under a name of its own; there is nothing to compare.
-        return tuple(found)
-    wanted = [(name.lower(), kind.lower()) for name, kind, _ in columns]
-    # Iceberg's Java catalog writes timestamptz by the version of its own Hive classes: both names mean the same column.
-    actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
-    if [_plain_times(column) for column in actual] != [_plain_times(column) for column in wanted]:
-        found.append(Difference("columns", actual, wanted))
-    return tuple(found)
-
-
-def may_be_damaged(table: Table) -> bool:
-    """Whether a metastore's database could change this row without an error.
-
-    MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and cut long comments
-    (facts: metastore.md). A row of plain ASCII without long comments cannot be hurt and need not be read back.
-
-    Args:
-        table: A row that was sent.
-
-    Returns:
-        True where it should be read back and compared.
-    """
-    return not all(text.isascii() for text in _texts(table)) or any(
-        len(field.comment or "") > MAX_KEY_LENGTH for field in table.sd.cols
-    )
-
-
-def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
-    """What the metastore's database changed in a row that it accepted.
-
-    Args:
-        sent: The row as it was sent.
-        stored: The row as it was read back.
-
-    Returns:
-        One entry for each text, parameter, column or comment that came back otherwise.
-    """
-    found = []
-    for label, ours, theirs in (
-        ("original-text", sent.viewOriginalText, stored.viewOriginalText),
-        ("expanded-text", sent.viewExpandedText, stored.viewExpandedText),
-    ):
-        if ours != theirs:
-            found.append(Difference(label, theirs, ours))
-    for key, value in sent.parameters.items():
-        if value and stored.parameters.get(key) != value:
-            found.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
-    columns = [*(stored.sd.cols or []), *[None] * len(sent.sd.cols)]
-    for ours, theirs in zip(sent.sd.cols, columns, strict=False):
-        there = None if theirs is None else (theirs.name.lower(), theirs.type.lower())
-        if there != (ours.name.lower(), ours.type.lower()):
-            found.append(Difference(f"column {ours.name}", there, (ours.name, ours.type)))
-        elif (theirs.comment or "") != (ours.comment or ""):
-            found.append(Difference(f"comment of {ours.name}", theirs.comment, ours.comment))
-    return tuple(found)
-
-
-def long_values(table: Table) -> list[str]:
-    """What in a row is longer than some metastore's database holds, for the message of a refusal.
-
-    A server that cannot store a value says so in its database's words, most often without the column or the length.
-
-    Args:
-        table: A row that was sent.
-
-    Returns:
-        A phrase for each such value, the longest first; empty where none is long.
-    """
-    found = [
-        (len(table.viewOriginalText or ""), _ROOM_FOR_TEXT, "the original text"),
-        (len(table.viewExpandedText or ""), _ROOM_FOR_TEXT, "the expanded text"),
-        (len(table.sd.location or ""), _ROOM_FOR_VALUE, "the location"),
-    ]
-    found += [(len(value or ""), _ROOM_FOR_VALUE, f"the parameter {key}") for key, value in table.parameters.items()]
-    for column in table.sd.cols:
-        shown = column.name if len(column.name) <= _ROOM_FOR_NAME else f"{column.name[:20]}…"
-        found += [
-            (len(column.name), _ROOM_FOR_NAME, f"the name of the column {shown}"),
-            (len(column.type), _ROOM_FOR_VALUE, f"the type of the column {shown}"),
-            (len(column.comment or ""), _ROOM_FOR_COMMENT, f"the comment of the column {shown}"),
-        ]
-    long = sorted(((length, what) for length, room, what in found if length > room), reverse=True)
-    return [f"{what} has {length:,} characters" for length, what in long]
-
-
 def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> None:
     """Refuse a view whose current columns a row cannot show, before anything is written.
 
@@ -390,7 +274,7 @@ def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig)
     Raises:
         InvalidViewError: If a column has a type that Hive does not know, or two names differ only in case.
     """
-    _columns(name, metadata, config)
+    columns_of(name, metadata, config)
 
 
 def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str]]:
@@ -407,7 +291,24 @@ def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) 
     Raises:
         InvalidViewError: As `check_columns`.
     """
-    return [(column, kind) for column, kind, _ in _columns(name, metadata, config)]
+    return [(column, kind) for column, kind, _ in columns_of(name, metadata, config)]
+
+
+def columns_of(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str, str | None]]:
+    """A view's columns as its row has them.
+
+    Args:
+        name: The view, for messages.
+        metadata: What its metadata file says.
+        config: The catalog's properties.
+
+    Returns:
+        Name, Hive type and comment of each.
+
+    Raises:
+        InvalidViewError: If a column has no Hive type.
+    """
+    return hive_columns(_current_schema(metadata), str(name), hive2_compatible=config.hive2_compatible)
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -471,7 +372,7 @@ def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: Ca
     partition_columns = {field.name.lower() for field in table.partitionKeys or []}
     descriptor.cols = [
         FieldSchema(name=column, type=kind, comment=comment)
-        for column, kind, comment in _columns(name, metadata, config)
+        for column, kind, comment in columns_of(name, metadata, config)
         if column.lower() not in partition_columns
     ]
     descriptor.location = metadata.location
@@ -486,10 +387,6 @@ def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: Ca
     return descriptor
 
 
-def _columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str, str | None]]:
-    return hive_columns(_current_schema(metadata), str(name), hive2_compatible=config.hive2_compatible)
-
-
 def _current_schema(metadata: ViewMetadata) -> dict[str, Any]:
     schema = metadata.raw_schema(metadata.current_schema_id)
     assert schema is not None, "every version's schema-id was checked when the metadata was made"
@@ -498,19 +395,3 @@ def _current_schema(metadata: ViewMetadata) -> dict[str, Any]:
 
 def _owner(properties: Mapping[str, str]) -> str | None:
     return next((value for key, value in properties.items() if key.lower() == OWNER_PROPERTY), None)
-
-
-def _plain_times(column: tuple[str, str]) -> tuple[str, str]:
-    return column[0], column[1].replace("timestamp with local time zone", "timestamp")
-
-
-def _texts(table: Table) -> Iterator[str]:
-    yield table.viewOriginalText or ""
-    yield table.viewExpandedText or ""
-    for key, value in table.parameters.items():
-        yield key
-        yield value or ""
-    for field in table.sd.cols:
-        yield field.name
-        yield field.type
-        yield field.comment or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hive_views.errors import MetadataFileNotFoundError, MetastoreRefusedError, NoSuchViewError
+from hive_views.errors import InvalidMetadataError, MetadataFileNotFoundError, MetastoreRefusedError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -30,7 +30,7 @@ def load(store: Store, name: ViewName) -> Loaded:
     Raises:
         NoSuchViewError: If nothing of that name is there, or an Iceberg table is.
         NotAnIcebergViewError: If a Hive view or a Hive table stands there.
-        MetadataFileNotFoundError, InvalidMetadataError: If the file is missing or broken.
+        MetadataFileNotFoundError, InvalidMetadataError: If the file is missing, broken or another view's.
     """
     row = store.row(name)
     while True:
@@ -39,12 +39,21 @@ def load(store: Store, name: ViewName) -> Loaded:
         row.require_iceberg_view()
         location = row.metadata_location or ""
         try:
-            return Loaded(row, store.files.read(location))
+            metadata = store.files.read(location)
         except MetadataFileNotFoundError:
             # A view that was dropped and purged, or registered elsewhere, between the two reads.
             row = store.row(name)
             if row is not None and row.metadata_location == location:
                 raise
+        else:
+            if row.uuid is not None and row.uuid.lower() != metadata.view_uuid.lower():
+                raise InvalidMetadataError(
+                    location,
+                    "view-uuid",
+                    f"it belongs to another view ({metadata.view_uuid}); the row of {name} is of view {row.uuid}. Drop "
+                    "the row and register the right file",
+                )
+            return Loaded(row, metadata)
 
 
 def exists(store: Store, name: ViewName) -> bool:

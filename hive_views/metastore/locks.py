@@ -146,6 +146,7 @@ def acquire(client: MetastoreClient, config: LockConfig, name: ViewName, *, user
         )
     claim = _Claim(client, config, name, user or client.user or current_user())
     try:
+        _release_left(client, name)
         claim.obtain(deadline)
         return HeldLock(claim, key)
     except BaseException:
@@ -180,6 +181,31 @@ def locked(
         yield lock
     finally:
         lock.release()
+
+
+_left: dict[tuple[frozenset[str], ViewName], dict[str, float]] = {}
+"""Agents of this process whose locks may still be there, or may yet be granted, by metastore and view; with the time
+until which that is worth a look. Guarded by the turn that a thread takes for the same key."""
+
+_LEFT_SECONDS = 600.0
+
+
+def _release_left(client: MetastoreClient, name: ViewName) -> None:
+    """Remove locks that this process asked for earlier and could not give back: a metastore may grant them late."""
+    key = (frozenset(client.uris), name)
+    now = time.monotonic()
+    agents = {agent: until for agent, until in _left.pop(key, {}).items() if until > now}
+    if not agents:
+        return
+    try:
+        for lock in client.show_locks(name.database, name.name):
+            if lock.agentInfo in agents:
+                client.unlock(lock.lockid)
+                del agents[lock.agentInfo]
+    except (MetastoreError, TException) as error:
+        logger.info("Could not look for earlier locks on %s: %s", name, error)
+    if agents:
+        _left[key] = agents
 
 
 class _Claim:
@@ -352,6 +378,8 @@ class _Claim:
         )
 
     def _withdraw(self) -> None:
+        if self._doubtful:
+            self._remember()
         started = time.monotonic()
         problem: Exception | None = None
         for pause in _RELEASE_PAUSES:
@@ -370,6 +398,7 @@ class _Claim:
                 problem = error
             else:
                 return
+        self._remember()
         logger.warning(
             "Could not release the lock on %s (agent %s, lock id %s); the metastore drops it when it has had no "
             "heartbeat for hive.txn.timeout (300 s by default): %s",
@@ -378,6 +407,11 @@ class _Claim:
             self.lock_id,
             problem,
         )
+
+    def _remember(self) -> None:
+        """A later request of this process for the same lock removes what this one may have left."""
+        key = (frozenset(self.client.uris), self.name)
+        _left.setdefault(key, {})[self._agent] = time.monotonic() + _LEFT_SECONDS
 
     def _unlock(self, lock_id: int) -> None:
         try:

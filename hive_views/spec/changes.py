@@ -240,7 +240,9 @@ class _Build:
         self._check_dialects()
         log = list(base.version_log) if base else []
         if base is None or self._current_id != base.current_version_id:
-            log.append(ViewHistoryEntry(timestamp_ms=self._now_ms, version_id=self._current_id))
+            # A clock that was set back must not make the log say that a later change came first.
+            now = max(self._now_ms, log[-1].timestamp_ms) if log else self._now_ms
+            log.append(ViewHistoryEntry(timestamp_ms=now, version_id=self._current_id))
         kept = max(_history_size(self._properties), len(self._added | {self._current_id}))
         if len(self._versions) > kept:
             self._versions = _expire(self._versions, kept, self._current_id)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hive_views import HiveView, HiveViewCatalog, define
-from hive_views.errors import NotAnIcebergViewError
+from hive_views.errors import InvalidMetadataError, InvalidPropertyError, NotAnIcebergViewError, UnrecordedTextError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -185,9 +185,16 @@ def test_drift(
     raw.alter_table_with_environment_context(*three_texts.name(), table, None)
     loaded = catalog.load_view(three_texts.name())
     assert [difference.field for difference in loaded.drift] == fields
-    # What Iceberg's readers get has not changed, and the next commit writes the row from it.
+    # What Iceberg's readers get has not changed, and the next commit writes the row from it; only a text that stands in
+    # no version is not lost unasked.
     assert loaded.metadata == three_texts.metadata
     assert loaded.expanded_text == table.viewExpandedText
+    if change is alter_view_as:
+        with pytest.raises(UnrecordedTextError) as caught:
+            loaded.update().set_properties(any="thing").commit()
+        assert caught.value.text == table.viewExpandedText
+        assert catalog.load_view(three_texts.name()).drift == loaded.drift
+        loaded = catalog.repair_view(three_texts.name())
     repaired = loaded.update().set_properties(any="thing").commit()
     assert repaired.drift == catalog.load_view(three_texts.name()).drift == ()
     assert repaired.original_text == "select * from t"
@@ -212,7 +219,7 @@ def test_plain_spark_s_create_or_replace_makes_it_a_hive_view(
 def test_a_drop_by_hive_or_plain_spark_spares_the_view_s_directory(
     open_catalog: CatalogFactory, database: str, raw: Client, more: dict[str, str], kept: bool
 ) -> None:
-    """They ask the server to delete data, and it takes a view's location for its data, unless it calls itself external."""
+    """They ask the server to delete data; it takes a view's location for that, unless the row calls itself external."""
     catalog = open_catalog(more)
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     raw.drop_table(database, "v", True)
@@ -237,3 +244,34 @@ def test_a_row_with_the_least_there_can_be(
     assert changed.parameters["uuid"] == str(view.uuid())
     assert changed.parameters["table_type"] == "ICEBERG-VIEW"
     assert catalog.load_view(f"{database}.v").drift == ()
+
+
+def test_a_pointer_to_another_view_s_file_is_not_believed(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+    mine = catalog.create_view(f"{database}.mine", SCHEMA, version(database))
+    other = catalog.create_view(f"{database}.other", SCHEMA, version(database))
+    table = raw.get_table(database, "mine")
+    table.parameters["metadata_location"] = other.metadata_location
+    raw.alter_table_with_environment_context(database, "mine", table, None)
+    with pytest.raises(InvalidMetadataError, match="it belongs to another view"):
+        catalog.load_view(f"{database}.mine")
+    catalog.drop_view(f"{database}.mine")
+    assert catalog.register_view(f"{database}.mine", mine.metadata_location) == mine
+    assert catalog.load_view(f"{database}.other") == other
+
+
+def test_a_row_without_its_pointer_can_be_dropped(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    table = raw.get_table(database, "v")
+    del table.parameters["metadata_location"]
+    raw.alter_table_with_environment_context(database, "v", table, None)
+    with pytest.raises(NotAnIcebergViewError, match="points to no metadata file"):
+        catalog.load_view(f"{database}.v")
+    catalog.drop_view(f"{database}.v")
+    assert catalog.register_view(f"{database}.v", view.metadata_location) == view
+
+
+@pytest.mark.parametrize("location", ["rel/dir", "//dir", "file://host/dir", "file:/dir#part", "file:/dir?part"])
+def test_a_location_that_leads_astray_is_refused(catalog: HiveViewCatalog, database: str, location: str) -> None:
+    with pytest.raises(InvalidPropertyError):
+        catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
+    assert not catalog.view_exists(f"{database}.v")

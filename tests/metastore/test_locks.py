@@ -432,6 +432,20 @@ def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(
     observer.unlock(lock.lock_id)
 
 
+def test_a_lock_that_could_not_be_given_back_is_removed_by_the_next_request_of_the_process(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    """Else a program whose metastore hung for a while would wait for itself until hive.txn.timeout."""
+    lock = acquire(client, QUICK, name)
+    proxy.refuse()
+    proxy.disconnect()
+    lock.release()
+    assert len(observer.show_locks(name.database, name.name)) == 1
+    proxy.accept()
+    with locked(client, IMPATIENT, name) as again:
+        assert [held.lockid for held in observer.show_locks(name.database, name.name)] == [again.lock_id]
+
+
 def test_a_lock_that_is_gone_already_is_released_without_a_warning(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveView, HiveViewCatalog
 from hive_views.definition import sql_texts
-from hive_views.errors import NoSuchViewError, SqlError
+from hive_views.errors import NoSuchViewError, SqlError, UnrecordedTextError
 from hive_views.spark.analyzer import schema_of
 from hive_views.spec.metadata import ViewVersion
 from tests.spark.plain_reader import PlainReader
@@ -170,8 +170,14 @@ def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, crea
     view = catalog.load_view(f"{database}.v")
     assert {difference.field for difference in view.drift} == {"expanded-text", "original-text"}
     assert view.current_version().version_id == 1
-    # The file is the truth: the next commit puts its texts back.
-    assert view.update().set_properties(a="b").commit().drift == ()
+    # The text that plain Spark wrote stands nowhere else: no commit loses it unasked.
+    with pytest.raises(UnrecordedTextError) as caught:
+        view.update().set_properties(a="b").commit()
+    assert "id + 1" in caught.value.text
+    with pytest.raises(UnrecordedTextError):
+        catalog.replace_view(f"{database}.v", view.schema(), view.current_version())
+    assert catalog.load_view(f"{database}.v").drift == view.drift
+    assert catalog.repair_view(f"{database}.v").drift == ()
     assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
 
 

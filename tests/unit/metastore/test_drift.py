@@ -9,7 +9,8 @@ import pytest
 
 from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
-from hive_views.metastore.flat_model import changed_row, damages, differences, long_values, may_be_damaged, read_row
+from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged
+from hive_views.metastore.flat_model import changed_row, read_row
 from tests.unit.metastore.rows import CONFIG, HIVE3, golden_metadata, golden_row, plain_row, row_and_metadata
 
 

@@ -1,0 +1,195 @@
+"""Where a row and its metadata file disagree, what a row alone holds, and what a database did to a row.
+
+Plain Spark and Hive change rows behind the file's back; some databases cannot hold what they are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hive_views.config import CatalogConfig
+from hive_views.definition import row_texts, sql_texts
+from hive_views.errors import InvalidViewError
+from hive_views.metastore._thrift.hive_metastore.ttypes import Table
+from hive_views.metastore.flat_model import MAX_KEY_LENGTH, Row, columns_of
+from hive_views.spec.metadata import ViewMetadata
+
+_ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
+"""Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One respect in which a row and the metadata file it points to disagree."""
+
+    field: str
+    """`expanded-text`, `original-text` or `columns`."""
+    row: object
+    """What the row says."""
+    file: object
+    """What follows from the metadata file."""
+
+
+def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
+    """What others changed in the row behind the metadata file's back, or what the database damaged.
+
+    Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
+    writer overwrote with the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) is no
+    difference in the definition and is not counted.
+
+    Args:
+        row: The row.
+        metadata: The content of the file it points to.
+        config: The catalog's properties.
+
+    Returns:
+        One entry for each respect in which they disagree; empty where they agree.
+    """
+    found = []
+    expected = row_texts(metadata.current_version())
+    if row.texts.expanded != expected.expanded:
+        found.append(Difference("expanded-text", row.texts.expanded, expected.expanded))
+    if row.texts.original not in (expected.original, expected.expanded):
+        found.append(Difference("original-text", row.texts.original, expected.original))
+    try:
+        columns = columns_of(row.name, metadata, config)
+    except InvalidViewError:
+        # Another catalog wrote a type that Hive does not know, under a name of its own; there is nothing to compare.
+        return tuple(found)
+    wanted = [(name.lower(), kind.lower()) for name, kind, _ in columns]
+    # Iceberg's Java catalog writes timestamptz by the version of its own Hive classes: both names mean the same column.
+    actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
+    if [_plain_times(column) for column in actual] != [_plain_times(column) for column in wanted]:
+        found.append(Difference("columns", actual, wanted))
+    return tuple(found)
+
+
+def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
+    """A text in a row that would be lost if the row were written from its metadata file.
+
+    A row whose author's or expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left
+    it so at a replace). Characters that the metastore's database turned into '?' do not count.
+
+    Args:
+        row: The row.
+        states: The content of the file it points to, and of the one that is to replace it.
+
+    Returns:
+        The row's expanded text, or its original one where it has no other; None where nothing would be lost.
+    """
+    found = [text for text in (row.texts.expanded, row.texts.original) if text]
+    for state in states:
+        current = row_texts(state.current_version())
+        if not found or current.expanded in found:
+            return None
+    known = {
+        text
+        for state in states
+        for version in state.versions
+        for text in (row_texts(version).original, row_texts(version).expanded, *sql_texts(version).values())
+        if text
+    }
+    if any(text in known or any(_is_damaged(text, whole) for whole in known) for text in found):
+        return None
+    return found[0]
+
+
+def _is_damaged(text: str, whole: str) -> bool:
+    """Whether a text is another one whose characters beyond Latin-1 were each replaced by a '?' or two."""
+    if "?" not in text or whole.isascii():
+        return False
+    pattern = "".join(re.escape(char) if ord(char) < 256 else r"\?{1,4}" for char in whole)
+    return re.fullmatch(pattern, text, flags=re.DOTALL) is not None
+
+
+def may_be_damaged(table: Table) -> bool:
+    """Whether a metastore's database could change this row without an error.
+
+    MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and cut long comments
+    (facts: metastore.md). A row of plain ASCII without long comments cannot be hurt and need not be read back.
+
+    Args:
+        table: A row that was sent.
+
+    Returns:
+        True where it should be read back and compared.
+    """
+    return not all(text.isascii() for text in _texts(table)) or any(
+        len(field.comment or "") > MAX_KEY_LENGTH for field in table.sd.cols
+    )
+
+
+def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
+    """What the metastore's database changed in a row that it accepted.
+
+    Args:
+        sent: The row as it was sent.
+        stored: The row as it was read back.
+
+    Returns:
+        One entry for each text, parameter, column or comment that came back otherwise.
+    """
+    found = []
+    for label, ours, theirs in (
+        ("original-text", sent.viewOriginalText, stored.viewOriginalText),
+        ("expanded-text", sent.viewExpandedText, stored.viewExpandedText),
+    ):
+        if ours != theirs:
+            found.append(Difference(label, theirs, ours))
+    for key, value in sent.parameters.items():
+        if value and stored.parameters.get(key) != value:
+            found.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
+    columns = [*(stored.sd.cols or []), *[None] * len(sent.sd.cols)]
+    for ours, theirs in zip(sent.sd.cols, columns, strict=False):
+        there = None if theirs is None else (theirs.name.lower(), theirs.type.lower())
+        if there != (ours.name.lower(), ours.type.lower()):
+            found.append(Difference(f"column {ours.name}", there, (ours.name, ours.type)))
+        elif (theirs.comment or "") != (ours.comment or ""):
+            found.append(Difference(f"comment of {ours.name}", theirs.comment, ours.comment))
+    return tuple(found)
+
+
+def long_values(table: Table) -> list[str]:
+    """What in a row is longer than some metastore's database holds, for the message of a refusal.
+
+    A server that cannot store a value says so in its database's words, most often without the column or the length.
+
+    Args:
+        table: A row that was sent.
+
+    Returns:
+        A phrase for each such value, the longest first; empty where none is long.
+    """
+    found = [
+        (len(table.viewOriginalText or ""), _ROOM_FOR_TEXT, "the original text"),
+        (len(table.viewExpandedText or ""), _ROOM_FOR_TEXT, "the expanded text"),
+        (len(table.sd.location or ""), _ROOM_FOR_VALUE, "the location"),
+    ]
+    found += [(len(value or ""), _ROOM_FOR_VALUE, f"the parameter {key}") for key, value in table.parameters.items()]
+    for column in table.sd.cols:
+        shown = column.name if len(column.name) <= _ROOM_FOR_NAME else f"{column.name[:20]}…"
+        found += [
+            (len(column.name), _ROOM_FOR_NAME, f"the name of the column {shown}"),
+            (len(column.type), _ROOM_FOR_VALUE, f"the type of the column {shown}"),
+            (len(column.comment or ""), _ROOM_FOR_COMMENT, f"the comment of the column {shown}"),
+        ]
+    long = sorted(((length, what) for length, room, what in found if length > room), reverse=True)
+    return [f"{what} has {length:,} characters" for length, what in long]
+
+
+def _plain_times(column: tuple[str, str]) -> tuple[str, str]:
+    return column[0], column[1].replace("timestamp with local time zone", "timestamp")
+
+
+def _texts(table: Table) -> Iterator[str]:
+    yield table.viewOriginalText or ""
+    yield table.viewExpandedText or ""
+    for key, value in table.parameters.items():
+        yield key
+        yield value or ""
+    for field in table.sd.cols:
+        yield field.name
+        yield field.type
+        yield field.comment or ""
