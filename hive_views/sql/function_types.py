@@ -52,3 +52,11 @@ SAME_AS_FIRST = frozenset(
     """.split()
 )
 """Functions that give the type of their first argument."""
+
+DIFFERENT_IN_SPARK = frozenset(
+    "add_months trunc next_day percentile_approx grouping decode extract struct date_part second".split()
+)
+"""Functions whose type in Spark is not Hive's (measured on Spark 4.1): no type is told for a Spark text."""
+
+STRINGS_IN_HIVE = frozenset("concat reverse substr substring lpad rpad".split())
+"""Functions that take arrays and binaries in Spark, too, and then give those."""

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql import typetext
-from hive_views.sql.function_types import FIXED, SAME_AS_FIRST
+from hive_views.sql.function_types import DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
 from hive_views.sql.scopes import Column
 from hive_views.sql.spans import function_token
 from hive_views.sql.tokens import Text
@@ -166,6 +166,10 @@ class Types:
         left, right = self.of(node.this), self.of(node.expression)
         if left is None or right is None:
             return self._interval(node, left, right)
+        if self.text.dialect == "spark" and (
+            isinstance(node, exp.IntDiv) or {typetext.base(left), typetext.base(right)} & {*typetext.STRINGS, "date"}
+        ):
+            return None  # Spark's are other types, and depend on ANSI mode
         if "decimal" in (typetext.base(left), typetext.base(right)):
             left, right = _digits(node.this, left), _digits(node.expression, right)
         return arithmetic(type(node).__name__, left, right)
@@ -177,6 +181,8 @@ class Types:
                     unit = str(side.args.get("unit") or "").upper()
                     if other == "timestamp":
                         return "timestamp"
+                    if self.text.dialect == "spark":
+                        return None
                     return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
         return None
 
@@ -247,6 +253,9 @@ class Types:
         return f"map<{key},{value}>" if key is not None and value is not None else None
 
     def _struct(self, node: exp.Expr) -> str | None:
+        token = function_token(self.text, node)
+        if self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct":
+            return None  # Spark names the fields after columns
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
@@ -283,6 +292,8 @@ class Types:
         if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
             return None
         name = self.text.raw(token).strip("`").lower()
+        if self.text.dialect == "spark" and self._differs_in_spark(name, node):
+            return None
         fixed = FIXED.get(name)
         if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
@@ -305,6 +316,17 @@ class Types:
         if first is None or rule is None:
             return first
         return rule(self, first, arguments)
+
+    def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
+        """Whether Spark gives a call another type than Hive does; where its rules are not Hive's, nothing is told."""
+        if name in ("round", "bround") or name in STRINGS_IN_HIVE:
+            first = next(node.iter_expressions(), None)
+            kind = None if first is None else self.of(first)
+            if kind is None:
+                return name not in STRINGS_IN_HIVE
+            base = typetext.base(kind)
+            return base == "decimal" if name in ("round", "bround") else base in ("array", "binary")
+        return name in DIFFERENT_IN_SPARK
 
     def _sum(self, first: str, arguments: Arguments) -> str | None:
         if first in _INTEGERS:
@@ -466,7 +488,6 @@ _RULES: dict[type, Callable[[Types, Any], str | None]] = {
     exp.BitwiseNot: Types._negative,
     exp.Extract: lambda types, node: "int",
     exp.Interval: Types._interval_type,
-    exp.Concat: lambda types, node: "string",
     exp.CurrentDate: lambda types, node: "date",
     exp.CurrentTimestamp: lambda types, node: "timestamp",
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), Types._arithmetic),

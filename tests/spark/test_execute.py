@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.spark.analyzer import schema_of
+from hive_views.sql.analyzer import UnknownTypeError
 
 COLUMNS = (
     "id INT, item STRING, price DECIMAL(10, 2), at TIMESTAMP, day DATE, tags ARRAY<STRING>, "
@@ -66,3 +67,42 @@ def test_types_by_rules_are_sparks_and_iceberg_reads_the_rows(
                 row.asDict(recursive=True) for row in spark.table(f"prod.{tables}.v").drop("now").collect()
             ] == direct
         catalog.drop_view((tables, "v"))
+
+
+# ruff: noqa: SIM905 (a long list of words)
+EXPRESSIONS = (
+    "price*2|price/id|price+1|price*price|price-1.5|avg(price)|avg(id)|id/2|id%2|round(price)|round(price,1)|round(id/2)|"
+    "ceil(price)|floor(id*1.5)|year(at)|month(day)|date_add(day,1)|datediff(day,day)|to_date(at)|date_format(at,'y')|"
+    "unix_timestamp(at)|from_unixtime(1)|length(item)|size(tags)|concat(item,'x')|concat(tags,tags)|substr(item,1,2)|"
+    "reverse(tags)|reverse(item)|nvl(id,0)|if(id>0,1,2)|CASE WHEN id>0 THEN price ELSE id END|count(distinct id)|"
+    "stddev(id)|collect_set(item)|pow(id,2)|abs(price)|-id|id+id|cast(id as smallint)+1|coalesce(id,1.5)|"
+    "greatest(id,2)|sum(id)|sum(id*1.5)|sum(price*2)|max(tags[0])|item like 'a'|id in (1,2)|day - interval '1' day|"
+    "id div 2|item + 1|day - day|at + interval '1' hour|hour(at)|second(at)|split(item,',')|array(1,2)|map('a',1)|"
+    "named_struct('a',id)|struct(id)|1.5|1e3|1L|date'2020-01-01'|timestamp'2020-01-01 00:00:00'|current_date()|hex(id)|"
+    "instr(item,'a')|"
+    "regexp_replace(item,'a','b')|add_months(day,1)|next_day(day,'MO')|trunc(day,'MM')|date_trunc('day',at)|"
+    "last_day(day)|months_between(day,day)|percentile_approx(id,0.5)|percentile(id,0.5)|first_value(id)|"
+    "lag(id) over (order by id)|rank() over (order by id)|sum(id) over ()|cast(item as date)|map_keys(counts)|"
+    "array_contains(tags,'x')|sort_array(tags)|id <=> 1|isnull(id)|nullif(id,1)|pmod(id,2)|sign(id)|exp(id)|"
+    "extract(year from at)|cast(price as string)|max(struct(id,item))|factorial(3)|md5(item)|conv('1',2,10)|"
+    "str_to_map('a')|encode(item,'utf-8')|unhex('1')|id & 1|levenshtein(item,'a')|crc32(item)|hash(id)|"
+    "-item|floor(price)|coalesce(item,'1')|greatest(price,id)|if(true,day,at)"
+).split("|")
+
+
+def test_a_type_that_the_rules_tell_is_sparks(spark: SparkSession, tables: str, properties: dict[str, str]) -> None:
+    spark.sql(f"USE spark_catalog.{tables}")
+    told, other = 0, []
+    with HiveViewCatalog("prod", **properties) as catalog:
+        for expression in EXPRESSIONS:
+            query = f"SELECT {expression} AS x FROM hive_t"
+            try:
+                ours = str(catalog.author((tables, "v"), query).schema.fields[0].field_type)
+            except UnknownTypeError:
+                continue
+            told += 1
+            exact = str(schema_of(spark, query).fields[0].field_type)
+            if ours != exact:
+                other.append((expression, ours, exact))
+    assert other == []
+    assert told > 80
