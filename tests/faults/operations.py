@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit import commit
+from hive_views.spec.changes import AddVersion, apply, create
 from hive_views.view import ViewUpdate
 from tests.catalog.samples import SCHEMA, path, version
 from tests.faults.observer import Observer, Seen
@@ -25,10 +29,20 @@ FIRST, SECOND, THIRD = "select 1, 'one'", "select 2, 'two'", "select 3, 'three'"
 
 
 def prepare(catalog: HiveViewCatalog, database: str) -> None:
-    """A view with two versions and a property, made by two commits."""
-    catalog.create_view((database, VIEW), SCHEMA, version(database, ("spark", FIRST)))
-    update = catalog.load_view((database, VIEW)).update().replace_version(version(database, ("spark", SECOND)))
-    update.set_properties(color="red").commit()
+    """A view with two versions and a property; made by one commit, because most tests here begin with it."""
+    name = ViewName(database, VIEW)
+    store = catalog._store
+    first = create(
+        identifier=str(name),
+        uuid=str(uuid.uuid4()),
+        location=f"{store.client.get_database(database).locationUri}/{VIEW}",
+        schema=SCHEMA,
+        version=version(database, ("spark", FIRST)),
+        properties={"color": "red"},
+        now_ms=1_000_000,
+    )
+    second = AddVersion(SCHEMA, version(database, ("spark", SECOND)))
+    commit(store, name, None, apply(first, [second], identifier=str(name), now_ms=2_000_000))
 
 
 @dataclass(frozen=True)

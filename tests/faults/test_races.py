@@ -111,9 +111,9 @@ def check_contest(observer: Observer, acknowledged: list[list[dict[str, int]]], 
 def test_threads(rivals: HiveViewCatalog, database: str, observer: Observer, properties: dict[str, str]) -> None:
     create(rivals, database)
     settings = {**properties, **{key: str(value) for key, value in rivals.properties.items()}}
-    contests = [Contest(settings, database, "v", process, 4, "") for process in range(8)]
+    contests = [Contest(settings, database, "v", process, 3, "") for process in range(8)]
     results = at_once([lambda contest=contest: compete(contest) for contest in contests])
-    check_contest(observer, [future.result() for future in results], 4)
+    check_contest(observer, [future.result() for future in results], 3)
 
 
 @pytest.mark.parametrize("more", [LOCKING, LOCK_FREE], ids=["with locks", "without locks"])
@@ -129,7 +129,7 @@ def test_processes(
     start = tmp_path / "start"
     running = []
     for process in range(4):
-        contest = Contest({**properties, **more}, database, "v", process, 5, str(start))
+        contest = Contest({**properties, **more}, database, "v", process, 4, str(start))
         command = [sys.executable, "-m", "tests.faults.race_worker", contest.dump()]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     try:
@@ -141,7 +141,7 @@ def test_processes(
     finally:
         for each in running:
             each.kill()
-    check_contest(observer, acknowledged, 5)
+    check_contest(observer, acknowledged, 4)
 
 
 def test_creates(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
@@ -179,7 +179,7 @@ def test_rename_and_replace(rivals: HiveViewCatalog, database: str, observer: Ob
     create(rivals, database)
     names = ["v", "w"]
     written = 0
-    for number in range(8):
+    for number in range(5):
         source, target = names
         texts = version(database, ("spark", query(0, number)))
         renamed, replaced = at_once(
@@ -201,7 +201,7 @@ def test_rename_and_replace(rivals: HiveViewCatalog, database: str, observer: Ob
 
 
 def test_drop_and_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
-    for _ in range(5):
+    for _ in range(3):
         create(rivals, database)
         before = observer.files()
         dropped, replaced = at_once(
@@ -222,7 +222,7 @@ def test_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Obs
 
     def storm(process: int) -> list[int]:
         made = []
-        for number in range(3):
+        for number in range(2):
             texts = version(database, ("spark", query(process, number)))
             settings = {**PATIENCE, "version.history.num-entries": "1000"}
             view = rivals.create_or_replace_view((database, "v"), SCHEMA, texts, properties=settings)
@@ -237,8 +237,8 @@ def test_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Obs
         for number, made in enumerate(future.result())  # type: ignore[arg-type, var-annotated]
     }
     assert {text: number for number, text in enumerate(view.queries, 1)} == numbers
-    assert view.log == list(range(1, 19))
-    assert len(observer.files()) == view.commits == 18
+    assert view.log == list(range(1, 13))
+    assert len(observer.files()) == view.commits == 12
 
 
 def test_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
@@ -260,7 +260,7 @@ def test_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, obse
 
     def storm(process: int) -> list[str | None]:
         made: list[str | None] = []
-        for number in range(5):
+        for number in range(3):
             texts = version(database, ("spark", query(process, number)))
             try:
                 view = rivals.create_or_replace_view((database, "v"), SCHEMA, texts, properties=PATIENCE)

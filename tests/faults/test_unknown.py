@@ -128,7 +128,7 @@ def test_refused_after_all_and_the_row_cannot_be_read(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The second request is answered, but what the answer means is in the row, and that cannot be read."""
-    faulty = behind()
+    faulty = behind(**{"hive-views.settle-timeout-ms": "100"})
     reads = {CREATE: 1, RENAME: 3}.get(operation, 2)
     proxy.on(operation.method, DropReply())
     for nth in range(reads + 1, reads + 30):
