@@ -1,0 +1,169 @@
+"""The reply is lost, and before the request is sent again others, who do not care about locks, change what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from tests.catalog.fixtures import CatalogFactory
+from tests.catalog.samples import SCHEMA, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    CREATE,
+    CREATE_TABLE,
+    DROP,
+    DROP_TABLE,
+    NEW,
+    READ_ROW,
+    RENAME,
+    REPLACE,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+    same_file,
+)
+from tests.proxy import DropReply, DropRequest, Hold, ThriftProxy
+
+
+@pytest.fixture
+def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
+    """Somebody who takes no locks."""
+    return open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+
+
+class Race:
+    """Runs an operation whose first reply is lost, and lets others act before the second request arrives."""
+
+    def __init__(self, proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExecutor) -> None:
+        self._proxy = proxy
+        self._behind = behind
+        self._database = database
+        self._aside = aside
+
+    def run(self, operation: Operation, act: Callable[[], object], *, applied: bool = True) -> BaseException | None:
+        """How the operation ended."""
+        self._proxy.on(operation.method, DropReply() if applied else DropRequest())
+        second = Hold()
+        # A drop looks before it is sent again: the view is read once before that.
+        self._proxy.on(*((READ_ROW, second) if operation is DROP else (operation.method, second)), nth=2)
+        running = self._aside.submit(operation.run, self._behind(), self._database)
+        second.wait_until_held()
+        act()
+        second.release()
+        return running.exception()
+
+
+@pytest.fixture
+def race(proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExecutor) -> Race:
+    return Race(proxy, behind, database, aside)
+
+
+@pytest.mark.parametrize("operation", [CREATE, RENAME], ids=str)
+def test_others_commit_to_what_it_made(
+    operation: Operation, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    """A new view, or a new name, is ours by the view's uuid, whatever its pointer is by then."""
+
+    def act() -> None:
+        operation.check(observer, before)
+        for color in ("green", "black"):
+            others.load_view((database, NEW)).update().set_properties(color=color).commit()
+
+    assert race.run(operation, act) is None
+    view = observer.view(NEW)
+    assert view.properties["color"] == "black"
+    assert view.commits == (3 if operation is CREATE else before.view.commits + 2)
+    assert len(new_files(observer, before)) == (3 if operation is CREATE else 2)
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_others_create_the_view(
+    applied: bool, race: Race, others: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
+) -> None:
+    """Another view of that name is no success of ours, though ours may have stood there for a moment."""
+
+    def act() -> None:
+        if applied:
+            raw.drop_table(database, NEW, False)
+        others.create_view((database, NEW), SCHEMA, version(database))
+
+    assert isinstance(race.run(CREATE, act, applied=applied), ViewAlreadyExistsError)
+    assert observer.view(NEW).queries == ["select * from ns.tbl"]
+    assert len(new_files(observer, before)) == 2, "a request for it may still arrive, so its file is kept"
+
+
+def test_a_drop_does_not_take_a_view_that_was_made_since(
+    race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State, proxy: ThriftProxy
+) -> None:
+    def act() -> None:
+        DROP.check(observer, before)
+        others.create_view((database, VIEW), SCHEMA, version(database))
+
+    assert race.run(DROP, act) is None
+    assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
+    assert proxy.methods.count(DROP_TABLE) == 1
+    assert observer.locks() == []
+
+
+def test_a_rename_and_then_a_new_view_of_the_old_name(
+    race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
+) -> None:
+    def act() -> None:
+        RENAME.check(observer, before)
+        others.create_view((database, VIEW), SCHEMA, version(database))
+
+    assert race.run(RENAME, act) is None
+    assert observer.view(NEW).row == {**before.view.row, "tableName": NEW}
+    assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
+
+
+def dropped(raw: Client, database: str, name: str) -> None:
+    raw.drop_table(database, name, False)
+
+
+def made_a_hive_view(raw: Client, database: str, name: str) -> None:
+    """As plain Spark's CREATE OR REPLACE VIEW does."""
+    row = raw.get_table(database, name)
+    row.parameters = {}
+    raw.alter_table_with_environment_context(database, name, row, None)
+
+
+@pytest.mark.parametrize("happened", [dropped, made_a_hive_view])
+@pytest.mark.parametrize("operation", [REPLACE, RENAME], ids=str)
+def test_what_it_made_is_gone(
+    operation: Operation,
+    happened: Callable[[Client, str, str], None],
+    race: Race,
+    raw: Client,
+    database: str,
+    observer: Observer,
+    before: State,
+) -> None:
+    """It did take place, and nothing shows it any more: that is unknown, and no failure."""
+
+    def act() -> None:
+        operation.check(observer, before)
+        happened(raw, database, NEW if operation is RENAME else VIEW)
+
+    error = race.run(operation, act)
+    assert isinstance(error, CommitStateUnknownError)
+    files = new_files(observer, before)
+    assert len(files) == operation.writes_file
+    assert not files or same_file(error.metadata_location, files[0])
+
+
+def test_nobody_is_there_when_it_is_sent_again(
+    race: Race, raw: Client, database: str, observer: Observer, before: State, proxy: ThriftProxy
+) -> None:
+    """A create whose first request made the view, which is dropped at once: the second one makes it again, once."""
+    assert race.run(CREATE, lambda: raw.drop_table(database, NEW, False)) is None
+    CREATE.check(observer, before)
+    assert proxy.methods.count(CREATE_TABLE) == 2
