@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -10,6 +11,10 @@ import pytest
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
 from tests.metastore.rpc import connect
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that; some tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
