@@ -29,7 +29,7 @@ from tests.faults.loss_worker import Plan, key, query
 from tests.faults.observer import Observer, until
 from tests.metastore.rpc import connect
 
-SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "20"))
+SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "15"))
 """How long the writers write and are killed."""
 
 SERVER_LIFE_S = 40.0
