@@ -346,8 +346,13 @@ class ThriftProxy:
                 self._pause(reply_s)
             case Hold():
                 action.applied.set()
-        client.sendall(reply)
+        # Said before it is sent: the client may have the reply, and the test may look, before this thread goes on.
         call.returned = True
+        try:
+            client.sendall(reply)
+        except OSError:
+            call.returned = False
+            raise
         return True
 
     def _admit(self, number: int, method: str, request: bytes) -> Call:
