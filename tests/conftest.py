@@ -10,7 +10,10 @@ import pytest
 
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
+from tests.browser import browser, chromium
 from tests.metastore.rpc import connect
+
+__all__ = ["browser", "chromium"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that; some tests press it.
