@@ -365,3 +365,16 @@ class EmbeddedMetastoreError(HiveViewsError):
         super().__init__(f"Embedded metastore in {directory}: {reason}")
         self.directory = directory
         self.reason = reason
+
+
+class ArtifactFetchError(HiveViewsError):
+    """Files of a Maven repository could not be fetched; `coordinates` and `repository` say what from where."""
+
+    def __init__(self, coordinates: str, repository: str, reason: str) -> None:
+        super().__init__(
+            f"Cannot fetch {coordinates} from {repository} (the environment variable DEFAULT_ARTIFACT_REPOSITORY "
+            f"names a mirror): {reason}"
+        )
+        self.coordinates = coordinates
+        self.repository = repository
+        self.reason = reason
