@@ -1,4 +1,4 @@
-"""`hive-views metastore`: a Hive Metastore 2.3.10 on this machine, started, looked at and stopped.
+"""`hive-views metastore`: a Hive Metastore on this machine (2.3.10, or another release), started, looked at, stopped.
 
 It runs as one process of its own (a JVM), which is known by its directory: that holds the data, the log and, while it
 runs, `metastore.json` with the process id and the address.
@@ -23,7 +23,7 @@ from hive_views.cli.exits import ExitCode
 from hive_views.cli.output import console, print_json
 
 if TYPE_CHECKING:
-    from hive_views.metastore.embedded import EmbeddedMetastore
+    from hive_views.metastore.process import MetastoreProcess
 
 PORT = 9083
 """Hive's own port."""
@@ -61,36 +61,47 @@ def default_directory() -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "hive-views" / "metastore"
 
 
-def start(directory: Path | None = None, port: int = PORT) -> MetastoreStatus:
+def start(directory: Path | None = None, port: int = PORT, version: str | None = None) -> MetastoreStatus:
     """Start a metastore, and leave it running in the background.
 
-    It listens on 127.0.0.1 only, and answers when this command ends. It needs Java 17 and PySpark, whose jars hold it.
+    It listens on 127.0.0.1 only, and answers when this command ends. It needs Java 17 and PySpark, whose jars hold
+    Hive Metastore 2.3.10; other releases (3.1.3, 4.0.1) are fetched from Maven Central, and kept beside the directory.
 
     Args:
-        directory: Where its data, its log and its warehouse are; made if it is not there.
+        directory: Where its data, its log and its warehouse are; made if it is not there. A directory belongs to one
+            release: another one does not understand its data.
         port: The port to listen on; 0 takes a free one.
+        version: The release, 2.3.10 (by default), 3.1.3 or 4.0.1.
 
     Returns:
         What runs now.
 
     Raises:
         EmbeddedMetastoreError: If one runs there already, something is missing, or the port is taken.
+        ArtifactFetchError: If the release cannot be fetched.
     """
-    return _status_of(_metastore(directory, port, detached=True).start())
+    return _status_of(_metastore(directory, port, version, detached=True).start())
 
 
-def serve(announce: Callable[[MetastoreStatus], None], directory: Path | None = None, port: int = PORT) -> None:
+def serve(
+    announce: Callable[[MetastoreStatus], None],
+    directory: Path | None = None,
+    port: int = PORT,
+    version: str | None = None,
+) -> None:
     """Run a metastore in the foreground, until it is interrupted or stopped from elsewhere.
 
     Args:
         announce: Called once, when it answers.
         directory: Where its data, its log and its warehouse are; made if it is not there.
         port: The port to listen on; 0 takes a free one.
+        version: The release, 2.3.10 (by default), 3.1.3 or 4.0.1.
 
     Raises:
         EmbeddedMetastoreError: If one runs there already, something is missing, or the port is taken.
+        ArtifactFetchError: If the release cannot be fetched.
     """
-    with _metastore(directory, port, detached=False) as metastore:
+    with _metastore(directory, port, version, detached=False) as metastore:
         announce(_status_of(metastore))
         while metastore.running:
             time.sleep(0.2)
@@ -110,7 +121,7 @@ def stop(directory: Directory = None) -> MetastoreStatus:
     Raises:
         EmbeddedMetastoreError: If what is recorded there is not what runs there, or it does not end.
     """
-    from hive_views.metastore.embedded import stop_metastore
+    from hive_views.metastore.process import stop_metastore
 
     place = directory or default_directory()
     stop_metastore(place)
@@ -131,7 +142,8 @@ def status(directory: Directory = None) -> MetastoreStatus:
     Raises:
         EmbeddedMetastoreError: If the directory's record cannot be read.
     """
-    from hive_views.metastore.embedded import EmbeddedMetastore, is_ready, running_metastore
+    from hive_views.metastore.embedded import EmbeddedMetastore
+    from hive_views.metastore.process import is_ready, running_metastore
 
     place = EmbeddedMetastore(directory or default_directory())
     record = running_metastore(place.directory)
@@ -155,6 +167,7 @@ def _start_command(
     context: typer.Context,
     directory: Annotated[Path | None, typer.Option(help=_HELPS["directory"], **_HOW)] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help=_HELPS["port"])] = PORT,
+    release: Annotated[str | None, typer.Option("--version", metavar="X.Y.Z", help=_HELPS["version"])] = None,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Keep it in the foreground; it ends with this command.")
     ] = False,
@@ -166,9 +179,9 @@ def _start_command(
         sys.stdout.flush()
 
     if foreground:
-        serve(show, directory, port)
+        serve(show, directory, port, release)
     else:
-        show(start(directory, port))
+        show(start(directory, port, release))
 
 
 def register(app: typer.Typer) -> None:
@@ -203,11 +216,17 @@ def render(found: MetastoreStatus) -> None:
         out.print(f"  log        {found.log}")
 
 
-def _metastore(directory: Path | None, port: int, *, detached: bool) -> EmbeddedMetastore:
-    from hive_views.metastore.embedded import EmbeddedMetastore
+def _metastore(directory: Path | None, port: int, version: str | None, *, detached: bool) -> MetastoreProcess:
+    from hive_views.metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
+    from hive_views.metastore.standalone import StandaloneMetastore
 
-    return EmbeddedMetastore(directory or default_directory(), port=port, detached=detached)
+    place = directory or default_directory()
+    if version in (None, EMBEDDED_VERSION):
+        return EmbeddedMetastore(place, port=port, detached=detached)
+    return StandaloneMetastore(
+        place, version=version, port=port, cache=default_directory().parent / "releases", detached=detached
+    )
 
 
-def _status_of(metastore: EmbeddedMetastore) -> MetastoreStatus:
+def _status_of(metastore: MetastoreProcess) -> MetastoreStatus:
     return status(Path(metastore.directory))

@@ -221,6 +221,35 @@ class MetastoreClient:
         """Drop a table or view, never its files."""
         self._call("drop_table", _DROP_TABLE, (database, name), repeat=False)
 
+    # -- Partitions -------------------------------------------------------------------------------------------------
+
+    def get_partition_names(self, database: str, name: str) -> list[str]:
+        """Names of all partitions of a table or view, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
+        return self._read("get_partition_names", lambda client: client.get_partition_names(database, name, -1))
+
+    def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
+        """Partitions of a table or view, asked for in batches; those that are gone are not among them.
+
+        Args:
+            database: Its database.
+            name: Its name.
+            names: Names as `get_partition_names` gives them.
+        """
+        found: list[ttypes.Partition] = []
+        for batch in _batches(names, BATCH_SIZE):
+            found += self._read(
+                "get_partitions_by_names", _partitions_by_names(database, name, batch)
+            )
+        return found
+
+    def add_partition(self, partition: ttypes.Partition) -> None:
+        """Add a partition."""
+        self._write("add_partition", lambda client: client.add_partition(partition))
+
+    def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
+        """Drop a partition, never its files."""
+        self._write("drop_partition", lambda client: client.drop_partition(database, name, list(values), False))
+
     # -- Locks --------------------------------------------------------------------------------------------------------
 
     def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
@@ -358,6 +387,12 @@ class MetastoreClient:
 def _batches(names: Sequence[str], size: int) -> Iterator[list[str]]:
     for start in range(0, len(names), size):
         yield list(names[start : start + size])
+
+
+def _partitions_by_names(
+    database: str, name: str, names: list[str]
+) -> Callable[[Client], list[ttypes.Partition]]:
+    return lambda client: list(client.get_partitions_by_names(database, name, names))
 
 
 # Variants of one call, by Thrift method, the one that most servers know first (the table is in facts of the wire:

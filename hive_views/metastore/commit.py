@@ -159,6 +159,7 @@ def commit(
                 if text is not None and not discard_text:
                     raise UnrecordedTextError(str(name), text)
                 table = changed_row(current, base.metadata, metadata, location, store.config)
+                refuse_other_keys(store.client, current, table)
                 request.ensure_locked()
                 _swap(store, Loaded(current, base.metadata), table, metadata, request)
             request.check_alone()

@@ -1,9 +1,7 @@
-"""The JVM of an embedded metastore: find Java and PySpark's jars, start them, bring the metastore up in them.
+"""The JVM of a metastore that we run: find Java and PySpark's jars, start a JVM, bring the metastore up in it.
 
-No Java code of ours is needed: the JVM runs Py4J's gateway, and Python builds the server's objects through it, the way
-`HiveMetaStore.startMetaStore` (Hive 2.3.10) does, with two differences: the socket is bound to the loopback address,
-and the house-keeper that removes abandoned locks runs (in Hive only a server with the compactor turned on has it). The
-gateway is closed once the server runs, because a gateway runs any code for whoever knows its token.
+No Java code of ours is needed: the JVM runs Py4J's gateway, and Python starts the server through it. The gateway is
+closed once the server runs, because a gateway runs any code for whoever knows its token.
 """
 
 from __future__ import annotations
@@ -16,6 +14,8 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,12 @@ OLDEST_JAVA = 17
 INSTALL_JAVA = "Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or name one by JAVA_HOME"
 INSTALL_SPARK = "Install PySpark: `pip install 'hive_views[spark]'`"
 
-# Packages of java.base that Hive, Hadoop and DataNucleus reach into by reflection.
-_OPENED = ("java.lang", "java.net", "java.util", "java.util.concurrent", "java.nio", "java.io")
-
-MIN_WORKER_THREADS = 8
-MAX_WORKER_THREADS = 500
-MAX_MESSAGE_BYTES = 100 * 1024 * 1024
+# Packages that Hive, Hadoop and DataNucleus reach into by reflection.
+_OPENED = (
+    *(f"java.base/{name}" for name in ("java.lang", "java.lang.reflect", "java.net", "java.util")),
+    *(f"java.base/{name}" for name in ("java.util.concurrent", "java.nio", "java.io")),
+    "java.security.jgss/sun.security.krb5",
+)
 
 _LOGGING = """\
 status = error
@@ -95,28 +95,43 @@ def find_java(directory: str, java: str | None = None) -> str:
     return found
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What runs in the JVM: one kind of metastore."""
+
+    java: str
+    """The `java` command."""
+    class_path: tuple[str, ...]
+    """Jars, and folders with `/*`."""
+    serve: Callable[[Any, MetastoreDirectory, int], int]
+    """Starts the server through a gateway, at a port (0: a free one), and answers with its port."""
+    options: tuple[str, ...] = ()
+    """More options of the JVM."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """More environment variables."""
+    max_memory_mb: int = 512
+    """The largest heap, in megabytes."""
+
+
 class MetastoreJvm:
     """A JVM in which a metastore runs.
 
     Args:
         directory: The metastore's directory, already taken (`MetastoreDirectory.acquire`), its site file written.
         lock: The file descriptor that `acquire` returned; the JVM gets a copy.
-        java: The `java` command.
-        jars: PySpark's jars.
-        max_memory_mb: The JVM's largest heap, in megabytes.
+        launch: What runs in it.
         detached: Whether it goes on running when this program ends.
 
     Raises:
         EmbeddedMetastoreError: If the JVM cannot be started.
     """
 
-    def __init__(
-        self, directory: MetastoreDirectory, lock: int, java: str, jars: Path, *, max_memory_mb: int, detached: bool
-    ) -> None:
+    def __init__(self, directory: MetastoreDirectory, lock: int, launch: Launch, *, detached: bool) -> None:
         self.directory = directory
-        self._java = java
+        self._launch = launch
+        self._java = launch.java
         directory.logging.write_text(_LOGGING, encoding="utf-8")
-        command = [java, *_options(directory, max_memory_mb), "-cp", f"{jars}{os.sep}*", "py4j.GatewayServer"]
+        command = [launch.java, *java_options(directory, launch), "py4j.GatewayServer"]
         # Its token is made by the JVM and comes through a pipe: it is in no argument, environment or file.
         command += ["--enable-auth"] if detached else ["--die-on-broken-pipe", "--enable-auth"]
         command += ["0"]
@@ -129,13 +144,16 @@ class MetastoreJvm:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     cwd=directory.path,
+                    env={**os.environ, **launch.environment},
                     pass_fds=(lock,),
                     # Ctrl-C at the terminal is for our program; the JVM goes when the program goes.
                     start_new_session=True,
                     bufsize=0,
                 )
         except OSError as error:
-            raise EmbeddedMetastoreError(str(directory), f"cannot run {java}: {error}. {INSTALL_JAVA}") from error
+            raise EmbeddedMetastoreError(
+                str(directory), f"cannot run {launch.java}: {error}. {INSTALL_JAVA}"
+            ) from error
 
     def boot(self, port: int, deadline: float) -> int:
         """Start the metastore's server.
@@ -155,11 +173,11 @@ class MetastoreJvm:
             from py4j.java_gateway import GatewayParameters, JavaGateway
             from py4j.protocol import Py4JError
         except ImportError as error:
-            raise self._failure(f"Py4J is missing. {INSTALL_SPARK}") from error
+            raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
         gateway_port = self._line(deadline)
         token = self._line(deadline)
         if not gateway_port.isdigit() or not token:
-            raise self._failure(self._why_java_failed())
+            raise self.failure(self._why_java_failed())
         quiet = _TokenFilter(token)
         logger = logging.getLogger("py4j.java_gateway")
         logger.addFilter(quiet)
@@ -174,10 +192,10 @@ class MetastoreJvm:
         )
         try:
             self._check_version(gateway.jvm)
-            return _serve(gateway, self.directory, port)
+            return self._launch.serve(gateway, self.directory, port)
         except (Py4JError, OSError) as error:
             # Not `from error`: it asks the JVM, which is gone by then, for its text.
-            raise self._failure(self._why_boot_failed(error, port, deadline)) from None
+            raise self.failure(self._why_boot_failed(error, port, deadline)) from None
         finally:
             gateway.shutdown()
             logger.removeFilter(quiet)
@@ -220,7 +238,7 @@ class MetastoreJvm:
         while pipe and not line.endswith(b"\n"):
             ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
-                raise self._failure(f"{self._java} did not start in time")
+                raise self.failure(f"{self._java} did not start in time")
             byte = pipe.read(1)
             if not byte:
                 return ""
@@ -230,7 +248,7 @@ class MetastoreJvm:
     def _check_version(self, jvm: Any) -> None:
         version = str(jvm.java.lang.System.getProperty("java.specification.version"))
         if _major(version) < OLDEST_JAVA:
-            raise self._failure(f"{self._java} is Java {version}, which is too old. {INSTALL_JAVA}")
+            raise self.failure(f"{self._java} is Java {version}, which is too old. {INSTALL_JAVA}")
 
     def _why_java_failed(self) -> str:
         try:
@@ -253,106 +271,44 @@ class MetastoreJvm:
             return "it did not start in time"
         return text.splitlines()[0].rstrip(".")
 
-    def _failure(self, reason: str) -> EmbeddedMetastoreError:
+    def failure(self, reason: str) -> EmbeddedMetastoreError:
+        """An error that says where the log is, and how it ends.
+
+        Args:
+            reason: What happened.
+        """
         tail = self.directory.log_tail(self._log_start)
         return EmbeddedMetastoreError(
             str(self.directory), f"{reason}. Its log is {self.directory.log}" + (f"; it ends:\n{tail}" if tail else "")
         )
 
 
-def _options(directory: MetastoreDirectory, max_memory_mb: int) -> list[str]:
+def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
+    """The options of the `java` command, the class path among them.
+
+    Args:
+        directory: The metastore's directory.
+        launch: What runs in the JVM.
+
+    Returns:
+        The options, up to the name of the main class.
+    """
     return [
         directory.marker,
-        f"-Xmx{max_memory_mb}m",
+        f"-Xmx{launch.max_memory_mb}m",
         "-XX:+UseSerialGC",
         # The quick compiler alone: a metastore that is started often and waits for its database gains nothing by more.
         "-XX:TieredStopAtLevel=1",
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
         "-Djava.awt.headless=true",
         "-Djava.net.preferIPv4Stack=true",
         f"-Dlog4j2.configurationFile={directory.logging.as_uri()}",
         f"-Dderby.system.home={directory.path}",
         f"-Dderby.stream.error.file={directory.path / 'derby.log'}",
+        *launch.options,
+        "-cp",
+        os.pathsep.join(launch.class_path),
     ]
-
-
-def _serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
-    """Build and start the server's objects; the port it listens on."""
-    jvm = gateway.jvm
-    system = jvm.java.lang.System
-    # Python stops reading standard output now.
-    system.setOut(system.err)
-    hive = jvm.org.apache.hadoop.hive
-    thrift = jvm.org.apache.thrift
-    # First, because it fails where the port is taken; it listens from here on, and answers when the server runs.
-    socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
-    hive.conf.HiveConf.setHiveSiteLocation(jvm.java.net.URL(directory.site.as_uri()))
-    conf = hive.conf.HiveConf()
-    _create_lock_tables(hive, conf)
-
-    store = hive.metastore.HiveMetaStore
-    base = getattr(hive.metastore, "HiveMetaStore$HMSHandler")("embedded", conf, False)
-    handler = store.newRetryingHMSHandler(base, conf)
-    arguments = getattr(thrift.server, "TThreadPoolServer$Args")(socket)
-    binary = getattr(thrift.protocol, "TBinaryProtocol$Factory")
-    limit = jvm.java.lang.Long(MAX_MESSAGE_BYTES)
-    arguments.processor(hive.metastore.TUGIBasedProcessor(handler))
-    arguments.transportFactory(getattr(hive.thrift, "TUGIContainingTransport$Factory")())
-    arguments.protocolFactory(binary())
-    arguments.inputProtocolFactory(binary(True, True, limit, limit))
-    arguments.minWorkerThreads(MIN_WORKER_THREADS)
-    arguments.maxWorkerThreads(MAX_WORKER_THREADS)
-    server = thrift.server.TThreadPoolServer(arguments)
-    server.setServerEventHandler(_connection_cleaner(jvm, gateway.new_array(jvm.java.lang.Object, 0)))
-    _thread(jvm, server, "serve", "metastore").start()
-
-    # It starts only under a transaction manager that knows transactions.
-    keeping = hive.conf.HiveConf(conf)
-    keeping.set("hive.support.concurrency", "true")
-    keeping.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
-    hive.ql.txn.AcidHouseKeeperService().start(keeping)
-    shutdown = jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
-    shutdown.setDatabaseName(directory.database_name)
-    shutdown.setShutdownDatabase("shutdown")
-    jvm.java.lang.Runtime.getRuntime().addShutdownHook(_thread(jvm, shutdown, "getConnection", "derby-shutdown"))
-    return int(socket.getServerSocket().getLocalPort())
-
-
-def _create_lock_tables(hive: Any, conf: Any) -> None:
-    """DataNucleus makes no tables for locks: without them the first lock hangs (Hive makes them by its schema tool)."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        hive.metastore.txn.TxnDbUtil.prepDb(conf)
-    except Py4JJavaError as error:
-        # Derby's X0Y32: there is such a table already, so this is not the first start.
-        if "already exists" not in str(error.java_exception.getMessage()):
-            raise
-
-
-def _connection_cleaner(jvm: Any, nothing: Any) -> Any:
-    """Hive's own event handler, which rolls back and closes what a connection leaves behind. It has no name.
-
-    `nothing` is an empty array of Java objects: the arguments of its constructor.
-    """
-    loader = jvm.java.lang.Class
-    for number in range(1, 10):
-        found = loader.forName(f"org.apache.hadoop.hive.metastore.HiveMetaStore${number}")
-        if any(each.getSimpleName() == "TServerEventHandler" for each in found.getInterfaces()):
-            constructor = found.getDeclaredConstructors()[0]
-            constructor.setAccessible(True)
-            return constructor.newInstance(nothing)
-    raise LookupError("HiveMetaStore has no TServerEventHandler")
-
-
-def _thread(jvm: Any, target: Any, method: str, name: str) -> Any:
-    """A Java thread that runs a method without arguments, and ignores what it throws."""
-    create = jvm.java.beans.EventHandler.create
-    find = jvm.java.lang.Class.forName
-    thread = jvm.java.lang.Thread(create(find("java.lang.Runnable"), target, method), name)
-    # Derby reports its orderly shutdown as an exception; any method without effect will do as its handler.
-    thread.setUncaughtExceptionHandler(create(find("java.lang.Thread$UncaughtExceptionHandler"), target, "hashCode"))
-    return thread
 
 
 class _TokenFilter(logging.Filter):

@@ -16,9 +16,10 @@ from typing import Any
 
 from hive_views.children import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.config import CatalogConfig, current_user
-from hive_views.definition import RowTexts, row_texts
+from hive_views.definition import RowTexts, partition_columns, row_texts
 from hive_views.errors import (
     InvalidPropertyError,
+    InvalidViewError,
     MissingPointerError,
     NoSuchViewError,
     NotAnIcebergViewError,
@@ -272,9 +273,17 @@ def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig)
         config: The catalog's properties.
 
     Raises:
-        InvalidViewError: If a column has a type that Hive does not know, or two names differ only in case.
+        InvalidViewError: If a column has a type that Hive does not know, two names differ only in case, or the columns
+            of PARTITIONED ON are not the last ones.
     """
-    columns_of(name, metadata, config)
+    columns = [column.lower() for column, _, _ in columns_of(name, metadata, config)]
+    wanted = partition_columns(metadata.current_version())
+    if wanted and not _are_last(wanted, columns):
+        raise InvalidViewError(
+            str(name),
+            f"PARTITIONED ON names {', '.join(wanted)}, which must be its last columns, behind at least one other. It has "
+            f"{', '.join(columns)}",
+        )
 
 
 def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str]]:
@@ -363,18 +372,28 @@ def _fill(
     texts = row_texts(metadata.current_version())
     if texts.expanded is not None:
         table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
-    table.sd = _descriptor(table, name, metadata, config)
+    fields = [FieldSchema(*column) for column in columns_of(name, metadata, config)]
+    count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
+    table.partitionKeys = fields[len(fields) - count :]
+    table.sd = _descriptor(table, fields[: len(fields) - count], metadata)
     return table
 
 
-def _descriptor(table: Table, name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> StorageDescriptor:
+def _partition_columns(table: Table, metadata: ViewMetadata, columns: list[str]) -> tuple[str, ...]:
+    """The columns of PARTITIONED ON; those of the row where the version does not say, if they still are the last."""
+    wanted = partition_columns(metadata.current_version())
+    if wanted is None:
+        wanted = tuple(field.name.lower() for field in table.partitionKeys or [])
+    return wanted if _are_last(wanted, columns) else ()
+
+
+def _are_last(wanted: tuple[str, ...], columns: list[str]) -> bool:
+    return len(wanted) < len(columns) and columns[len(columns) - len(wanted) :] == list(wanted)
+
+
+def _descriptor(table: Table, columns: list[FieldSchema], metadata: ViewMetadata) -> StorageDescriptor:
     descriptor = copy.copy(table.sd) if table.sd is not None else StorageDescriptor(compressed=False, numBuckets=0)
-    partition_columns = {field.name.lower() for field in table.partitionKeys or []}
-    descriptor.cols = [
-        FieldSchema(name=column, type=kind, comment=comment)
-        for column, kind, comment in columns_of(name, metadata, config)
-        if column.lower() not in partition_columns
-    ]
+    descriptor.cols = columns
     descriptor.location = metadata.location
     descriptor.inputFormat, descriptor.outputFormat = _INPUT_FORMAT, _OUTPUT_FORMAT
     descriptor.serdeInfo = copy.copy(descriptor.serdeInfo) or SerDeInfo(parameters={})

@@ -40,8 +40,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
     UnlockRequest,
 )
-from hive_views.metastore.embedded import EmbeddedMetastore, running_metastore, stop_metastore
+from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.embedded_directory import LOG_LIMIT_BYTES, MetastoreDirectory
+from hive_views.metastore.process import running_metastore, stop_metastore
 from tests.metastore.rpc import connect
 
 REPOSITORY = Path(hive_views.__file__).parent.parent

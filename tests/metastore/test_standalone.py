@@ -1,0 +1,47 @@
+"""Hive's standalone metastores: real releases, fetched, started, used and started again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.artifacts import Artifact, fetch
+from hive_views.errors import ArtifactFetchError, EmbeddedMetastoreError
+from hive_views.metastore.distributions import RELEASES
+from hive_views.metastore.process import running_metastore
+from hive_views.metastore.standalone import StandaloneMetastore
+
+CACHE = Path(__file__).parent.parent.parent / ".cache"
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_starts_keeps_its_views_and_starts_again(version: str, tmp_path: Path) -> None:
+    with StandaloneMetastore(tmp_path, version=version, cache=CACHE) as metastore:
+        catalog = HiveViewCatalog("standalone", uri=metastore.uri, warehouse=metastore.warehouse)
+        catalog.create_namespace("s")
+        catalog.execute("CREATE VIEW s.v AS SELECT 1 AS a")
+        catalog.execute("CREATE OR REPLACE VIEW s.v AS SELECT 2 AS b")
+        catalog.rename_view("s.v", "s.w")
+        metadata = catalog.load_view("s.w").metadata
+        assert running_metastore(tmp_path) is not None
+    assert running_metastore(tmp_path) is None
+    with StandaloneMetastore(tmp_path, version=version, cache=CACHE) as metastore:
+        again = HiveViewCatalog("standalone", uri=metastore.uri, warehouse=metastore.warehouse)
+        assert again.load_view("s.w").metadata == metadata
+        assert again.list_views("s") == [("s", "w")]
+
+
+def test_a_release_that_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddedMetastoreError, match=r"Hive 1\.2\.1 is not among the releases .*3\.1\.3, 4\.0\.1"):
+        StandaloneMetastore(tmp_path, version="1.2.1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_there_to_fetch(tmp_path: Path) -> None:
+    nowhere = Artifact("org.postgresql", "postgresql", "0.0.0.0")
+    with pytest.raises(ArtifactFetchError) as raised:
+        fetch([nowhere], tmp_path)
+    assert raised.value.coordinates == "org.postgresql:postgresql:0.0.0.0"
+    assert list(tmp_path.iterdir()) == []
