@@ -99,6 +99,7 @@ def author_statement(
     database: str,
     analyzer: Analyzer | None = None,
     mark: bool = True,
+    summary: Mapping[str, str] | None = None,
 ) -> Definition:
     """The same for a whole statement, into which errors then point.
 
@@ -109,6 +110,7 @@ def author_statement(
         database: The author's current database.
         analyzer: See `author`.
         mark: See `author`.
+        summary: More entries for the version's summary, e.g. the settings of the session that the statement is of.
 
     Returns:
         Columns and version; the version's summary holds the lineage.
@@ -139,7 +141,7 @@ def author_statement(
         expanded=hive_text(statement.dialect, expansion, schemas, database=database, functions=functions),
         field_aliases=None if listed is None else [spec.name for spec in listed],
         field_comments=None if listed is None else [spec.comment for spec in listed],
-        summary={} if lineage is None else {LINEAGE: encode(lineage)},
+        summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
     )
     return Definition(schema, version, tables)
 

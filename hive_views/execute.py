@@ -6,7 +6,7 @@ A statement is either done or refused by an error that points into it. What cann
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +77,38 @@ def execute(
     """
     if dialect not in _DIALECTS:
         raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(_DIALECTS)}")
+    return execute_statement(catalog, parse_statement(text, dialect), database=database, analyzer=analyzer)
+
+
+def execute_statement(
+    catalog: HiveViewCatalog,
+    statement: sql.Statement,
+    *,
+    database: str = "default",
+    analyzer: Analyzer | None = None,
+    summary: Mapping[str, str] | None = None,
+) -> Result:
+    """Run a statement that was read already.
+
+    Args:
+        catalog: Where the views are.
+        statement: The statement.
+        database: The current database: what names without one mean.
+        analyzer: Where column types come from; see `execute`.
+        summary: More entries for the summary of a version that it makes, e.g. the settings of a session.
+
+    Returns:
+        What was done.
+
+    Raises:
+        SqlError: As `execute` does.
+        HiveViewsError: As the method of `HiveViewCatalog` does that the statement stands for.
+    """
     current = parse_namespace(database, catalog=catalog.name)
-    statement = parse_statement(text, dialect)
     handler = _HANDLERS.get(type(statement))
     if handler is None:
         raise _refused(statement, f"{_SHOWN[type(statement)]} is not possible yet")
-    return handler(_Run(catalog, statement, current, analyzer))
+    return handler(_Run(catalog, statement, current, analyzer, summary or {}))
 
 
 _DIALECTS = ("spark", "hive", "trino")
@@ -96,6 +122,7 @@ class _Run:
     statement: Any  # each handler knows the class that it is called for
     database: str
     analyzer: Analyzer | None
+    summary: Mapping[str, str]
 
     def name(self, written: sql.ObjectName | None = None, database: str | None = None) -> ViewName:
         """The object that a name means."""
@@ -114,7 +141,9 @@ class _Run:
         """Columns and texts of the statement's query."""
         self._check_catalogs()
         store = self.catalog._store
-        return author_statement(store, name, self.statement, database=self.database, analyzer=self.analyzer)
+        return author_statement(
+            store, name, self.statement, database=self.database, analyzer=self.analyzer, summary=self.summary
+        )
 
     def _check_catalogs(self) -> None:
         query: sql.Query = self.statement.query
