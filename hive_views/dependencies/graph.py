@@ -63,7 +63,7 @@ class Impact:
         below: dict[ViewName, list[ViewName]] = {name: [] for name in (self.name, *self.views)}
         for view, child in self.edges:
             below[view].append(child)
-        ordered = [name for group in _components(below) for name in group if name != self.name]
+        ordered = [name for group in components(below) for name in group if name != self.name]
         return tuple(reversed(ordered))
 
 
@@ -280,11 +280,11 @@ class Graph:
 
     def order(self) -> tuple[ViewName, ...]:
         """All nodes, each behind what it reads; members of a cycle stand in the order of their names."""
-        return tuple(name for group in _components(self._below) for name in group)
+        return tuple(name for group in components(self._below) for name in group)
 
     def cycles(self) -> tuple[tuple[ViewName, ...], ...]:
         """Groups of views that read each other or themselves; each by name."""
-        return tuple(group for group in _components(self._below) if len(group) > 1 or group[0] in self._below[group[0]])
+        return tuple(group for group in components(self._below) if len(group) > 1 or group[0] in self._below[group[0]])
 
     def broken(self) -> tuple[Edge, ...]:
         """The edges whose view cannot read its child: it is missing or was renamed."""
@@ -368,8 +368,15 @@ def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) 
     return tuple(name for name in seen if name != start)
 
 
-def _components(below: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
-    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply."""
+def components(below: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
+    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply.
+
+    Args:
+        below: What each node reads; every node that is read is a key.
+
+    Returns:
+        Groups of nodes that reach each other, each in the order of the names.
+    """
     index: dict[ViewName, int] = {}
     low: dict[ViewName, int] = {}
     stack: list[ViewName] = []

@@ -72,7 +72,7 @@ def references(sql: str, dialect: str = "hive") -> References:
     text = Text(sql, dialect)
     tree = parse_query(text)
     tables: dict[tuple[str, ...], TableReference] = {}
-    for table in _tables(tree, frozenset()):
+    for table in named_tables(tree):
         parts = tuple(part.name for part in table.parts)
         start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
         name = tuple(part.lower() for part in parts)
@@ -89,13 +89,26 @@ def references(sql: str, dialect: str = "hive") -> References:
     )
 
 
+def table_nodes(tree: exp.Expr) -> list[exp.Table]:
+    """The nodes of a query's tree that name tables or views, and no common table expressions."""
+    return list(named_tables(tree))
+
+
 def columns_read(found: Resolution) -> tuple[tuple[str, str, str], ...]:
     """The columns of tables and views that a resolved query reads, as (database, table, column), sorted."""
     return tuple(sorted(found.state.read))
 
 
-def _tables(tree: exp.Expr, ctes: frozenset[str]) -> Iterator[exp.Table]:
-    """The tables under a node that are no common table expressions of it or of what is around it."""
+def named_tables(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator[exp.Table]:
+    """The tables under a node that are no common table expressions of it or of what is around it.
+
+    Args:
+        tree: A parsed query.
+        ctes: Names, in lower case, of the common table expressions around it.
+
+    Yields:
+        Each place where a table or view is named, in no order.
+    """
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, ctes)]
     while stack:
         node, visible = stack.pop()
