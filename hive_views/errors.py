@@ -224,6 +224,48 @@ class UnidentifiedError(HiveViewsError):
         self.reason = reason
 
 
+class NotMaterializedError(NoSuchViewError):
+    """The name belongs to a plain view or table, which has no storage to refresh or to read."""
+
+    def __init__(self, identifier: str, detail: str) -> None:
+        HiveViewsError.__init__(self, f"Not a materialized view: {identifier} ({detail})")
+        self.identifier = identifier
+        self.detail = detail
+
+
+class InvalidRefreshStateError(HiveViewsError, ValueError):
+    """What is recorded about a materialized view's storage or refreshes breaks the format; `path` says where."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"Invalid materialized view metadata: {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class UnsupportedMaterializedViewError(InvalidRefreshStateError):
+    """A materialized view of a later format than this package knows: it is neither read nor written."""
+
+    def __init__(self, path: str, found: int, supported: int) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"{path}: format-version {found} is later than {supported}, the latest that this release knows. Use a "
+            "later release of hive_views",
+        )
+        self.path = f"{path}.format-version"
+        self.reason = f"format-version {found} is not supported"
+        self.found = found
+        self.supported = supported
+
+
+class RefreshError(HiveViewsError):
+    """A materialized view that could not be refreshed; what readers get is unchanged."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot refresh {identifier}: {reason}. Its stored rows are what they were")
+        self.identifier = identifier
+        self.reason = reason
+
+
 # -- Metadata files ---------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +318,10 @@ class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
         self.reason = reason
         self.expected = expected
         self.found = found
+
+
+class RefreshConflictError(CommitFailedError):
+    """Another refresh of the same materialized view was faster; its rows are there, and ours were given up."""
 
 
 class DefinitionChangedError(CommitFailedError):
@@ -344,6 +390,14 @@ class MetastoreError(HiveViewsError):
 
 class MetastoreUnavailableError(MetastoreError):
     """No metastore could be reached. The request was not sent: nothing happened there."""
+
+
+class MetastoreAuthenticationError(MetastoreUnavailableError):
+    """The metastore can be reached, and TLS or authentication failed; `step` says where. Nothing happened there."""
+
+    def __init__(self, method: str, reason: str, step: str, *, uri: str | None = None) -> None:
+        super().__init__(method, reason, uri=uri)
+        self.step = step
 
 
 class MetastoreConnectionLostError(MetastoreError):

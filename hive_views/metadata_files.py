@@ -45,6 +45,11 @@ class MetadataFiles:
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties by which the storage is reached."""
+        return dict(self._properties)
+
     def io(self, location: str) -> FileIO:
         """PyIceberg's FileIO for a location; one for each kind of storage is kept.
 

@@ -30,7 +30,7 @@ from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import Store
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
-from hive_views.metastore.flat_model import RowKind, row_kind
+from hive_views.metastore.flat_model import UUID, RowKind, row_kind
 from hive_views.metastore.load import table_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
 
@@ -294,6 +294,12 @@ class TableCatalog(HiveCatalog):
         if kind is not RowKind.ICEBERG_TABLE:
             raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"the name belongs to: {kind.value}")
         return super()._convert_hive_into_iceberg(table)
+
+    def _convert_iceberg_into_hive(self, table: Table) -> Any:
+        converted = super()._convert_iceberg_into_hive(table)
+        # As Iceberg's Java catalog writes it: a table that was renamed is found again by it.
+        converted.parameters.setdefault(UUID, str(table.metadata.table_uuid))
+        return converted
 
     def _create_hive_table(self, open_client: Any, hive_table: Any) -> None:
         try:

@@ -46,6 +46,7 @@ from hive_views.spec.metadata import (
     ViewRepresentation,
     ViewVersion,
 )
+from hive_views.spec.storage_link import restored
 
 VERSION_HISTORY_SIZE = "version.history.num-entries"
 VERSION_HISTORY_SIZE_DEFAULT = 10
@@ -202,7 +203,8 @@ class _Build:
         self._location = base.location if base else ""
         self._properties = dict(base.properties) if base else {}
         self._schemas = list(base.raw_schemas) if base else []
-        self._versions = list(base.versions) if base else []
+        # What a writer that does not know the field dropped is put back (see `storage_link`).
+        self._versions = [restored(version) for version in base.versions] if base else []
         self._added: set[int] = set()
         self._current_id = base.current_version_id if base else 0
         self._may_lose_dialects = False
@@ -235,6 +237,7 @@ class _Build:
             and not self._added
             and (self._current_id, self._location, self._properties)
             == (base.current_version_id, base.location, base.properties)
+            and all(kept is known for kept, known in zip(self._versions, base.versions, strict=True))
         ):
             return base
         self._check_dialects()
