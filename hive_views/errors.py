@@ -111,6 +111,37 @@ class SqlError(HiveViewsError, ValueError):
         self.name = name
 
 
+class SparkSqlError(SqlError):
+    """Spark refused a text, or failed while it ran.
+
+    `condition` is Spark's error class and `sql_state` its SQLSTATE, None where Spark gives none. `line` and `column`
+    point into the text that the caller gave; where the fault is in the definition of a view, `view` is its identifier
+    and they point into the definition.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        condition: str | None = None,
+        sql_state: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        view: str | None = None,
+    ):
+        shown = f"[{condition}] {reason}" if condition else reason
+        super().__init__(shown, line=line, column=column, name=view)
+        if view is not None:
+            self.args = (f"In the definition of view {view}: {self.args[0]}",)
+        self.condition = condition
+        self.sql_state = sql_state
+        self.view = view
+
+
+class ViewDriftWarning(UserWarning):
+    """A view's row disagrees with its metadata file, which is what was read (see `HiveView.drift`)."""
+
+
 # -- What is, or is not, in the catalog -------------------------------------------------------------------------------
 
 
