@@ -1,4 +1,4 @@
-"""Texts of others as people can look at them: characters that hide, or change what is seen beside them, are spelled out.
+"""Texts of others as people can look at them: what hides, or changes how its neighbors are seen, is spelled out.
 
 A name with a right-to-left override reads as another name (Unicode TR36, CVE-2021-42574); a control character steers a
 terminal; half a surrogate pair cannot be written to a file at all.

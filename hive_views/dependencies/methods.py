@@ -15,20 +15,21 @@ from pyiceberg.typedef import Identifier
 from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, plan_drop
 from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph
 from hive_views.dependencies.lineage import DeepLineage, LineageReader
+from hive_views.dependencies.partition_methods import PartitionMethods
 from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName, parse_namespace
-from hive_views.tables import TableCatalog
 from hive_views.view import HiveView
 
 if TYPE_CHECKING:
     from hive_views.authoring import Analyzer
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.impact import Affected
+    from hive_views.dependencies.pictures import Picture
     from hive_views.dependencies.recompile import Recompiled
     from hive_views.dependencies.validity import Finding
 
 
-class DependencyMethods(TableCatalog):
+class DependencyMethods(PartitionMethods):
     """What a view reads, what depends on it, and what a change does to that."""
 
     # -- Lineage ------------------------------------------------------------------------------------------------------
@@ -96,6 +97,22 @@ class DependencyMethods(TableCatalog):
             The graph: order, cycles, broken references, what is up- and downstream of what.
         """
         return read_graph(self._lineages, self._databases(namespaces) or None)
+
+    def picture(self, *namespaces: str | Identifier, workers: int = 4) -> Picture:
+        """What `hive_views.dependencies.pictures` draws: the graph, how each view stands, texts and columns.
+
+        Args:
+            namespaces: The databases; none means all.
+            workers: Threads that read metadata files.
+
+        Returns:
+            The picture: for `tree`, `dot`, `mermaid` and `html`.
+        """
+        from hive_views.dependencies.pictures import read_picture
+
+        databases = self._databases(namespaces)
+        title = ", ".join(databases) or "All databases"
+        return read_picture(self._lineages, databases or None, workers=workers, title=title)
 
     # -- Validity -----------------------------------------------------------------------------------------------------
 
