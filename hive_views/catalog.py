@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from hive_views.authoring import Analyzer, Definition
     from hive_views.execute import Result
+    from hive_views.materialized.views import MaterializedViews
 
 
 class HiveViewCatalog(DependencyMethods):
@@ -371,6 +373,15 @@ class HiveViewCatalog(DependencyMethods):
         name = self._table_name(identifier)
         self._refuse_as_table(name)
         self._drop(name, self._behavior(restrict, cascade), lambda: super(HiveViewCatalog, self).drop_table(identifier))
+
+    # -- Materialized views -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def materialized(self) -> MaterializedViews:
+        """The catalog's materialized views: create, refresh, freshness, drop."""
+        from hive_views.materialized.views import MaterializedViews  # imports sqlglot
+
+        return MaterializedViews(self)
 
     # -- SQL ----------------------------------------------------------------------------------------------------------
 
