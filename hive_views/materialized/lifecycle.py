@@ -1,0 +1,381 @@
+"""Creating, dropping and converting materialized views: the definition and its storage, in an order that is safe.
+
+Whatever is interrupted leaves at most a storage table that no view names (`orphans`), never a view without its storage.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.schema import Schema
+
+from hive_views.authoring import Definition
+from hive_views.dependencies.graph import refuse_cycle
+from hive_views.errors import (
+    CommitStateUnknownError,
+    InvalidPropertyError,
+    NotMaterializedError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView, Layout
+from hive_views.materialized.loading import ALLOW_STALE_DATA, MaterializedView, storage_link
+from hive_views.materialized.partitions import partition_spec
+from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
+from hive_views.metastore.commit import commit
+from hive_views.metastore.load import load
+from hive_views.spec.changes import AddVersion, Change, SetProperties, create
+from hive_views.spec.files import new_location
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
+from hive_views.tables import TableCatalog
+from hive_views.view import change
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
+
+logger = logging.getLogger(__name__)
+
+SUFFIX = "__storage"
+"""Stands behind a view's name in its storage table's."""
+
+DETACHED = "hive-views.detached-storage-table"
+"""Property of a plain view that was a materialized one: the JSON of its storage table, for the way back."""
+
+DETACHED_METADATA = "hive-views.detached-materialized-view-metadata"
+"""The same for the attached layout: what its property was."""
+
+_LONGEST = 110
+"""Characters of a view's name that its storage table's name keeps: metastores hold 128 or 256."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A materialized view that is to be."""
+
+    name: ViewName
+    """Its name."""
+    definition: Definition
+    """Its columns and texts."""
+    layout: Layout
+    """Where it keeps its rows."""
+    properties: Mapping[str, str]
+    """Its view properties."""
+    partitioned_by: Sequence[str] = ()
+    """How its rows are divided."""
+    storage_properties: Mapping[str, str] | None = None
+    """Properties of its storage table."""
+    location: str | None = None
+    """Its base location."""
+
+
+def create_materialized(catalog: HiveViewCatalog, request: Request) -> None:
+    """Create a materialized view, without rows.
+
+    Args:
+        catalog: Where.
+        request: What.
+
+    Raises:
+        ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
+        InvalidPropertyError: If a property or the layout cannot be used.
+        HiveViewsError: As `create_view` and `create_table` do.
+    """
+    name = request.name.check_writable()
+    row = catalog._store.row(name)
+    if row is not None:
+        raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(name))
+    {Layout.REGISTERED: _registered, Layout.ATTACHED: _attached, Layout.TABLE: _table}[_ours(request.layout)](
+        catalog, request
+    )
+
+
+def _ours(layout: Layout) -> Layout:
+    if layout is Layout.TRINO:
+        raise InvalidPropertyError("layout", layout.value, "Trino's materialized views are read only")
+    return layout
+
+
+def _registered(catalog: HiveViewCatalog, request: Request) -> None:
+    view_uuid = str(uuid.uuid4())
+    table = free_storage_name(catalog, request.name)
+    properties = _storage_properties(request, view_uuid)
+    _create_storage(catalog, table, request, properties)
+    try:
+        link = StorageLink((table.database,), table.name)
+        version = with_link(request.definition.version, link)
+        _create_view(catalog, request, version, view_uuid, {STORAGE_TABLE_COPY: link.encode()})
+    except CommitStateUnknownError:
+        raise  # the view may be there
+    except BaseException:
+        drop_storage(catalog, table, view_uuid)
+        raise
+
+
+def _attached(catalog: HiveViewCatalog, request: Request) -> None:
+    view_uuid = str(uuid.uuid4())
+    location = catalog._location(request.name, request.location)
+    schema = _storage_schema(request.definition.schema)
+    spec = partition_spec(schema, request.partitioned_by)
+    storage = new_attached(
+        catalog._store.files,
+        f"{location}/storage-{view_uuid[:8]}",
+        schema,
+        spec,
+        _storage_properties(request, view_uuid),
+    )
+    allowed = request.properties.get(ALLOW_STALE_DATA)
+    attached = AttachedView(storage, None if allowed is None else allowed.lower() == "true")
+    try:
+        _create_view(catalog, request, request.definition.version, view_uuid, {METADATA: attached.encode()}, location)
+    except CommitStateUnknownError:
+        raise
+    except BaseException:
+        catalog._store.files.delete(storage)
+        raise
+
+
+def _table(catalog: HiveViewCatalog, request: Request) -> None:
+    store, name = catalog._store, request.name
+    view_uuid = str(uuid.uuid4())
+    metadata = create(
+        uuid=view_uuid,
+        location=f"{catalog._location(name, request.location)}/view",
+        schema=request.definition.schema,
+        version=request.definition.version,
+        properties=catalog._view_properties(dict(request.properties)),
+        now_ms=int(time.time() * 1000),
+        identifier=str(name),
+    )
+    refuse_cycle(store, name, metadata.current_version())
+    location = new_location(metadata, None, str(uuid.uuid4()))
+    store.files.write(location, metadata)
+    properties = _storage_properties(request, view_uuid) | {METADATA: AssociatedView(location).encode()}
+    try:
+        _create_storage(catalog, name, request, properties)
+    except CommitStateUnknownError:
+        raise
+    except BaseException:
+        store.files.delete(location)
+        raise
+
+
+def _create_view(
+    catalog: HiveViewCatalog,
+    request: Request,
+    version: object,
+    view_uuid: str,
+    more: Mapping[str, str],
+    location: str | None = None,
+) -> None:
+    metadata = create(
+        uuid=view_uuid,
+        location=location or catalog._location(request.name, request.location),
+        schema=request.definition.schema,
+        version=version,  # type: ignore[arg-type]
+        properties=catalog._view_properties({**request.properties, **more}),
+        now_ms=int(time.time() * 1000),
+        identifier=str(request.name),
+    )
+    refuse_cycle(catalog._store, request.name, metadata.current_version())
+    commit(catalog._store, request.name, None, metadata)
+
+
+def _create_storage(catalog: HiveViewCatalog, table: ViewName, request: Request, properties: Mapping[str, str]) -> None:
+    schema = _storage_schema(request.definition.schema)
+    spec = partition_spec(schema, request.partitioned_by)
+    catalog.create_table(table.identifier, schema, partition_spec=spec, properties=dict(properties))
+
+
+def _storage_schema(schema: Schema) -> Schema:
+    """The columns of a storage: the view's, all optional."""
+    document = schema.model_copy(deep=True)
+    fields = [field.model_copy(update={"required": False}) for field in document.fields]
+    return Schema(*fields)
+
+
+def _storage_properties(request: Request, view_uuid: str) -> dict[str, str]:
+    return {
+        "format-version": "2",
+        **(request.storage_properties or {}),
+        STORAGE_OF: view_uuid,
+        STAGED_WRITES: "true",
+    }
+
+
+def free_storage_name(catalog: HiveViewCatalog, view: ViewName) -> ViewName:
+    """A name for a new storage table: `<view>__storage`, or with a number of its own where that is taken."""
+    plain = ViewName(view.database, f"{view.name[:_LONGEST]}{SUFFIX}")
+    if len(view.name) <= _LONGEST and catalog._store.row(plain) is None:
+        return plain
+    return ViewName(view.database, f"{plain.name}_{uuid.uuid4().hex[:8]}")
+
+
+def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str, *, purge: bool = True) -> bool:
+    """Drop a storage table, if it is the one of a view.
+
+    Args:
+        catalog: Where it is.
+        table: Its name.
+        view_uuid: The view.
+        purge: Whether its files go too.
+
+    Returns:
+        Whether it was dropped: not where it is gone, or another view's.
+    """
+    try:
+        found = catalog.load_table(table.identifier)
+    except NoSuchTableError:
+        return False
+    if found.metadata.properties.get(STORAGE_OF, "").lower() != view_uuid.lower():
+        logger.warning("%s is not dropped: it is not the storage of view %s", table, view_uuid)
+        return False
+    if purge:
+        catalog.purge_table(table.identifier)
+    else:
+        TableCatalog.drop_table(catalog, table.identifier)
+    return True
+
+
+# -- DROP -------------------------------------------------------------------------------------------------------------
+
+
+def drop_materialized(
+    catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
+) -> None:
+    """Drop a materialized view and its storage.
+
+    Args:
+        catalog: Where it is.
+        view: It.
+        restrict: Drop nothing where a view depends on it.
+        cascade: Drop what depends on it as well.
+        purge: Whether the files go too.
+
+    Raises:
+        DependentsError: If `restrict` forbids it.
+        HiveViewsError: As `drop_view` does.
+    """
+    name = view.name
+    if view.layout is Layout.TABLE:
+        if purge:
+            # Readers find the table first, so it goes first; its files are found by what was loaded.
+            files = _table_files(catalog, view)
+            catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+            for location in files:
+                catalog._store.files.delete(location)
+            return
+        catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+        return
+    catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
+    if view.layout is Layout.REGISTERED and view.storage_name is not None:
+        drop_storage(catalog, view.storage_name, view.metadata.view_uuid, purge=purge)
+    elif view.layout is Layout.ATTACHED and purge and view.storage is not None:
+        for location in _table_files(catalog, view):
+            catalog._store.files.delete(location)
+
+
+def _table_files(catalog: HiveViewCatalog, view: MaterializedView) -> list[str]:
+    """All files of a storage that its metadata names."""
+    from hive_views.materialized.orphans import all_files
+
+    assert view.storage is not None, "the layouts that come here have a storage that was read"
+    found = all_files(view.storage)
+    if view.layout is Layout.TABLE:
+        text = view.storage.metadata.properties.get(METADATA, "{}")
+        found.add(AssociatedView.decode(text).associated_view_location)
+    return sorted(found)
+
+
+# -- Plain view and back ----------------------------------------------------------------------------------------------
+
+
+def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
+    """Make a materialized view a plain one; its storage stays, so that the way back copies nothing.
+
+    Args:
+        catalog: Where it is.
+        view: It, in one of the two layouts that are views.
+
+    Raises:
+        NotMaterializedError: If it is a table: there is no view to become plain.
+        HiveViewsError: As a commit does.
+    """
+    loaded = load(catalog._store, view.name)
+    changes: list[Change]
+    if view.layout is Layout.REGISTERED:
+        link = storage_link(loaded.metadata)
+        assert link is not None, "the layout is told by the link"
+        metadata = loaded.metadata
+        plain = with_link(metadata.current_version(), None)
+        raw = metadata.raw_schema(metadata.current_schema_id)
+        assert raw is not None, "every version's schema is there"
+        changes = [
+            AddVersion(raw, plain, may_lose_dialects=True),
+            SetProperties({DETACHED: link.encode()}, frozenset({STORAGE_TABLE_COPY})),
+        ]
+    elif view.layout is Layout.ATTACHED:
+        text = loaded.metadata.properties[METADATA]
+        changes = [SetProperties({DETACHED_METADATA: text}, frozenset({METADATA}))]
+    else:
+        raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
+    change(catalog._store, loaded, changes)
+
+
+def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Sequence[str] = ()) -> None:
+    """Make a plain view a materialized one: with the storage that it had, or with a new one.
+
+    Args:
+        catalog: Where it is.
+        name: The view.
+        partitioned_by: For a new storage: how its rows are divided.
+
+    Raises:
+        NoSuchViewError: If there is no such view.
+        HiveViewsError: As a commit does.
+    """
+    loaded = load(catalog._store, name)
+    metadata = loaded.metadata
+    if DETACHED_METADATA in metadata.properties:
+        text = metadata.properties[DETACHED_METADATA]
+        AttachedView.decode(text)
+        change(catalog._store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
+        return
+    raw = metadata.raw_schema(metadata.current_schema_id)
+    assert raw is not None, "every version's schema is there"
+    link = StorageLink.of(metadata.properties.get(DETACHED))
+    made = None
+    if link is None or not _is_storage_of(catalog, link, metadata.view_uuid):
+        version = metadata.current_version()
+        definition = Definition(metadata.current_schema(), version, ())
+        request = Request(name, definition, Layout.REGISTERED, {}, partitioned_by)
+        made = free_storage_name(catalog, name)
+        _create_storage(catalog, made, request, _storage_properties(request, metadata.view_uuid))
+        link = StorageLink((made.database,), made.name)
+    version = with_link(metadata.current_version(), link)
+    changes: list[Change] = [
+        AddVersion(raw, version, may_lose_dialects=True),
+        SetProperties({STORAGE_TABLE_COPY: link.encode()}, frozenset({DETACHED})),
+    ]
+    try:
+        change(catalog._store, loaded, changes)
+    except CommitStateUnknownError:
+        raise
+    except BaseException:
+        if made is not None:
+            drop_storage(catalog, made, metadata.view_uuid)
+        raise
+
+
+def _is_storage_of(catalog: HiveViewCatalog, link: StorageLink, view_uuid: str) -> bool:
+    try:
+        table = catalog.load_table(ViewName.parse((*link.namespace, link.name)).identifier)
+    except NoSuchTableError:
+        return False
+    return table.metadata.properties.get(STORAGE_OF, "").lower() == view_uuid.lower()

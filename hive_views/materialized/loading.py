@@ -1,0 +1,257 @@
+"""Finding a materialized view: its definition, its storage and what the storage says of its last refresh."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from hive_views.children import SEQUENCE_LINEAGE
+from hive_views.errors import (
+    InvalidRefreshStateError,
+    NoSuchViewError,
+    NotMaterializedError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness import Cause, Reason, Recorded
+from hive_views.materialized.layout import (
+    METADATA,
+    VERSION_ID,
+    AssociatedView,
+    AttachedStorage,
+    AttachedView,
+    Layout,
+    decode_summary,
+)
+from hive_views.materialized.state import (
+    OTHER_STATES,
+    REFRESH_STATE,
+    SEQUENCE_STATE,
+    UNREPEATABLE,
+    VIEW_UUID,
+    RefreshState,
+    decode,
+    decode_sequence,
+    name_of,
+    parse_object,
+)
+from hive_views.materialized.storage import AttachedCatalog, open_attached
+from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.load import load
+from hive_views.spec.metadata import ViewMetadata, ViewVersion
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+
+    from hive_views.catalog import HiveViewCatalog
+
+MAX_STALENESS_MS = "hive-views.max-staleness-ms"
+"""View property: for how many milliseconds after a refresh began its rows may answer queries in any case."""
+
+ALLOW_STALE_DATA = "hive-views.allow-stale-data"
+"""View property (the attached layout has the draft's own field): `true` lets stale rows answer queries."""
+
+TIME_TRAVEL = "hive-views.time-travel"
+"""View property: `true` keeps every refresh in the attached layout's list."""
+
+SEQUENCE_IDS = "hive-views.sequence-ids"
+"""View property: `true` records sources by sequence numbers besides UUIDs."""
+
+
+@dataclass(frozen=True)
+class MaterializedView:
+    """A materialized view as it was at one moment."""
+
+    name: ViewName
+    """Its name."""
+    layout: Layout
+    """Where it keeps its rows."""
+    row: Row
+    """Its row: a view's, or a table's in the layout `table`."""
+    metadata: ViewMetadata
+    """Its definition."""
+    storage_name: ViewName | None
+    """The storage table's name in the catalog; None where no catalog knows it."""
+    storage: Table | None
+    """The storage table; None where it cannot be read."""
+    problem: str | None = None
+    """Why it cannot."""
+
+    @property
+    def version(self) -> ViewVersion:
+        """The current definition."""
+        return self.metadata.current_version()
+
+    @property
+    def allow_stale_data(self) -> bool:
+        """Whether rows that are not fresh may answer a query."""
+        if self.layout is Layout.ATTACHED:
+            attached = AttachedView.decode(self.metadata.properties[METADATA])
+            if attached.allow_stale_data is not None:
+                return attached.allow_stale_data
+        return self.metadata.properties.get(ALLOW_STALE_DATA, "").lower() == "true"
+
+    @property
+    def max_staleness_ms(self) -> int | None:
+        """For how long after a refresh its rows are fresh enough; None for not at all."""
+        text = self.metadata.properties.get(MAX_STALENESS_MS, "")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot of the storage that readers get; None where it was never refreshed or cannot be read."""
+        return None if self.storage is None else self.storage.metadata.current_snapshot()
+
+    def recorded(self) -> Recorded:
+        """What the storage says of the refresh that its current rows come from."""
+        if self.storage is None:
+            return Recorded(None, problem=Reason(Cause.STORAGE, detail=self.problem))
+        return recorded(self, self.snapshot)
+
+
+def load_materialized(catalog: HiveViewCatalog, name: ViewName) -> MaterializedView:
+    """Load a materialized view of any of our layouts.
+
+    Args:
+        catalog: Where it is.
+        name: Its name.
+
+    Returns:
+        Its definition and its storage. A storage that cannot be read is no error: the definition still is there.
+
+    Raises:
+        NoSuchViewError: If nothing has the name; NotMaterializedError if something else has it.
+        UnsupportedMaterializedViewError: If it is of a later format.
+        InvalidRefreshStateError, MetadataFileError: If its metadata cannot be read.
+    """
+    store = catalog._store
+    row = store.row(name)
+    if row is None:
+        raise NoSuchViewError(str(name))
+    if row.kind is RowKind.ICEBERG_TABLE:
+        return _of_table(catalog, row)
+    if row.kind is not RowKind.ICEBERG_VIEW:
+        raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
+    view = load(store, name)
+    link = storage_link(view.metadata)
+    if link is not None:
+        storage_name = ViewName.parse((*link.namespace, link.name))
+        storage, problem = _open(catalog, storage_name)
+        return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
+    if METADATA in view.metadata.properties:
+        return _attached(store, view)
+    raise NotMaterializedError(str(name), "it is a plain view")
+
+
+def storage_link(metadata: ViewMetadata) -> StorageLink | None:
+    """The storage table of a view in the registered layout.
+
+    Args:
+        metadata: The view's metadata.
+
+    Returns:
+        What its current version says, else what its property says, because a CREATE OR REPLACE by an engine that knows
+        nothing of materialized views makes a version without; None for a plain view.
+    """
+    return link_of(metadata.current_version()) or StorageLink.of(metadata.properties.get(STORAGE_TABLE_COPY))
+
+
+def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
+    """What a snapshot of the storage says of the refresh that its rows come from.
+
+    Args:
+        view: The materialized view.
+        snapshot: The snapshot. One that a compaction made has the rows of the one before.
+
+    Returns:
+        What it says; a state that cannot be read is a `problem`, because the rows are then not known to be anything.
+    """
+    assert view.storage is not None, "there is a snapshot only of a storage that can be read"
+    metadata = view.storage.metadata
+    if snapshot is None:
+        return Recorded(None, problem=Reason(Cause.NEVER_REFRESHED))
+    at: Snapshot | None = snapshot
+    while at is not None and at.summary is not None and at.summary.operation.value == "replace":
+        at = None if at.parent_snapshot_id is None else metadata.snapshot_by_id(at.parent_snapshot_id)
+    if at is None or at.summary is None:
+        return Recorded(None, problem=Reason(Cause.NO_STATE, detail="the snapshot of the last refresh has expired"))
+    summary = {key: str(value) for key, value in at.summary.additional_properties.items()}
+    try:
+        state = _state(view, at.sequence_number, summary)
+        others = {
+            name_of(tuple(key.split(".", 1)), OTHER_STATES): str(value)
+            for key, value in parse_object(summary.get(OTHER_STATES, "{}"), OTHER_STATES).items()
+        }
+    except InvalidRefreshStateError as error:
+        return Recorded(None, problem=Reason(Cause.NO_STATE, detail=str(error)))
+    if state is None:
+        detail = f"another program made snapshot {at.snapshot_id} of its storage"
+        return Recorded(None, problem=Reason(Cause.NO_STATE, detail=detail))
+    unrepeatable = tuple(filter(None, summary.get(UNREPEATABLE, "").split(",")))
+    return Recorded(state, summary.get(VIEW_UUID), others, unrepeatable)
+
+
+def _state(view: MaterializedView, sequence_number: int | None, summary: dict[str, str]) -> RefreshState | None:
+    if view.layout is Layout.TABLE:
+        return decode_summary(summary) if VERSION_ID in summary else None
+    if view.layout is Layout.ATTACHED:
+        assert view.storage is not None, "only a storage that can be read has snapshots"
+        refreshes = AttachedStorage.decode(view.storage.metadata.properties.get(METADATA, "{}")).refreshes
+        # Told by the sequence number: a snapshot of somebody else does not have the rows of the refresh in the list.
+        found = next((item for item in refreshes if item.sequence_number == sequence_number), None)
+        return None if found is None else found.state()
+    if REFRESH_STATE in summary:
+        return decode(summary[REFRESH_STATE])
+    if SEQUENCE_STATE in summary:
+        version = int(summary.get(VERSION_ID, "0")) if summary.get(VERSION_ID, "0").isdigit() else 0
+        evaluated = view.metadata.version(version)
+        numbers = parse_object((evaluated.summary if evaluated else {}).get(SEQUENCE_LINEAGE, "{}"), SEQUENCE_LINEAGE)
+        return decode_sequence(summary[SEQUENCE_STATE], numbers, version)
+    return None
+
+
+def _open(catalog: HiveViewCatalog, name: ViewName) -> tuple[Table | None, str | None]:
+    try:
+        return catalog.load_table(name.identifier), None
+    except NoSuchTableError:
+        return None, f"its storage table {name} is gone"
+    except (OSError, ValueError, ValidationError) as error:
+        return None, f"its storage table {name} cannot be read: {error}"
+
+
+def _attached(store: Store, view: Loaded) -> MaterializedView:
+    name = view.row.name
+    AttachedView.decode(view.metadata.properties[METADATA])
+    problem, storage = None, None
+    try:
+        storage = open_attached(attached_catalog(store, name), view, store.files)
+    except (OSError, ValidationError) as error:
+        problem = f"its storage table cannot be read: {error}"
+    except ValueError as error:
+        if isinstance(error, InvalidRefreshStateError):
+            raise
+        problem = f"its storage table cannot be read: {error}"
+    if storage is not None:
+        AttachedStorage.decode(storage.metadata.properties.get(METADATA, '{"format-version":1,"refreshes":[]}'))
+    return MaterializedView(name, Layout.ATTACHED, view.row, view.metadata, None, storage, problem)
+
+
+def attached_catalog(store: Store, name: ViewName) -> AttachedCatalog:
+    """What commits to the storage table of one view."""
+    return AttachedCatalog(store, name, lambda: int(time.time() * 1000))
+
+
+def _of_table(catalog: HiveViewCatalog, row: Row) -> MaterializedView:
+    name = row.name
+    table = catalog.load_table(name.identifier)
+    text = table.metadata.properties.get(METADATA)
+    if text is None:
+        raise NotMaterializedError(str(name), "it is a plain table")
+    location = AssociatedView.decode(text).associated_view_location
+    return MaterializedView(name, Layout.TABLE, row, catalog._store.files.read(location), name, table)

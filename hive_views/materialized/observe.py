@@ -1,0 +1,201 @@
+"""What a materialized view's sources are now: its lineage walked down, each child in its current state."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_views.children import Child, ChildKind
+from hive_views.dependencies.lineage import LineageReader, LineageSource, named_by
+from hive_views.errors import MetadataFileError, UnidentifiedError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.facts import FactReader, TableFacts
+from hive_views.materialized.freshness import Observed, ObservedSource
+from hive_views.materialized.state import SourceKind
+from hive_views.metastore.find import rows as read_rows
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.spec.metadata import ViewMetadata, ViewVersion
+
+_HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
+"""Row parameters that Hive and Spark may change when they change a table's rows."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A definition's sources, in one state: what freshness compares, and what a refresh pins."""
+
+    observed: Observed
+    """What is compared."""
+    tables: Mapping[ViewName, TableFacts] = field(default_factory=dict)
+    """The Iceberg tables, by the names under which they stand."""
+    locations: Mapping[ViewName, str] = field(default_factory=dict)
+    """Their metadata files."""
+    views: Mapping[ViewName, ViewMetadata] = field(default_factory=dict)
+    """The Iceberg views."""
+    hive_views: Mapping[ViewName, Row] = field(default_factory=dict)
+    """Views of Hive's own."""
+    hive_tables: Mapping[ViewName, Row] = field(default_factory=dict)
+    """Tables of Hive's own."""
+
+
+class _Walk:
+    def __init__(self, reader: LineageReader, facts: FactReader) -> None:
+        self.reader = reader
+        self.facts = facts
+        self.sources: dict[str, ObservedSource] = {}
+        self.others: dict[ViewName, str] = {}
+        self.gone: set[ViewName] = set()
+        self.unknown: dict[ViewName, str] = {}
+        self.tables: dict[ViewName, TableFacts] = {}
+        self.locations: dict[ViewName, str] = {}
+        self.views: dict[ViewName, ViewMetadata] = {}
+        self.hive_views: dict[ViewName, Row] = {}
+        self.hive_tables: dict[ViewName, Row] = {}
+        self.seen: set[ViewName] = set()
+
+    def level(self, wanted: Mapping[ViewName, str | None]) -> dict[ViewName, str | None]:
+        """Look at children, by name with the UUID that was recorded; the children of the views among them."""
+        store = self.reader.store
+        names = [name for name in wanted if name not in self.seen]
+        self.seen.update(names)
+        there = {row.name: row for row in read_rows(store, names)}
+        below: dict[ViewName, str | None] = {}
+        for name in names:
+            row = there.get(name)
+            if row is None:
+                row = self._moved(name, wanted[name])
+            if row is None:
+                self.gone.add(name)
+                continue
+            for child in self._row(row):
+                below.setdefault(child[0], child[1])
+        return below
+
+    def _moved(self, name: ViewName, uuid: str | None) -> Row | None:
+        """Where a child went that was renamed."""
+        if uuid is None:
+            return None
+        found = self.reader.find(Child(name, uuid, ChildKind.TABLE)).now
+        return None if found is None else self.reader.store.row(found.name)
+
+    def _row(self, row: Row) -> list[tuple[ViewName, str | None]]:
+        name = row.name
+        self.seen.add(name)
+        if row.kind is RowKind.HIVE_TABLE:
+            self.others[name] = hive_state(row)
+            self.hive_tables[name] = row
+            return []
+        if row.kind is RowKind.HIVE_VIEW:
+            self.others[name] = hive_state(row)
+            self.hive_views[name] = row
+            return self._children(row)
+        try:
+            if row.kind is RowKind.ICEBERG_TABLE:
+                facts = self.facts.table(str(name), row.metadata_location)
+                self.tables[name] = facts
+                self.locations[name] = row.metadata_location or ""
+                self.sources[facts.uuid] = ObservedSource(
+                    SourceKind.TABLE,
+                    name,
+                    facts.uuid,
+                    facts.snapshot_id,
+                    facts.schema_id,
+                    facts.written_schema_id,
+                    facts.same_rows(),
+                )
+                return []
+            metadata = self.facts.view(row.metadata_location or "")
+        except (UnidentifiedError, MetadataFileError) as error:
+            self.unknown[name] = str(error)
+            return []
+        self.views[name] = metadata
+        uuid = metadata.view_uuid.lower()
+        self.sources[uuid] = ObservedSource(SourceKind.VIEW, name, uuid, metadata.current_version_id)
+        return self._children(row)
+
+    def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
+        lineage = self.reader.read(row)
+        if lineage.source is LineageSource.NONE:
+            self.unknown[row.name] = lineage.problem or "it has no lineage"
+            return []
+        self.gone.update(lineage.missing)
+        return [(child.name, child.uuid) for child in lineage.children]
+
+
+def observe(
+    reader: LineageReader, facts: FactReader, name: ViewName, row: Row | None, metadata: ViewMetadata
+) -> Sources:
+    """Look at everything that a materialized view reads.
+
+    Args:
+        reader: Reads lineages.
+        facts: Reads metadata files.
+        name: The materialized view.
+        row: Its row where that is a view's; None where only a table knows the definition.
+        metadata: Its definition.
+
+    Returns:
+        Its sources as they are now. What cannot be read is told, and no error.
+
+    Raises:
+        MetastoreError: If the metastore fails.
+    """
+    walk = _Walk(reader, facts)
+    walk.seen.add(name)
+    wanted: dict[ViewName, str | None] = {}
+    if row is not None:
+        lineage = reader.read(row)
+        if lineage.source is LineageSource.NONE:
+            walk.unknown[name] = lineage.problem or "it has no lineage"
+        walk.gone.update(lineage.missing)
+        wanted = {child.name: child.uuid for child in lineage.children}
+    else:
+        from_version = children_of_version(metadata.current_version(), name)
+        if from_version is None:
+            walk.unknown[name] = "its text cannot be read"
+        wanted = dict(from_version or {})
+    while wanted:
+        wanted = walk.level(wanted)
+    observed = Observed(
+        metadata.view_uuid.lower(),
+        metadata.current_version_id,
+        tuple(sorted(walk.sources.values(), key=lambda source: source.name)),
+        walk.others,
+        tuple(sorted(walk.gone)),
+        walk.unknown,
+    )
+    return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)
+
+
+def children_of_version(version: ViewVersion, name: ViewName) -> dict[ViewName, str | None] | None:
+    """The immediate children of a definition that stands in no view's row.
+
+    Args:
+        version: The definition.
+        name: The materialized view.
+
+    Returns:
+        Names, with the UUIDs where the version has a lineage; None where it has none and its text cannot be read.
+    """
+    from hive_views.children import children_of
+
+    recorded = children_of(version)
+    if recorded is not None:
+        return {child.name: child.uuid for child in recorded}
+    named = named_by(version, name.database)
+    return None if named is None else dict.fromkeys(named)
+
+
+def hive_state(row: Row) -> str:
+    """The best-effort state of a table or view of Hive's own.
+
+    Args:
+        row: Its row.
+
+    Returns:
+        A text that differs where anything differs that Hive may change with the rows.
+    """
+    known = {key: row.parameters[key] for key in _HIVE_STATE if key in row.parameters}
+    text = repr((row.create_time, sorted(known.items()), row.columns, row.texts.expanded))
+    return "hive:" + hashlib.sha256(text.encode()).hexdigest()[:24]

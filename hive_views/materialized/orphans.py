@@ -1,0 +1,169 @@
+"""What refreshes that were killed left behind: snapshots that nobody sees, rows for staging, files of nobody."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.layout import Layout
+from hive_views.materialized.publish import STAGING, give_up
+from hive_views.materialized.state import REFRESH_ID
+from hive_views.tables import TableCatalog
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.loading import MaterializedView
+
+OLDER_THAN_MS = 3 * 24 * 3600 * 1000
+"""How old a file must be before it counts as an orphan: a refresh that is running has files that nothing names yet.
+Iceberg's remove_orphan_files has the same default."""
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """What is left of refreshes that did not end."""
+
+    snapshots: tuple[int, ...]
+    """Snapshots of the storage that were never published."""
+    rows: tuple[ViewName, ...]
+    """Rows of the metastore for an attached storage's refresh."""
+    files: tuple[str, ...]
+    """Files below the storage's location that none of its snapshots names."""
+
+
+def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
+    """List what refreshes of a materialized view left behind.
+
+    Args:
+        catalog: Where it is.
+        view: It.
+        older_than_ms: How old, in milliseconds, a snapshot or file must be.
+
+    Returns:
+        What was found; a running refresh's is among it if it is that old. Rows for staging have no age.
+    """
+    if view.storage is None:
+        return Orphans((), (), ())
+    now_ms = int(time.time() * 1000)
+    metadata = view.storage.metadata
+    published = _published(view.storage)
+    snapshots = tuple(
+        snapshot.snapshot_id
+        for snapshot in metadata.snapshots
+        if snapshot.snapshot_id not in published
+        and snapshot.summary is not None
+        and REFRESH_ID in snapshot.summary.additional_properties
+        and now_ms - snapshot.timestamp_ms >= older_than_ms
+    )
+    rows: tuple[ViewName, ...] = ()
+    if view.layout is Layout.ATTACHED:
+        begins = f"{view.name.name[:200]}{STAGING}"
+        tables = catalog.list_tables(view.name.database)
+        rows = tuple(ViewName(database, name) for database, name in tables if name.startswith(begins))
+    named = {_path(location) for location in all_files(view.storage)}
+    files = tuple(
+        sorted(
+            location
+            for location, modified_ms in _listed(catalog, metadata.location)
+            if _path(location) not in named and now_ms - modified_ms >= older_than_ms
+        )
+    )
+    return Orphans(snapshots, rows, files)
+
+
+def remove_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
+    """Remove what `find_orphans` lists.
+
+    Args:
+        catalog: Where the view is.
+        view: It.
+        older_than_ms: As in `find_orphans`.
+
+    Returns:
+        What was removed.
+    """
+    found = find_orphans(catalog, view, older_than_ms=older_than_ms)
+    for row in found.rows:
+        try:
+            TableCatalog.drop_table(catalog, row.identifier)
+        except NoSuchTableError:
+            continue
+    for number in found.snapshots:
+        assert view.storage is not None, "its snapshots were listed"
+        staged = view.storage if view.storage_name is None else catalog.load_table(view.storage_name.identifier)
+        snapshot = staged.metadata.snapshot_by_id(number)
+        if snapshot is not None:
+            give_up(catalog, view, staged, snapshot)
+    for location in found.files:
+        catalog._store.files.delete(location)
+    return found
+
+
+def all_files(table: Table) -> set[str]:
+    """Every file that a table's metadata names, and its metadata files.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Their URIs.
+    """
+    metadata = table.metadata
+    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    seen = set()
+    for snapshot in metadata.snapshots:
+        found.add(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            if manifest.manifest_path in seen:
+                continue
+            seen.add(manifest.manifest_path)
+            found.add(manifest.manifest_path)
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+            found.update(entry.data_file.file_path for entry in entries)
+    return found
+
+
+def _published(table: Table) -> set[int]:
+    """The snapshots that a branch or tag reaches."""
+    metadata = table.metadata
+    found: set[int] = set()
+    heads = [reference.snapshot_id for reference in metadata.refs.values()]
+    if metadata.current_snapshot_id is not None:
+        heads.append(metadata.current_snapshot_id)
+    for head in heads:
+        at: int | None = head
+        while at is not None and at not in found:
+            found.add(at)
+            snapshot = metadata.snapshot_by_id(at)
+            at = None if snapshot is None else snapshot.parent_snapshot_id
+    # A snapshot that was current once, and was rolled back, is history and no orphan.
+    return found | {entry.snapshot_id for entry in metadata.snapshot_log}
+
+
+def _listed(catalog: HiveViewCatalog, location: str) -> list[tuple[str, int]]:
+    """The files below a location, with when they were changed; none where the storage cannot list."""
+    from pyarrow.fs import FileSelector
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    io = catalog._store.files.io(location)
+    if not isinstance(io, PyArrowFileIO):
+        return []
+    scheme, netloc, path = io.parse_location(location)
+    found = []
+    for info in io.fs_by_scheme(scheme, netloc).get_file_info(FileSelector(path, allow_not_found=True, recursive=True)):
+        if not info.is_file or info.mtime_ns is None or info.base_name.endswith(".crc"):
+            continue
+        uri = f"{scheme}://{info.path}" if netloc else (f"file:{info.path}" if urlparse(location).scheme else info.path)
+        found.append((uri, info.mtime_ns // 1_000_000))
+    return found
+
+
+def _path(location: str) -> str:
+    parsed = urlparse(location)
+    return parsed.path if parsed.scheme in ("", "file") else f"{parsed.netloc}{parsed.path}"

@@ -1,0 +1,73 @@
+"""How a materialized view's rows are divided: the partitions of its storage table, from what an author writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+)
+
+from hive_views.errors import InvalidPropertyError
+
+_PLAIN: dict[str, Callable[[], Transform]] = {  # type: ignore[type-arg]
+    "": IdentityTransform,
+    "identity": IdentityTransform,
+    "year": YearTransform,
+    "years": YearTransform,
+    "month": MonthTransform,
+    "months": MonthTransform,
+    "day": DayTransform,
+    "days": DayTransform,
+    "hour": HourTransform,
+    "hours": HourTransform,
+}
+_FORM = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?`?([^`(),]+?)`?\s*(?:,\s*(\d+)\s*)?\)|`?([^`(),]+?)`?)\s*")
+
+
+def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
+    """The partitions of a storage table.
+
+    Args:
+        schema: Its columns.
+        by: Columns, or `year(c)`, `month(c)`, `day(c)`, `hour(c)`, `bucket(n, c)`, `truncate(n, c)`.
+
+    Returns:
+        The specification; unpartitioned for nothing.
+
+    Raises:
+        InvalidPropertyError: If one cannot be read, or names no column.
+    """
+    fields = []
+    for number, text in enumerate(by):
+        found = _FORM.fullmatch(text)
+        name = (found[3] or found[5] or "").lower() if found else ""
+        column = next((field for field in schema.fields if field.name.lower() == name), None)
+        if found is None or column is None:
+            raise InvalidPropertyError("partitioned by", text, "it is no column of the view, nor a transform of one")
+        transform = _transform(text, (found[1] or "").lower(), found[2] or found[4])
+        if not transform.can_transform(column.field_type):
+            raise InvalidPropertyError("partitioned by", text, f"column {column.name} is of type {column.field_type}")
+        suffix = "" if isinstance(transform, IdentityTransform) else f"_{(found[1] or '').lower()}"
+        fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
+    return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC
+
+
+def _transform(text: str, name: str, number: str | None) -> Transform:  # type: ignore[type-arg]
+    if number is None and name in _PLAIN:
+        return _PLAIN[name]()
+    if number is not None and name == "bucket":
+        return BucketTransform(int(number))
+    if number is not None and name == "truncate":
+        return TruncateTransform(int(number))
+    raise InvalidPropertyError("partitioned by", text, "write a column, or year, month, day, hour, bucket, truncate")

@@ -1,0 +1,161 @@
+"""Making a staged snapshot the one that readers get: rows and state in one swap, or not at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotsUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+)
+
+from hive_views.errors import CommitFailedError, RefreshConflictError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
+from hive_views.tables import TableCatalog
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.state import RefreshState
+
+logger = logging.getLogger(__name__)
+
+STAGING = "__refresh_"
+"""Stands in the names of rows that exist only while an attached storage is refreshed."""
+
+_MAIN = "main"
+
+
+@contextmanager
+def target(catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str) -> Iterator[ViewName]:
+    """The storage table under a name that an engine can write to.
+
+    An attached storage gets a row of its own for the time of the refresh; what is written there is not the view's
+    until it is published.
+
+    Args:
+        catalog: Where the view is.
+        view: The view.
+        refresh_id: The refresh.
+
+    Yields:
+        The name.
+    """
+    if view.storage_name is not None:
+        yield view.storage_name
+        return
+    assert view.storage is not None, "a refresh begins with a storage that can be read"
+    name = ViewName(view.name.database, f"{view.name.name[:200]}{STAGING}{refresh_id}")
+    TableCatalog.register_table(catalog, name.identifier, view.storage.metadata_location)
+    try:
+        yield name
+    finally:
+        try:
+            # Never its data: the files are the storage's.
+            TableCatalog.drop_table(catalog, name.identifier)
+        except NoSuchTableError:
+            logger.info("The row %s of a refresh was gone already", name)
+
+
+def publish(
+    catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot, state: RefreshState, keep: bool
+) -> None:
+    """Make a staged snapshot the current one, if the storage is where the refresh found it.
+
+    Args:
+        catalog: Where the view is.
+        view: The view as the refresh found it.
+        staged: The table that holds the staged snapshot.
+        snapshot: That snapshot.
+        state: What the refresh read.
+        keep: Whether earlier refreshes stay in an attached storage's list.
+
+    Raises:
+        RefreshConflictError: If another refresh was faster; the snapshot is taken away.
+        HiveViewsError: As a commit does.
+    """
+    storage = view.storage
+    assert storage is not None, "a refresh begins with a storage that can be read"
+    base = storage.metadata.current_snapshot_id
+    make_current = SetSnapshotRefUpdate.model_validate(
+        {"ref-name": _MAIN, "type": "branch", "snapshot-id": snapshot.snapshot_id}
+    )
+    unchanged = (
+        AssertTableUUID(uuid=storage.metadata.table_uuid),
+        AssertRefSnapshotId.model_validate({"ref": _MAIN, "snapshot-id": base}),
+    )
+    try:
+        if view.layout is Layout.ATTACHED:
+            known = AttachedStorage.decode(storage.metadata.properties.get(METADATA, _NONE))
+            made = known.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
+            properties = SetPropertiesUpdate(updates={METADATA: made.encode()})
+            storage.catalog.commit_table(
+                storage, unchanged, (AddSnapshotUpdate(snapshot=snapshot), make_current, properties)
+            )
+        else:
+            catalog.commit_table(staged, unchanged, (make_current,))
+    except (CommitFailedError, CommitFailedException) as error:
+        give_up(catalog, view, staged, snapshot)
+        raise RefreshConflictError(
+            str(view.name), f"its storage changed while it was refreshed ({error}). Refresh it again if it is stale"
+        ) from error
+
+
+_NONE = '{"format-version":1,"refreshes":[]}'
+
+
+def give_up(catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot) -> None:
+    """Take a staged snapshot away, with the files that it alone has.
+
+    Args:
+        catalog: Where the view is.
+        view: The view.
+        staged: The table that holds it.
+        snapshot: It.
+    """
+    if view.layout is not Layout.ATTACHED:
+        try:
+            catalog.commit_table(
+                staged,
+                (AssertTableUUID(uuid=staged.metadata.table_uuid),),
+                (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id]}),),
+            )
+        except (CommitFailedError, CommitFailedException) as error:
+            # It stays as an orphan, which is listed and removed later: its files must then stay as well.
+            logger.warning("Snapshot %s of %s was not published and stays: %s", snapshot.snapshot_id, view.name, error)
+            return
+    for location in sorted(files_of(staged, snapshot)):
+        catalog._store.files.delete(location)
+
+
+def files_of(table: Table, snapshot: Snapshot) -> set[str]:
+    """The files that a snapshot added: data, manifests and its manifest list.
+
+    Args:
+        table: Its table.
+        snapshot: The snapshot.
+
+    Returns:
+        Their URIs.
+    """
+    found = {snapshot.manifest_list}
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id != snapshot.snapshot_id:
+            continue
+        found.add(manifest.manifest_path)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            if entry.status is ManifestEntryStatus.ADDED and entry.snapshot_id in (None, snapshot.snapshot_id):
+                found.add(entry.data_file.file_path)
+    return found

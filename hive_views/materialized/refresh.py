@@ -1,0 +1,391 @@
+"""Refreshing a materialized view: sources are pinned first, so the state that is written is the state that was read.
+
+An engine writes the rows as a snapshot that nobody sees. Publishing makes it current in one swap, if the storage still
+is where the refresh found it; rows and state come together. So a refresh that is killed leaves the old rows and, at
+most, a snapshot that nobody sees; of two refreshes at once, one wins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
+
+from hive_views.children import SEQUENCE_LINEAGE
+from hive_views.errors import RefreshError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness import Freshness, changed_tables
+from hive_views.materialized.inline import inline
+from hive_views.materialized.layout import Layout, encode_summary
+from hive_views.materialized.loading import SEQUENCE_IDS, TIME_TRAVEL, MaterializedView
+from hive_views.materialized.observe import Sources
+from hive_views.materialized.publish import give_up, publish, target
+from hive_views.materialized.state import (
+    NO_SNAPSHOT,
+    OTHER_STATES,
+    REFRESH_ID,
+    REFRESH_STATE,
+    SEQUENCE_STATE,
+    UNREPEATABLE,
+    VIEW_UUID,
+    RefreshState,
+    SourceState,
+    encode,
+    encode_sequence,
+    parse_object,
+)
+from hive_views.materialized.work import Action, Engine, Input, Work
+from hive_views.sql.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
+from hive_views.sql.repeatable import unrepeatable
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+
+    from hive_views.catalog import HiveViewCatalog
+
+REPEATABLE = "hive-views.repeatable"
+"""View property: `true` says that the definition gives the same rows each time, whatever functions it calls."""
+
+
+class Mode(Enum):
+    """How rows are computed."""
+
+    AUTO = "auto"
+    """From what was added where that is enough, else anew; not at all where the stored rows are fresh."""
+    FULL = "full"
+    """Anew, fresh or not."""
+    INCREMENTAL = "incremental"
+    """From what was added; an error where that is not enough."""
+
+
+@dataclass(frozen=True)
+class RefreshReport:
+    """What a refresh did."""
+
+    name: ViewName
+    """The materialized view."""
+    action: str
+    """`unchanged`, `full`, `incremental` or `partitions`."""
+    why: str
+    """Why it was done so."""
+    snapshot_id: int | None
+    """The storage's snapshot that readers get now."""
+    rows: int | None
+    """How many rows it has, where the engine says."""
+    written: int | None
+    """How many rows were written, where the engine says."""
+    seconds: float
+    """How long it took."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the rows will be computed."""
+
+    action: str
+    """`full`, `incremental` or `partitions`."""
+    why: str
+    """Why so."""
+    ways: tuple[Mapping[int, Part], ...] = ()
+    """For `incremental`: which rows of each leaf each query reads."""
+    aggregate: Aggregate | None = None
+    """For `incremental`: how the new rows are merged with the stored ones; None adds them."""
+    where: str | None = None
+    """For `partitions`: which."""
+
+
+def plan(
+    view: MaterializedView, sources: Sources, freshness: Freshness, leaves: Leaves, repeatable: bool, schema: Schema
+) -> Plan:
+    """Decide how to compute rows that are not fresh.
+
+    Args:
+        view: The materialized view.
+        sources: What it reads, as pinned.
+        freshness: Why its rows are not fresh.
+        leaves: Its definition over tables alone.
+        repeatable: Whether it gives the same rows each time.
+        schema: The storage's columns.
+
+    Returns:
+        The plan; a full one says what is against an incremental one.
+    """
+    state = view.recorded().state
+    changed = changed_tables(freshness)
+    if state is None or not freshness.reasons or changed is None:
+        against = [str(reason) for reason in freshness.reasons]
+        return Plan("full", "; ".join(against) or "it was asked for")
+    if not repeatable:
+        return Plan("full", "its definition may give other rows each time")
+    before = {source.uuid or "": source for source in state.sources}
+    grown, other = set(), []
+    for name in changed:
+        facts = sources.tables.get(name)
+        known = None if facts is None else before.get(facts.uuid)
+        if facts is None or known is None:
+            return Plan("full", f"the earlier state of {name} is not known")
+        if not facts.only_grew_since(known.id):
+            other.append(name)
+        elif known.id != NO_SNAPSHOT and facts.snapshots[known.id].schema_id != facts.schema_id:
+            return Plan("full", f"{name} has other columns than it had")
+        grown.add(name)
+    if other:
+        return Plan("full", f"rows of {', '.join(map(str, other))} were changed or deleted")
+    numbers = [number for number, leaf in enumerate(leaves.leaves) if ViewName(*leaf.name) in grown]
+    try:
+        aggregate = leaves.aggregate(_precisions(schema), _floats(schema))
+        ways = leaves.added(numbers, grouped=aggregate is not None)
+    except NotIncrementalError as error:
+        return Plan("full", f"its definition cannot be kept up by what was added: {error}")
+    return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(grown)))}", ways, aggregate)
+
+
+def state_of(view: MaterializedView, sources: Sources, started_ms: int) -> RefreshState:
+    """The state that a refresh reads.
+
+    Args:
+        view: The materialized view.
+        sources: What it reads, as pinned.
+        started_ms: When it began.
+
+    Returns:
+        The state: S, with an entry for each deep child that is Iceberg's.
+    """
+    return RefreshState(
+        view.metadata.current_version_id,
+        tuple(
+            SourceState(item.kind, item.name, item.uuid, item.id, schema_id=item.schema_id)
+            for item in sources.observed.sources
+        ),
+        started_ms,
+    )
+
+
+def refresh(
+    catalog: HiveViewCatalog,
+    view: MaterializedView,
+    look: Callable[[MaterializedView], tuple[Sources, Freshness]],
+    engine: Engine,
+    mode: Mode = Mode.AUTO,
+    tell: Callable[[str], None] | None = None,
+) -> RefreshReport:
+    """Refresh one materialized view, and none that it reads.
+
+    Args:
+        catalog: Where it is.
+        view: It.
+        look: Gives its sources as they are now, and how fresh it is.
+        engine: Computes and writes its rows.
+        mode: How.
+        tell: Is told what is being done.
+
+    Returns:
+        What was done.
+
+    Raises:
+        RefreshError: If it cannot be refreshed, or not in the way that was asked for.
+        RefreshConflictError: If another refresh was faster.
+        SqlError: If a text cannot be read.
+    """
+    begun = time.monotonic()
+    if view.storage is None:
+        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
+    started_ms = int(time.time() * 1000)
+    sources, freshness = look(view)
+    observed = sources.observed
+    if observed.gone or observed.unknown:
+        missing = ", ".join(map(str, [*observed.gone, *observed.unknown]))
+        raise RefreshError(str(view.name), f"it reads what is gone or cannot be read: {missing}")
+    if freshness.is_fresh and mode is not Mode.FULL:
+        return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
+    schema = view.storage.schema()
+    leaves = inline(view.name, view.metadata, sources)
+    found = _unrepeatable(view, leaves)
+    planned = (
+        Plan("full", "it was asked for")
+        if mode is Mode.FULL
+        else plan(view, sources, freshness, leaves, not found, schema)
+    )
+    if mode is Mode.INCREMENTAL and planned.action == "full":
+        raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {planned.why}")
+    if tell is not None:
+        tell(f"{view.name}: {planned.action} refresh: {planned.why}")
+    state = state_of(view, sources, started_ms)
+    refresh_id = uuid.uuid4().hex
+    summary = _summary(catalog, view, sources, state, found, refresh_id)
+    with target(catalog, view, refresh_id) as name:
+        work = _work(name, view, sources, leaves, planned, schema, summary, refresh_id)
+        staged_id = engine.stage(work)
+        staged = catalog.load_table(name.identifier)
+        snapshot = staged.metadata.snapshot_by_id(staged_id)
+        if snapshot is None or snapshot.parent_snapshot_id not in (None, view.storage.metadata.current_snapshot_id):
+            if snapshot is not None:
+                give_up(catalog, view, staged, snapshot)
+            raise RefreshError(str(view.name), "the engine's snapshot is not based on the storage as it was")
+        keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
+        publish(catalog, view, staged, snapshot, state, keep)
+        if view.layout is Layout.ATTACHED:
+            catalog._store.files.delete(staged.metadata_location)  # of the row that is dropped now
+    counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    report = _report(view, planned.action, planned.why, staged_id, counts, begun)
+    if tell is not None:
+        tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
+    return report
+
+
+def _report(
+    view: MaterializedView, action: str, why: str, snapshot: int | None, counts: Mapping[str, str] | None, begun: float
+) -> RefreshReport:
+    known = counts or {}
+    rows, written = (known.get(key) for key in ("total-records", "added-records"))
+    return RefreshReport(
+        view.name,
+        action,
+        why,
+        snapshot,
+        None if rows is None else int(rows),
+        int(written or 0) if counts is not None else None,
+        time.monotonic() - begun,
+    )
+
+
+def _unrepeatable(view: MaterializedView, leaves: Leaves) -> tuple[str, ...]:
+    if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
+        return ()
+    return unrepeatable(leaves.sql, leaves.dialect)
+
+
+def _summary(
+    catalog: HiveViewCatalog,
+    view: MaterializedView,
+    sources: Sources,
+    state: RefreshState,
+    found: tuple[str, ...],
+    refresh_id: str,
+) -> dict[str, str]:
+    entries = {
+        VIEW_UUID: view.metadata.view_uuid.lower(),
+        REFRESH_ID: refresh_id,
+        UNREPEATABLE: ",".join(found),
+    }
+    others = {str(name): text for name, text in sorted(sources.observed.others.items())}
+    if others:
+        entries[OTHER_STATES] = json.dumps(others, separators=(",", ":"))
+    if view.layout is Layout.TABLE:
+        entries |= encode_summary(state)
+    elif view.layout is Layout.REGISTERED:
+        entries[REFRESH_STATE] = encode(state)
+    if view.metadata.properties.get(SEQUENCE_IDS, "").lower() == "true":
+        numbers = _numbers(catalog, view)
+        if numbers:
+            entries[SEQUENCE_STATE] = encode_sequence(state, numbers)
+    return entries
+
+
+def _numbers(catalog: HiveViewCatalog, view: MaterializedView) -> dict[str, int]:
+    text = view.version.summary.get(SEQUENCE_LINEAGE)
+    if text is not None:
+        return {key: value for key, value in parse_object(text, SEQUENCE_LINEAGE).items() if isinstance(value, int)}
+    return catalog.lineage(view.name.identifier).by_sequence()
+
+
+# -- The engine's work ------------------------------------------------------------------------------------------------
+
+
+def _work(
+    name: ViewName,
+    view: MaterializedView,
+    sources: Sources,
+    leaves: Leaves,
+    planned: Plan,
+    schema: Schema,
+    summary: Mapping[str, str],
+    refresh_id: str,
+) -> Work:
+    inputs = _Inputs(view, sources)
+    columns = tuple(field.name for field in schema.fields)
+    ways = planned.ways if planned.action == "incremental" else (dict.fromkeys(range(len(leaves.leaves)), Part.NOW),)
+    queries = tuple(leaves.render(lambda number, leaf, way=way: inputs.of(leaf, way[number])) for way in ways)  # type: ignore[misc]
+    action = Action.OVERWRITE
+    if planned.action == "incremental":
+        action = Action.APPEND
+        if planned.aggregate is not None:
+            action = Action.OVERWRITE
+            queries = (_merged(inputs.stored(name), planned.aggregate, queries, schema),)
+    return Work(name, action, queries, inputs.all(), columns, summary, refresh_id, planned.where)
+
+
+class _Inputs:
+    """The inputs of a refresh, each once."""
+
+    def __init__(self, view: MaterializedView, sources: Sources) -> None:
+        self._sources = sources
+        state = view.recorded().state
+        self._before = {} if state is None else {source.uuid: source.id for source in state.sources}
+        self._storage = view.storage
+        self._known: dict[tuple[ViewName, Part], Input] = {}
+
+    def all(self) -> tuple[Input, ...]:
+        return tuple(self._known.values())
+
+    def of(self, leaf: Leaf, part: Part) -> str:
+        name = ViewName(*leaf.name)
+        facts = self._sources.tables.get(name)
+        if facts is None:
+            if name not in self._sources.hive_tables:
+                raise SqlError(f"{name} is not among the sources that were pinned", name=str(name))
+            return self._add(Input("", name, Part.NOW, NO_SNAPSHOT, iceberg=False))
+        since = self._before.get(facts.uuid, NO_SNAPSHOT)
+        if part is Part.BEFORE:
+            return self._add(Input("", name, part, since))
+        return self._add(Input("", name, part, facts.snapshot_id, since if part is Part.ADDED else None))
+
+    def stored(self, name: ViewName) -> str:
+        assert self._storage is not None, "a refresh begins with a storage that can be read"
+        current = self._storage.metadata.current_snapshot_id
+        return self._add(Input("", name, Part.NOW, NO_SNAPSHOT if current is None else current))
+
+    def _add(self, wanted: Input) -> str:
+        key = (wanted.table, wanted.part)
+        if key not in self._known:
+            alias = f"hive_views_input_{len(self._known)}"
+            self._known[key] = Input(alias, wanted.table, wanted.part, wanted.snapshot_id, wanted.since, wanted.iceberg)
+        return f"`{self._known[key].alias}`"
+
+
+def _merged(stored: str, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
+    """Stored rows and partial results of the new ones, grouped once more."""
+    quoted = [f"`{field.name.replace('`', '``')}`" for field in schema.fields]
+    listed = ", ".join(quoted)
+    parts = [f"SELECT {listed} FROM {stored} AS s"]
+    parts += [f"SELECT {listed} FROM ({query}) AS a ({listed})" for query in queries]
+    items, keys = [], []
+    for column, field, function in zip(quoted, schema.fields, aggregate.merge, strict=True):
+        if function is None:
+            items.append(column)
+            keys.append(column)
+            continue
+        kind = field.field_type
+        merged = f"{function}({column})"
+        if isinstance(kind, DecimalType):
+            merged = f"CAST({merged} AS DECIMAL({kind.precision}, {kind.scale}))"
+        elif isinstance(kind, LongType):
+            merged = f"CAST({merged} AS BIGINT)"
+        items.append(f"{merged} AS {column}")
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join(items)} FROM ({' UNION ALL '.join(parts)}) AS m{group}"
+
+
+def _precisions(schema: Schema) -> list[int | None]:
+    kinds = [field.field_type for field in schema.fields]
+    return [kind.precision if isinstance(kind, DecimalType) else None for kind in kinds]
+
+
+def _floats(schema: Schema) -> list[bool]:
+    return [isinstance(field.field_type, (FloatType, DoubleType)) for field in schema.fields]

@@ -1,0 +1,204 @@
+"""Storage tables: those of the catalog, and those that only their view knows, as PyIceberg tables alike."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import update_table_metadata
+
+from hive_views.errors import CommitFailedError
+from hive_views.materialized.layout import METADATA, AttachedView
+from hive_views.metadata_files import MetadataFiles
+from hive_views.metastore.commit import Loaded, commit
+from hive_views.metastore.load import load
+from hive_views.spec.changes import SetProperties, apply
+
+if TYPE_CHECKING:
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from hive_views.identifiers import ViewName
+    from hive_views.metastore.commit import Store
+
+STORAGE_OF = "hive-views.storage-of"
+"""Property of a storage table: the UUID of its view."""
+
+STAGED_WRITES = "write.wap.enabled"
+"""Property of a storage table (Iceberg's TableProperties): a write of Spark's may stay unseen until it is published."""
+
+_ATTEMPTS = 10
+
+
+class AttachedCatalog(NoopCatalog):
+    """Commits to a storage table that only its view knows: a new metadata file, then the swap of the view's pointer.
+
+    Source: Iceberg Materialized View Concept, Design 1: the commit succeeds with the second step only.
+    """
+
+    def __init__(self, store: Store, view: ViewName, now_ms: Callable[[], int]) -> None:
+        """Make the catalog of one view's storage.
+
+        Args:
+            store: Metastore, files and properties.
+            view: The view.
+            now_ms: The time, in milliseconds from the epoch.
+        """
+        super().__init__("attached", **store.files.properties)
+        self._store = store
+        self._view = view
+        self._now_ms = now_ms
+
+    def load_table(self, identifier: object = None) -> Table:
+        """The storage table as it is now.
+
+        Raises:
+            NoSuchViewError: If the view is gone.
+        """
+        return open_attached(self, load(self._store, self._view), self._store.files)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commit changes to the storage table; see PyIceberg.
+
+        Raises:
+            CommitFailedException: If somebody else changed it meanwhile.
+        """
+        for requirement in requirements:
+            requirement.validate(table.metadata)
+        metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
+        location = write_metadata(self._store.files, metadata, _number(table.metadata_location) + 1)
+        try:
+            swap_storage(self._store, self._view, table.metadata_location, location, self._now_ms)
+        except CommitFailedError:
+            self._store.files.delete(location)
+            raise
+        return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})
+
+
+def swap_storage(store: Store, view: ViewName, expected: str, location: str, now_ms: Callable[[], int]) -> Loaded:
+    """Make a view point to another metadata file of its storage, if it still points to the expected one.
+
+    Args:
+        store: Metastore, files and properties.
+        view: The view.
+        expected: The file that it must point to.
+        location: The file that it is to point to.
+        now_ms: The time.
+
+    Returns:
+        The view as it now is.
+
+    Raises:
+        CommitFailedError: If it points elsewhere.
+        HiveViewsError: As `hive_views.metastore.commit.commit` says.
+    """
+    for attempt in range(_ATTEMPTS):
+        base = load(store, view)
+        attached = AttachedView.decode(base.metadata.properties.get(METADATA, "{}"))
+        if attached.storage_table_location != expected:
+            raise CommitFailedError(
+                str(view),
+                "its storage was changed by somebody else",
+                expected=expected,
+                found=attached.storage_table_location,
+            )
+        changed = AttachedView(location, attached.allow_stale_data, attached.extra)
+        metadata = apply(
+            base.metadata, [SetProperties({METADATA: changed.encode()})], now_ms=now_ms(), identifier=str(view)
+        )
+        try:
+            return commit(store, view, base, metadata)
+        except CommitFailedError:
+            # Somebody changed another property of the view; the storage is looked at again.
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable: the loop either returns or raises")
+
+
+def open_attached(catalog: AttachedCatalog, view: Loaded, files: MetadataFiles) -> Table:
+    """A view's own storage table.
+
+    Args:
+        catalog: What commits to it.
+        view: The view.
+        files: Where metadata files are.
+
+    Returns:
+        The table.
+
+    Raises:
+        InvalidRefreshStateError: If the view's property cannot be read.
+        OSError, ValueError: If the table's metadata file cannot be read.
+    """
+    from pyiceberg.serializers import FromInputFile
+
+    location = AttachedView.decode(view.metadata.properties.get(METADATA, "{}")).storage_table_location
+    io = files.io(location)
+    name = view.row.name
+    return Table(
+        (name.database, f"{name.name}__storage"),
+        FromInputFile.table_metadata(io.new_input(location)),
+        location,
+        io,
+        catalog,
+    )
+
+
+def new_attached(
+    files: MetadataFiles,
+    location: str,
+    schema: Schema,
+    spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+    properties: Mapping[str, str] | None = None,
+) -> str:
+    """Write the first metadata file of a storage table that only its view will know.
+
+    Args:
+        files: Where metadata files are.
+        location: The table's base location.
+        schema: Its columns.
+        spec: Its partitions.
+        properties: Its properties.
+
+    Returns:
+        URI of the file.
+    """
+    metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, location, dict(properties or {}))
+    return write_metadata(files, metadata, 0)
+
+
+def write_metadata(files: MetadataFiles, metadata: TableMetadata, number: int) -> str:
+    """Write a table's metadata file under a name of its own.
+
+    Args:
+        files: Where metadata files are.
+        metadata: What to write.
+        number: The number in front of its name.
+
+    Returns:
+        URI of the file.
+    """
+    provider = load_location_provider(metadata.location, metadata.properties)
+    location = provider.new_table_metadata_file_location(number)
+    ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
+    return location
+
+
+def new_uuid() -> str:
+    """A new view's UUID."""
+    return str(uuid.uuid4())
+
+
+def _number(location: str) -> int:
+    head = location.rpartition("/")[2].partition("-")[0]
+    return int(head) if head.isdigit() else -1

@@ -1,0 +1,541 @@
+"""Materialized views of a catalog: `catalog.materialized`. Reads like a table of contents of this room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import NoSuchTableError
+
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.errors import (
+    HiveViewsError,
+    InvalidRefreshStateError,
+    NoSuchViewError,
+    NotMaterializedError,
+    RefreshError,
+    SqlError,
+)
+from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.materialized import trino
+from hive_views.materialized.facts import FactReader, facts_of
+from hive_views.materialized.freshness import Cause, Freshness, Reason, Recorded, Verdict, decide
+from hive_views.materialized.inline import inline
+from hive_views.materialized.layout import METADATA, Layout
+from hive_views.materialized.lifecycle import (
+    Request,
+    create_materialized,
+    drop_materialized,
+    to_materialized,
+    to_plain_view,
+)
+from hive_views.materialized.loading import MaterializedView, load_materialized, recorded, storage_link
+from hive_views.materialized.observe import Sources, observe
+from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
+from hive_views.materialized.refresh import REPEATABLE, Mode, RefreshReport, refresh
+from hive_views.materialized.state import NO_SNAPSHOT, UNREPEATABLE, RefreshState, SourceKind
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.sql.repeatable import unrepeatable
+
+if TYPE_CHECKING:
+    from pyiceberg.typedef import Identifier
+
+    from hive_views.authoring import Analyzer, Definition
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.work import Engine
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a query on a materialized view should read, and why."""
+
+    from_storage: bool
+    """Whether the stored rows answer it; otherwise the definition does."""
+    why: str
+    """The reason, for people."""
+    freshness: Freshness
+    """How fresh the stored rows are."""
+    storage: ViewName | None = None
+    """The storage table's name in the catalog; None where no catalog knows it."""
+    metadata_location: str | None = None
+    """The storage table's metadata file."""
+    snapshot_id: int | None = None
+    """Which of its snapshots to read, so that the answer is the one that was decided on."""
+
+
+@dataclass(frozen=True)
+class PastRefresh:
+    """One refresh that the storage still holds."""
+
+    snapshot_id: int
+    """Its snapshot."""
+    timestamp_ms: int
+    """When it was made."""
+    state: RefreshState
+    """What it read."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of a list of materialized views."""
+
+    name: ViewName
+    """Its name."""
+    layout: Layout
+    """Where it keeps its rows."""
+    freshness: Freshness
+    """How fresh they are."""
+
+
+class MaterializedViews:
+    """The materialized views of one catalog. Safe for threads."""
+
+    def __init__(self, catalog: HiveViewCatalog) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            catalog: The catalog.
+        """
+        self._catalog = catalog
+        self._store = catalog._store
+        self._lineages = LineageReader(self._store)
+        self._facts = FactReader(self._store)
+        self._unrepeatable: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[str, ...]] = {}
+
+    # -- Create and drop ----------------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        identifier: str | Identifier,
+        sql: str | Definition,
+        *,
+        layout: Layout | str = Layout.REGISTERED,
+        partitioned_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        storage_properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        database: str | None = None,
+        dialect: str = "spark",
+        analyzer: Analyzer | None = None,
+    ) -> MaterializedView:
+        """Create a materialized view; it has no rows until it is refreshed.
+
+        Args:
+            identifier: `database.name`.
+            sql: The query as typed, or what `catalog.author` made of it.
+            layout: `registered`, `attached` or `table`.
+            partitioned_by: Columns, or `day(c)`, `bucket(16, c)` and so on, that divide the stored rows.
+            properties: View properties, e.g. `hive-views.max-staleness-ms`.
+            storage_properties: Properties of the storage table.
+            location: Its base location; None puts it below the database's.
+            database: The author's current database; None is the view's.
+            dialect: The author's dialect.
+            analyzer: Where column types come from; see `catalog.author`.
+
+        Returns:
+            The materialized view.
+
+        Raises:
+            ViewAlreadyExistsError, TableAlreadyExistsError: If the name is taken.
+            InvalidPropertyError: If the layout, a property or a partition cannot be used.
+            SqlError: If the query cannot be read.
+        """
+        name = self._name(identifier)
+        if isinstance(sql, str):
+            made = self._catalog.author(name.identifier, sql, analyzer=analyzer, database=database, dialect=dialect)
+        else:
+            made = sql
+        request = Request(
+            name, made, Layout(layout), dict(properties or {}), tuple(partitioned_by), storage_properties, location
+        )
+        create_materialized(self._catalog, request)
+        return self.load(identifier)
+
+    def drop(
+        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
+    ) -> None:
+        """Drop a materialized view and its storage.
+
+        Args:
+            identifier: `database.name`.
+            restrict: Drop nothing where a view depends on it.
+            cascade: Drop every view that depends on it as well.
+            purge: Whether the files of both go too.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            DependentsError: If `restrict` forbids it.
+        """
+        view = self.load(identifier)
+        drop_materialized(self._catalog, view, restrict=restrict, cascade=cascade, purge=purge)
+
+    def to_plain_view(self, identifier: str | Identifier) -> None:
+        """Make it a plain view; the stored rows stay for the way back.
+
+        Args:
+            identifier: `database.name`.
+
+        Raises:
+            NotMaterializedError: If it is none, or is a table.
+        """
+        to_plain_view(self._catalog, self.load(identifier))
+
+    def from_plain_view(self, identifier: str | Identifier, *, partitioned_by: Sequence[str] = ()) -> MaterializedView:
+        """Make a plain view a materialized one: with the rows that it had stored, else with a new storage.
+
+        Args:
+            identifier: `database.name`.
+            partitioned_by: For a new storage: how its rows are divided.
+
+        Returns:
+            The materialized view.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+        """
+        to_materialized(self._catalog, self._name(identifier), partitioned_by)
+        return self.load(identifier)
+
+    # -- Look ---------------------------------------------------------------------------------------------------------
+
+    def load(self, identifier: str | Identifier) -> MaterializedView:
+        """A materialized view of one of our layouts.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Definition and storage.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            UnsupportedMaterializedViewError: If it is of a later format.
+        """
+        return load_materialized(self._catalog, self._name(identifier))
+
+    def listing(self, namespace: str | Identifier) -> list[Listed]:
+        """The materialized views of a database with their freshness, those of Trino among them.
+
+        Args:
+            namespace: The database.
+
+        Returns:
+            By name. One that cannot be read is listed as unknown, with the reason.
+
+        Raises:
+            NoSuchNamespaceError: If there is no such database.
+        """
+        database = parse_namespace(namespace, catalog=self._catalog.name)
+        self._store.client.get_database(database)
+        found = []
+        for table in sorted(self._store.client.get_all_tables(database)):
+            listed = self._listed(ViewName(database, table))
+            if listed is not None:
+                found.append(listed)
+        return found
+
+    def freshness(self, identifier: str | Identifier, *, now_ms: int | None = None) -> Freshness:
+        """How fresh the stored rows are, and why.
+
+        Args:
+            identifier: `database.name` of a materialized view, ours or Trino's.
+            now_ms: The time; None is now.
+
+        Returns:
+            The verdict with its reasons.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+        """
+        name = self._name(identifier)
+        row = self._store.row(name)
+        if row is not None and row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
+            return self._trino(row, now_ms)
+        return self._look(self.load(identifier), now_ms)[1]
+
+    def reading(
+        self,
+        identifier: str | Identifier,
+        *,
+        allow_stale_data: bool | None = None,
+        max_staleness_ms: int | None = None,
+        now_ms: int | None = None,
+    ) -> Reading:
+        """What a query should read: the stored rows or the definition.
+
+        Args:
+            identifier: `database.name`.
+            allow_stale_data: Whether rows that are not fresh will do; None takes the view's own setting.
+            max_staleness_ms: For how long after a refresh they will; None takes the view's own setting.
+            now_ms: The time; None is now.
+
+        Returns:
+            The decision. Rows of an earlier definition never answer, nor does a storage that was never refreshed or
+            cannot be read.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+        """
+        view = self.load(identifier)
+        freshness = self._look(view, now_ms, max_staleness_ms)[1]
+        allowed = view.allow_stale_data if allow_stale_data is None else allow_stale_data
+        snapshot = view.snapshot
+        if snapshot is None or view.storage is None:
+            return Reading(False, f"definition: {freshness}", freshness)
+        other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
+        if freshness.usable or (allowed and not other_rows):
+            why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
+            location = view.storage.metadata_location
+            return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id)
+        return Reading(False, f"definition: {freshness}", freshness)
+
+    def refreshes(self, identifier: str | Identifier) -> list[PastRefresh]:
+        """The refreshes whose rows the storage still holds, oldest first: where one can travel to.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Snapshots with what each refresh read; in the attached layout those that its list still has.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+        """
+        view = self.load(identifier)
+        if view.storage is None:
+            return []
+        metadata = view.storage.metadata
+        current = {entry.snapshot_id for entry in metadata.snapshot_log}
+        found = []
+        for snapshot in sorted(metadata.snapshots, key=lambda item: item.timestamp_ms):
+            if snapshot.snapshot_id not in current:
+                continue
+            state = recorded(view, snapshot).state
+            if state is not None:
+                found.append(PastRefresh(snapshot.snapshot_id, snapshot.timestamp_ms, state))
+        return found
+
+    def trino_definition(self, identifier: str | Identifier) -> trino.TrinoDefinition:
+        """The definition of a materialized view that Trino made.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Its query, columns and grace period.
+
+        Raises:
+            NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
+            InvalidRefreshStateError: If its row cannot be read.
+        """
+        row = self._trino_row(self._name(identifier))
+        return trino.definition(row.texts.original)
+
+    def trino_storage(self, identifier: str | Identifier) -> str:
+        """The metadata file of the storage of a materialized view that Trino made.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Its URI.
+
+        Raises:
+            NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
+            NoSuchTableError: If its storage table is gone.
+        """
+        return self._trino_storage(self._trino_row(self._name(identifier)))
+
+    # -- Refresh ------------------------------------------------------------------------------------------------------
+
+    def refresh(
+        self,
+        identifier: str | Identifier,
+        engine: Engine,
+        *,
+        mode: Mode | str = Mode.AUTO,
+        cascade: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> list[RefreshReport]:
+        """Bring the stored rows up to date.
+
+        Args:
+            identifier: `database.name`.
+            engine: What runs the query and writes the rows: `hive_views.spark.refresh_job.SparkEngine`.
+            mode: `auto`, `full` or `incremental`.
+            cascade: Refresh the materialized views that it reads first, each once, in the order of their dependencies.
+            tell: Is told what is being done.
+
+        Returns:
+            What was done, the view itself last.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            RefreshError: If it cannot be refreshed; RefreshConflictError if another refresh was faster.
+        """
+        name = self._name(identifier)
+        order = self.below(name) if cascade else []
+        return [
+            refresh(self._catalog, load_materialized(self._catalog, item), self._look, engine, Mode(mode), tell)
+            for item in [*order, name]
+        ]
+
+    def below(self, name: ViewName) -> list[ViewName]:
+        """The materialized views that one reads, however deep, each before those that read it.
+
+        Args:
+            name: The materialized view.
+
+        Returns:
+            Their names, without its own.
+        """
+        ordered: list[ViewName] = []
+        self._visit(name, ordered, set())
+        return [item for item in ordered if item != name]
+
+    def orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
+        """What refreshes that were killed left behind; see `hive_views.materialized.orphans`."""
+        return find_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
+
+    def remove_orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
+        """Remove what refreshes that were killed left behind; see `hive_views.materialized.orphans`."""
+        return remove_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
+
+    # -- Steps --------------------------------------------------------------------------------------------------------
+
+    def _name(self, identifier: str | Identifier) -> ViewName:
+        return ViewName.parse(identifier, catalog=self._catalog.name)
+
+    def sources(self, view: MaterializedView) -> Sources:
+        """What a materialized view reads, as it is now.
+
+        Args:
+            view: The view.
+
+        Returns:
+            Its deep children, each in its state.
+        """
+        row = None if view.layout is Layout.TABLE else view.row
+        return observe(self._lineages, self._facts, view.name, row, view.metadata)
+
+    def _look(
+        self, view: MaterializedView, now_ms: int | None = None, max_staleness_ms: int | None = None
+    ) -> tuple[Sources, Freshness]:
+        sources = self.sources(view)
+        found = self._complete(view, view.recorded(), sources)
+        staleness = view.max_staleness_ms if max_staleness_ms is None else max_staleness_ms
+        now = int(time.time() * 1000) if now_ms is None else now_ms
+        return sources, decide(found, sources.observed, now_ms=now, max_staleness_ms=staleness)
+
+    def _complete(self, view: MaterializedView, known: Recorded, sources: Sources) -> Recorded:
+        """What is recorded, with what is found in the text where another engine's refresh did not say it."""
+        snapshot = view.snapshot
+        if known.state is None or snapshot is None or snapshot.summary is None:
+            return known
+        if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
+            return known
+        if UNREPEATABLE in snapshot.summary.additional_properties or known.unrepeatable:
+            return known
+        views = (item for item in sources.observed.sources if item.kind is SourceKind.VIEW)
+        versions = tuple(sorted((item.uuid, item.id) for item in views))
+        key = (f"{view.metadata.view_uuid}/{view.metadata.current_version_id}", versions)
+        if key not in self._unrepeatable:
+            try:
+                leaves = inline(view.name, view.metadata, sources)
+                self._unrepeatable[key] = unrepeatable(leaves.sql, leaves.dialect)
+            except (SqlError, RefreshError):
+                # A text that this engine cannot read: L and S decide alone, as the specification has it.
+                self._unrepeatable[key] = ()
+        found = self._unrepeatable[key]
+        return Recorded(known.state, known.view_uuid, known.others, found, known.problem)
+
+    def _visit(self, name: ViewName, ordered: list[ViewName], seen: set[ViewName]) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        row = self._store.row(name)
+        if row is None:
+            return
+        children: list[ViewName] = []
+        materialized = False
+        if row.kind is RowKind.ICEBERG_TABLE:
+            if METADATA in row.parameters:
+                view = load_materialized(self._catalog, name)
+                materialized = True
+                children = [item.name for item in self.sources(view).observed.sources]
+        elif row.kind.is_view:
+            children = [child.name for child in self._lineages.read(row).children]
+            if row.kind is RowKind.ICEBERG_VIEW:
+                metadata = self._facts.view(row.metadata_location or "")
+                materialized = storage_link(metadata) is not None or METADATA in metadata.properties
+        for child in children:
+            self._visit(child, ordered, seen)
+        if materialized:
+            ordered.append(name)
+
+    def _listed(self, name: ViewName) -> Listed | None:
+        try:
+            row = self._store.row(name)
+            if row is None:
+                return None
+            if row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
+                return Listed(name, Layout.TRINO, self._trino(row, None))
+            if row.kind is RowKind.HIVE_VIEW or row.kind is RowKind.HIVE_TABLE:
+                return None
+            if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
+                return None
+            view = load_materialized(self._catalog, name)
+            return Listed(name, view.layout, self._look(view)[1])
+        except NotMaterializedError:
+            return None
+        except NoSuchViewError:
+            return None  # dropped meanwhile
+        except HiveViewsError as error:
+            unknown = Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
+            return Listed(name, Layout.REGISTERED, unknown)
+
+    # -- Trino --------------------------------------------------------------------------------------------------------
+
+    def _trino_row(self, name: ViewName) -> Row:
+        row = self._store.row(name)
+        if row is None:
+            raise NoSuchViewError(str(name))
+        if row.kind is not RowKind.HIVE_VIEW or not trino.is_materialized_view(row.parameters):
+            raise NotMaterializedError(str(name), "it is no materialized view of Trino")
+        return row
+
+    def _trino_storage(self, row: Row) -> str:
+        if trino.STORAGE_TABLE in row.parameters:
+            schema = row.parameters.get(trino.STORAGE_SCHEMA, row.name.database)
+            return self._catalog.load_table((schema, row.parameters[trino.STORAGE_TABLE])).metadata_location
+        location = row.metadata_location
+        if location is None:
+            raise InvalidRefreshStateError("metadata_location", "the row of a Trino materialized view names no storage")
+        return location
+
+    def _trino(self, row: Row, now_ms: int | None) -> Freshness:
+        definition = trino.definition(row.texts.original)
+        try:
+            metadata = self._facts.table_metadata(str(row.name), self._trino_storage(row))
+        except (NoSuchTableError, HiveViewsError) as error:
+            return Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
+        snapshot = metadata.current_snapshot()
+        summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+        made = trino.refresh_of({key: str(value) for key, value in summary.items()})
+        current: dict[ViewName, int | None] = {}
+        gone = []
+        for name in () if made is None else made.tables:
+            there = self._store.row(name)
+            if there is None or there.kind is not RowKind.ICEBERG_TABLE:
+                gone.append(name)
+                continue
+            facts = facts_of(self._facts.table_metadata(str(name), there.metadata_location or ""))
+            current[name] = None if facts.snapshot_id == NO_SNAPSHOT else facts.snapshot_id
+        now = int(time.time() * 1000) if now_ms is None else now_ms
+        return trino.decide(made, current, gone=tuple(gone), now_ms=now, grace_ms=definition.grace_ms)
+
+
+_OTHER_ROWS = frozenset({Cause.NEVER_REFRESHED, Cause.DEFINITION, Cause.OTHER_VIEW, Cause.STORAGE, Cause.NO_STATE})
+"""Causes for which stored rows are not even stale rows of the view."""
