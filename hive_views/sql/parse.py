@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlglot.errors
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -82,7 +84,7 @@ def check_depth(text: Text) -> None:
         len(tokens) < MAX_TYPE_DEPTH * 3
         and sql.count("<") <= MAX_TYPE_DEPTH
         and sql.count("(") <= MAX_CALL_DEPTH
-        and sql.lower().count("join") <= MAX_BARE_JOINS
+        and text.lower.count("join") <= MAX_BARE_JOINS
     ):
         return  # too short for any of these
     depth = run = types = casts = joins = run_of_indexes = 0
@@ -125,8 +127,8 @@ def check_depth(text: Text) -> None:
 def _masked(text: Text) -> list[Token]:
     """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
     tokens = text.tokens
-    lower = text.sql.lower()
-    if text.dialect != "hive" or not any(word in lower for word in _UNREAD):
+    lower = text.lower
+    if text.dialect != "hive" or not ("tablesample" in lower or functions.may_be_partitioned(lower)):
         return tokens
     kept: list[Token] = []
     skip = -1
@@ -150,14 +152,15 @@ def _masked(text: Text) -> list[Token]:
 def _check_commas(text: Text) -> None:
     """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
     tokens = text.tokens
-    for index, token in enumerate(tokens):
-        kind = token.token_type
-        if kind is TokenType.VAR and token.text[:1] == "_":
-            raise _error(text, f"'{token.text}' cannot be a name here: write it as `{token.text}`", token.start)
-        if kind is TokenType.COMMA or kind is TokenType.ALIAS:
-            following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
-            if following is None or following in _NOT_AFTER_COMMA:
-                raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
+    kinds = [token.token_type for token in tokens]
+    for index, kind in enumerate(kinds):
+        if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
+            token = tokens[index]
+            raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
+    if _UNDERSCORE.search(text.sql) is not None:
+        for token, kind in zip(tokens, kinds, strict=True):
+            if kind is TokenType.VAR and token.text[:1] == "_":
+                raise _error(text, f"'{token.text}' cannot be a name here: write it as `{token.text}`", token.start)
 
 
 def _error(text: Text, reason: str, start: int) -> ParseTextError:
@@ -183,7 +186,8 @@ _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, T
 _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
-_UNREAD = ("tablesample", *functions.PARTITIONED)
+_BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
+_UNDERSCORE = re.compile(r"\b_")
 _NOT_AFTER_COMMA = frozenset(
     {
         TokenType.COMMA,

@@ -79,10 +79,10 @@ def resolve(
 
 def _without_cbo(text: Text, tree: exp.Expr) -> bool:
     """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
-    lower = text.sql.lower()
+    lower = text.lower
     if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):
         return True
-    if any(name in lower for name in known.PARTITIONED):
+    if known.may_be_partitioned(lower) and any(name in lower for name in known.PARTITIONED):
         return True
     if "using" in lower and tree.find(exp.QueryTransform) is not None:
         return True

@@ -6,9 +6,9 @@ Everything that is not replaced stays to the letter: case, comments, white space
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, insort
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
@@ -87,30 +87,31 @@ class Text:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
-        self._starts: dict[int, int] | None = None
-        self._match: dict[int, int] | None = None
 
-    @property
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case, to see quickly which words cannot be in it."""
+        return self.sql.lower()
+
+    @cached_property
     def starts(self) -> dict[int, int]:
         """Token index by the character where the token starts."""
-        if self._starts is None:
-            self._starts = {token.start: index for index, token in enumerate(self.tokens)}
-        return self._starts
+        return {token.start: index for index, token in enumerate(self.tokens)}
 
-    @property
+    @cached_property
     def match(self) -> dict[int, int]:
         """The token index of each parenthesis' or bracket's partner, both ways."""
-        if self._match is None:
-            self._match = {}
-            opened: list[int] = []
-            for index, token in enumerate(self.tokens):
-                if token.token_type in _OPENING:
-                    opened.append(index)
-                elif token.token_type in _CLOSING and opened:
-                    partner = opened.pop()
-                    self._match[index] = partner
-                    self._match[partner] = index
-        return self._match
+        partners: dict[int, int] = {}
+        opened: list[int] = []
+        for index, token in enumerate(self.tokens):
+            kind = token.token_type
+            if kind in _OPENING:
+                opened.append(index)
+            elif kind in _CLOSING and opened:
+                partner = opened.pop()
+                partners[index] = partner
+                partners[partner] = index
+        return partners
 
     def raw(self, index: int) -> str:
         """A token as it stands in the text, quotes and all."""
@@ -139,8 +140,8 @@ class Text:
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
 
 
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET}
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
 
 def _reason(error: Exception) -> str:
@@ -159,12 +160,13 @@ class Edits:
     def __init__(self, text: Text) -> None:
         self.text = text
         self._edits: dict[tuple[int, int], str] = {}
+        """What each range becomes, by its first token and the last one's negative: in this order the outer comes first."""
         self._copies: list[tuple[int, int, int, int]] = []
         self._additions: dict[int, str] = {}
 
     def replace(self, first: int, last: int, replacement: str) -> None:
         """Replace the tokens `first` to `last`, both included."""
-        self._edits[first, last] = replacement
+        self._edits[first, -last] = replacement
 
     def copy(self, target: tuple[int, int], source: tuple[int, int]) -> None:
         """Replace the tokens of `target` by what those of `source` become."""
@@ -175,10 +177,6 @@ class Edits:
         """Write something behind a token, and behind what replaced it."""
         self._additions[last] = addition
 
-    def discard(self, first: int, last: int) -> None:
-        """Forget the replacement of a range."""
-        self._edits.pop((first, last), None)
-
     def apply(self, untouched: Callable[[int], str | None] | None = None) -> str:
         """The text with every replacement made.
 
@@ -188,51 +186,82 @@ class Edits:
         Returns:
             The new text, from the first token to the last.
         """
-        edits = dict(self._edits)
-        for first, last, source_first, source_last in self._copies:
-            become = _render(self.text, edits, source_first, source_last, untouched)
-            if become != _render(self.text, edits, first, last, untouched):
-                edits[first, last] = become
         tokens = self.text.tokens
         if not tokens:
             return ""
+        edits = dict(self._edits) if self._copies or self._additions else self._edits
+        order = sorted(edits)
+        for first, last, source_first, source_last in self._copies:
+            become = _render(self.text, edits, order, source_first, source_last, untouched)
+            if become != _render(self.text, edits, order, first, last, untouched):
+                if (first, -last) not in edits:
+                    insort(order, (first, -last))
+                edits[first, -last] = become
+        if self._additions:
+            order = self._with_additions(edits, order)
+        return _render(self.text, edits, order, 0, len(tokens) - 1, untouched)
+
+    def _with_additions(self, edits: dict[tuple[int, int], str], order: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Put the additions behind the outermost ranges that end them; returns the ranges' new order."""
+        ends: dict[int, tuple[int, int]] = {}
+        """The last token of each outermost range, to the range."""
+        beyond = 0
+        for first, negative in order:
+            if first >= beyond:
+                ends[-negative] = (first, negative)
+                beyond = 1 - negative
+        borders = sorted(ends)
         for last, addition in self._additions.items():
-            range_ = max(
-                (span for span in edits if span[0] <= last <= span[1]), key=lambda span: span[1] - span[0], default=None
-            )
-            if range_ is None:
-                edits[last, last] = self.text.raw(last) + addition
-            else:
+            at = bisect_left(borders, last)
+            range_ = ends[borders[at]] if at < len(borders) else None
+            if range_ is not None and range_[0] <= last:
                 edits[range_] += addition
-        return _render(self.text, edits, 0, len(tokens) - 1, untouched)
+            else:
+                edits[last, -last] = self.text.raw(last) + addition
+        return sorted(edits)
 
 
 def _render(
-    text: Text, edits: dict[tuple[int, int], str], first: int, last: int, untouched: Callable[[int], str | None] | None
+    text: Text,
+    edits: dict[tuple[int, int], str],
+    order: list[tuple[int, int]],
+    first: int,
+    last: int,
+    untouched: Callable[[int], str | None] | None,
 ) -> str:
-    chosen: list[tuple[int, int, str]] = []
-    end = first - 1
-    for (start, stop), replacement in sorted(edits.items(), key=lambda item: (item[0][0], -item[0][1])):
-        if start > end and start >= first and stop <= last:
-            chosen.append((start, stop, replacement))
-            end = stop
-    if untouched is not None:
-        taken = [start for start, _, _ in chosen]
-        extra = []
-        for index in range(first, last + 1):
-            at = bisect_right(taken, index) - 1
-            if at >= 0 and chosen[at][1] >= index:
-                continue
-            written = untouched(index)
-            if written is not None:
-                extra.append((index, index, written))
-        chosen = sorted(chosen + extra)
+    """The tokens `first` to `last` as they become; of the ranges in `order` those that are in no other one count."""
+    sql, tokens = text.sql, text.tokens
     pieces: list[str] = []
-    tokens = text.tokens
     at = tokens[first].start
-    for start, stop, replacement in chosen:
-        pieces.append(text.sql[at : tokens[start].start])
-        pieces.append(replacement)
+    following = first
+    for index in range(bisect_left(order, (first, -last)), len(order)) if first else range(len(order)):
+        start, stop = order[index]
+        stop = -stop
+        if start > last:
+            break
+        if start < following or stop > last:
+            continue
+        if untouched is not None:
+            at = _unquoted_between(text, following, start, at, untouched, pieces)
+        pieces.append(sql[at : tokens[start].start])
+        pieces.append(edits[start, -stop])
         at = tokens[stop].end + 1
-    pieces.append(text.sql[at : tokens[last].end + 1])
+        following = stop + 1
+    if untouched is not None:
+        at = _unquoted_between(text, following, last + 1, at, untouched, pieces)
+    pieces.append(sql[at : tokens[last].end + 1])
     return "".join(pieces)
+
+
+def _unquoted_between(
+    text: Text, first: int, behind: int, at: int, untouched: Callable[[int], str | None], pieces: list[str]
+) -> int:
+    """Write the tokens from `first` that `untouched` changes; returns the character up to which the text is written."""
+    for index in range(first, behind):
+        written = untouched(index)
+        if written is not None:
+            token = text.tokens[index]
+            pieces.append(text.sql[at : token.start])
+            pieces.append(written)
+            at = token.end + 1
+    return at
