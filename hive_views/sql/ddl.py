@@ -25,6 +25,7 @@ from hive_views.sql.statements import (
     Query,
     RefreshMaterializedView,
     ShowCreate,
+    ShowPartitions,
     ShowViews,
     Statement,
 )
@@ -255,8 +256,8 @@ def _partitions(cursor: Cursor) -> tuple[PartitionSpec, ...]:
     found = []
     while cursor.accept("PARTITION"):
         found.append(cursor.listed(lambda: _partition_value(cursor)))
-        if cursor.accept("LOCATION"):
-            cursor.string()
+        if cursor.word() == "LOCATION":
+            raise cursor.error("no LOCATION: a view's partition has no files")
         cursor.accept(",")
     if not found:
         raise cursor.error("PARTITION")
@@ -309,6 +310,10 @@ def _show(cursor: Cursor) -> Statement:
             if cursor.accept(*words):
                 return ShowCreate(**common, kind=" ".join(words).lower(), name=cursor.name())
         raise cursor.error("VIEW, TABLE or MATERIALIZED VIEW")
+    if cursor.accept("PARTITIONS"):
+        name = cursor.name()
+        partition = cursor.listed(lambda: _partition_value(cursor)) if cursor.accept("PARTITION") else ()
+        return ShowPartitions(**common, name=name, partition=partition)
     materialized = cursor.accept("MATERIALIZED")
     cursor.expect("VIEWS")
     database = cursor.identifier()[0] if cursor.accept("IN") or cursor.accept("FROM") else None

@@ -16,7 +16,7 @@ from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.state import Place
 
 
-@dataclass
+@dataclass(slots=True)
 class CteDefinition:
     """A common table expression: its query and the definitions that its query can use."""
 
@@ -28,7 +28,7 @@ class CteDefinition:
     scope: Scope | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Block:
     """One query block while it is resolved.
 

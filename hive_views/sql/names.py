@@ -17,6 +17,7 @@ from hive_views.sql.keywords import BEFORE_OPERAND, CAST_TARGETS, PARSED_ELSEWHE
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.spans import function_token, key, span
 from hive_views.sql.state import FIELD, VALUE, Place, State, UnknownNameError, unquoted
+from hive_views.sql.tokens import dotted
 
 
 class Names:
@@ -210,25 +211,22 @@ class Names:
 
     def written(self, table: str, name: str) -> str:
         """A column's complete name; the name alone where its table has no name in the text."""
-        quoted = self.state.text.quoted
         if table.startswith("__") and not self.state.exact:
-            return quoted(name)
-        return f"{quoted(table)}.{quoted(name)}"
+            return self.state.text.quoted(name)
+        return dotted(table, name, self.state.text.quote)
 
     def check_identifier(self, identifier: Any) -> None:
         """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore."""
-        meta = identifier._meta
-        if not self.state.strict or not meta or "start" not in meta:
-            return
-        text = self.state.text
-        first = text.sql[meta["start"] : meta["start"] + 1]
         name = identifier.name
-        if first != "`" and not _is_name(name):
+        if _is_name(name) or not self.state.strict:
+            return
+        meta = identifier._meta
+        if meta and "start" in meta and not self.state.text.sql.startswith("`", meta["start"]):
             raise self.state.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
 
     def _quote(self, identifier: exp.Expr | None) -> None:
         """Put an alias into quotes, in the case in which it was written."""
-        if identifier is None or not identifier._meta or (self.state.regex_names and self.state.exact):
+        if identifier is None or not identifier._meta or (self.state.exact and self.state.regex_names):
             return
         self.check_identifier(identifier)
         index = self._starts.get(identifier._meta["start"])

@@ -187,7 +187,7 @@ _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
 _BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
-_UNDERSCORE = re.compile(r"\b_")
+_UNDERSCORE = re.compile(r"_(?<!\w_)")
 _NOT_AFTER_COMMA = frozenset(
     {
         TokenType.COMMA,

@@ -16,7 +16,7 @@ from hive_views.sql.state import State
 from hive_views.sql.tokens import Text
 
 
-@dataclass
+@dataclass(slots=True)
 class Resolution:
     """What is known about a query after its names were looked up."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 VIRTUAL_COLUMNS: dict[str, str] = {
@@ -30,6 +31,9 @@ class TableSchema:
     """`table`, `view`, `materialized` or `temporary`."""
     bucket_columns: tuple[str, ...] = ()
     """The columns that the table is CLUSTERED BY, lower case."""
+
+    def __hash__(self) -> int:
+        return hash(self.columns)
 
 
 class Schemas(Protocol):
@@ -93,11 +97,17 @@ class Column:
         return self._type
 
 
+@lru_cache(maxsize=4096)
+def columns_of(schema: TableSchema, alias: str, base: tuple[str, str]) -> dict[str, Column]:
+    """The columns of a table under an alias, by name; shared, so never to be changed."""
+    return {name: Column(name, alias, name, type_text, base) for name, type_text in schema.columns}
+
+
 class AmbiguousName(Exception):  # noqa: N818  (the message and the position are added by the caller)
     """A name that more than one table of a scope answers to."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Using:
     """What a join with USING leaves for a star: the named columns come first, once."""
 
@@ -108,7 +118,7 @@ class Using:
     full_outer: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class Scope:
     """The columns that a clause can name.
 

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql import functions
 from hive_views.sql.laterals import Block, CteDefinition, Laterals
 from hive_views.sql.parse import parse_query
-from hive_views.sql.scopes import Column, Scope, Using
+from hive_views.sql.scopes import Column, Scope, Using, columns_of
 from hive_views.sql.state import Place, unquoted
 from hive_views.sql.tokens import Text
 
@@ -87,8 +87,9 @@ class Sources(Laterals):
             opened = self._after(parts[-1])
             if opened is not None and state.text.tokens[opened].token_type is TokenType.L_PAREN:
                 return self._partitioned(node, opened, block)
-        if not all(isinstance(part, exp.Identifier) for part in parts):
-            raise state.fail("Cannot read this table name", node)
+        for part in parts:
+            if type(part) is not exp.Identifier:
+                raise state.fail("Cannot read this table name", node)
         alias_node = node.args.get("alias")
         alias_identifier = alias_node.this if alias_node is not None else None
         alias = (alias_identifier.name if alias_identifier is not None else name).lower()
@@ -115,10 +116,10 @@ class Sources(Laterals):
         self._quote(alias_identifier)
         scope = Scope()
         base = (database, name.lower())
-        known = {column: Column(column, alias, column, type_text, base) for column, type_text in schema.columns}
-        scope.tables[alias] = known
+        known = columns_of(schema, alias, base)
+        scope.tables[alias] = known.copy()
         scope.columns = list(known.values())
-        scope.names = {id(column): (alias, column.name) for column in scope.columns}
+        scope.names = {id(column): (alias, name) for name, column in known.items()}
         if schema.kind == "table":
             scope.with_virtual.append(alias)
         names = alias_node.args.get("columns") if alias_node is not None else None
@@ -129,18 +130,15 @@ class Sources(Laterals):
 
     def _point_table(self, parts: list[Any]) -> None:
         state = self.state
-        indexes = [self._starts.get(part._meta["start"]) for part in parts if part._meta]
-        if not indexes or None in indexes:
-            return
-        quoted = str if state.regex_names and state.exact else state.text.quoted
+        quoted = str if state.exact and state.regex_names else state.text.quoted
+        prefix = f"{quoted(state.database)}." if len(parts) == 1 else ""
         for part in parts:
+            meta = part._meta
+            index = self._starts.get(meta["start"]) if meta else None
+            if index is None:
+                return
             self.check_identifier(part)
-        for part, index in zip(parts, indexes, strict=True):
-            assert index is not None
-            written = quoted(part.name)
-            if len(parts) == 1:
-                written = f"{quoted(state.database)}.{written}"
-            state.edits.replace(index, index, written)
+            state.edits.replace(index, index, prefix + quoted(part.name))
 
     def _sample(self, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> None:
         """`TABLESAMPLE (BUCKET x OUT OF y ON …)`: bucket columns are quoted, others completed."""

@@ -40,7 +40,7 @@ VALUE = object()
 """What any other expression resolves to."""
 
 
-@dataclass
+@dataclass(slots=True)
 class State:
     """What one resolution shares: the text, its edits, and what was found on the way."""
 
@@ -56,6 +56,8 @@ class State:
     conf: Mapping[str, str] = field(default_factory=dict)
     edits: Edits = field(init=False)
     stars: Edits = field(init=False)
+    regex_names: bool = field(init=False)
+    """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
     bindings: dict[int, Column] = field(default_factory=dict)
     tables: dict[tuple[str, str], int] = field(default_factory=dict)
     read: set[tuple[str, str, str]] = field(default_factory=set)
@@ -65,11 +67,7 @@ class State:
     def __post_init__(self) -> None:
         self.edits = Edits(self.text)
         self.stars = Edits(self.text)
-
-    @property
-    def regex_names(self) -> bool:
-        """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
-        return self.conf.get("hive.support.quoted.identifiers") == "none"
+        self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
 
     def bindings_of_key(
         self, scope: Scope, column: Column, table: str | None, name: str, wanted: str

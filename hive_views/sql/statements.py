@@ -163,6 +163,14 @@ class AlterViewDropPartitions(Statement):
 
 
 @dataclass(frozen=True)
+class ShowPartitions(Statement):
+    """SHOW PARTITIONS name [PARTITION (…)]."""
+
+    name: ObjectName
+    partition: PartitionSpec = ()
+
+
+@dataclass(frozen=True)
 class AlterMaterializedViewRewrite(Statement):
     """ALTER MATERIALIZED VIEW … ENABLE | DISABLE REWRITE."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
@@ -137,7 +137,19 @@ class Text:
 
     def quoted(self, name: str) -> str:
         """A name in this dialect's quotes, the quotes within doubled."""
-        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
+        return quoted(name, self.quote)
+
+
+@lru_cache(maxsize=16384)
+def quoted(name: str, quote: str) -> str:
+    """A name in some quotes, the quotes within doubled."""
+    return f"{quote}{name.replace(quote, quote * 2)}{quote}"
+
+
+@lru_cache(maxsize=16384)
+def dotted(table: str, name: str, quote: str) -> str:
+    """A column behind its table, both in some quotes."""
+    return f"{quoted(table, quote)}.{quoted(name, quote)}"
 
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
