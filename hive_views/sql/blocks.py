@@ -27,7 +27,7 @@ class Blocks(Ordering):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._set_operations = 0
-        self._types = Types(state.text, state.bindings, self.subquery_types)
+        self._types: Types | None = None
 
     # -- Queries ---------------------------------------------------------------------------------------------------
 
@@ -263,13 +263,14 @@ class Blocks(Ordering):
             raise self.state.fail("The SELECT list is empty", node)
         if not self.state.strict:
             return
-        cluster, distribute, sort = (node.args.get(name) for name in ("cluster", "distribute", "sort"))
-        order = node.args.get("order")
+        arguments = node.args
+        cluster, distribute, sort = arguments.get("cluster"), arguments.get("distribute"), arguments.get("sort")
+        order = arguments.get("order")
         if cluster is not None and sort is not None:
             raise self.state.fail("Cannot have both CLUSTER BY and SORT BY clauses", sort)
         if cluster is not None and distribute is not None:
             raise self.state.fail("Cannot have both CLUSTER BY and DISTRIBUTE BY clauses", distribute)
-        limit = node.args.get("limit")
+        limit = arguments.get("limit")
         count = limit.args.get("expression") if limit is not None else None
         if count is not None and not isinstance(count, exp.Literal):
             raise self.state.fail("LIMIT takes a number", count)
@@ -280,4 +281,6 @@ class Blocks(Ordering):
 
     def type_of(self, node: exp.Expr) -> str | None:
         """The Hive type of an expression, or None where it is not known."""
+        if self._types is None:
+            self._types = Types(self.state.text, self.state.bindings, self.subquery_types)
         return self._types.of(node)

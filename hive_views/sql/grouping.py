@@ -31,10 +31,11 @@ class Grouping(Stars):
         """The aggregates and window functions of a block, by key; of equal ones the last, as Hive keeps it."""
         for item in items:
             inner = item.this if type(item) is exp.Alias else item
-            if type(inner) is not exp.Column:
+            if type(inner) not in _LEAVES:
                 self._collect_in(inner, aggregates, windows, False)
+        arguments = node.args
         for name in ("order", "having", "qualify"):
-            clause = node.args.get(name)
+            clause = arguments.get(name)
             if clause is not None:
                 self._collect_in(clause, aggregates, windows, False)
 
@@ -50,8 +51,6 @@ class Grouping(Stars):
         while stack:
             current, inside = stack.pop()
             kind = type(current)
-            if kind in _OPAQUE:
-                continue
             if kind is exp.Window:
                 windows.setdefault(key(current), current)
                 function = current.this
@@ -61,7 +60,7 @@ class Grouping(Stars):
                 inner += [current.args.get(name) for name in ("partition_by", "order")]
                 stack += [(item, True) for value in reversed(inner) for item in expressions(value)]
                 continue
-            if (isinstance(current, exp.Func) and not inside) or isinstance(current, exp.Func):
+            if isinstance(current, exp.Func):
                 name = self.function_name(current)
                 if name is not None:
                     if not inside and name in ("lead", "lag") and self.state.strict:
@@ -69,7 +68,11 @@ class Grouping(Stars):
                     if name in functions.AGGREGATES or self.state.functions.get(name) == "udaf":
                         found.append(current)
                         continue
-            stack += [(item, inside) for value in reversed(list(current.args.values())) for item in expressions(value)]
+            for value in reversed(list(current.args.values())):
+                if isinstance(value, list):
+                    stack += [(item, inside) for item in value if isinstance(item, exp.Expr)]
+                elif isinstance(value, exp.Expr) and type(value) not in _OPAQUE:
+                    stack.append((value, inside))
         for item in found:
             aggregates[key(item)] = item
 
@@ -273,6 +276,7 @@ class Grouping(Stars):
                 self.resolve(item.this if type(item) is exp.Ordered else item, place)
 
 
+_LEAVES = frozenset({exp.Column, exp.Star, exp.Literal})
 _OPAQUE = frozenset(
     {exp.Column, exp.Literal, exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Identifier}
 )

@@ -506,7 +506,8 @@ class Names:
 
     def _lambda(self, node: exp.Lambda, place: Place) -> Any:
         parameters = {item.name.lower() for item in node.expressions}
-        inner = Scope({None: {name: Column(name, None, name) for name in parameters}})
+        inner = Scope()
+        inner.tables[None] = {name: Column(name, None, name) for name in parameters}
         self.visit(node.this, Place((inner,), place.scopes[0], keys=False))
         return VALUE
 

@@ -8,7 +8,7 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -118,7 +118,6 @@ class Using:
     full_outer: bool = False
 
 
-@dataclass(slots=True)
 class Scope:
     """The columns that a clause can name.
 
@@ -127,18 +126,25 @@ class Scope:
     `key_nodes` maps it to the expression itself.
     """
 
-    tables: dict[str | None, dict[str, Column]] = field(default_factory=dict)
-    columns: list[Column] = field(default_factory=list)
-    names: dict[int, tuple[str | None, str]] = field(default_factory=dict)
-    keys: dict[str, Column] = field(default_factory=dict)
-    key_nodes: dict[str, Any] = field(default_factory=dict)
-    ambiguous: set[tuple[str | None, str]] = field(default_factory=set)
-    with_virtual: list[str] = field(default_factory=list)
-    using: Using | None = None
-    grouped: bool = False
-    hidden: Container[str] = ()
-    around: Scope | None = None
-    with_sets: bool = False
+    __slots__ = (
+        *("_kept", "ambiguous", "around", "columns", "grouped", "hidden", "key_nodes", "keys", "names", "tables"),
+        *("using", "with_sets", "with_virtual"),
+    )
+
+    def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
+        self.tables: dict[str | None, dict[str, Column]] = {}
+        self.columns: list[Column] = []
+        self.names: dict[int, tuple[str | None, str]] = {}
+        self.keys: dict[str, Column] = {} if like is None else like.keys
+        self.key_nodes: dict[str, Any] = {} if like is None else like.key_nodes
+        self.ambiguous: set[tuple[str | None, str]] = set()
+        self.with_virtual: list[str] = [] if like is None else like.with_virtual
+        self.using: Using | None = None
+        self.grouped: bool = grouped if like is None else like.grouped
+        self.hidden: Container[str] = ()
+        self.around = around
+        self.with_sets = False
+        self._kept: list[Column] = []
 
     def put(self, table: str | None, name: str, column: Column) -> None:
         """Add a column under a table alias, or a further name for a column that is in the scope already."""
@@ -270,7 +276,8 @@ class Scope:
 
     def over(self, outer: Scope) -> Scope:
         """This scope's names, and behind them those of the scope around it."""
-        result = Scope(grouped=self.grouped, keys=self.keys, key_nodes=self.key_nodes, around=outer)
+        result = Scope(around=outer, like=self)
+        result.with_virtual = []
         result.add_tables(self)
         return result
 
@@ -283,7 +290,7 @@ class Scope:
 
     def with_inputs(self, inputs: Scope) -> Scope:
         """This scope (of a SELECT list), and what the list was made from where no name is in the way."""
-        result = Scope(grouped=False)
+        result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
         for column in inputs.columns:
@@ -318,7 +325,7 @@ class Scope:
 
     def hiding(self, names: Container[str]) -> Scope:
         """This scope without the columns of some names where these are written without a table."""
-        result = Scope(grouped=self.grouped, with_virtual=self.with_virtual, keys=self.keys, key_nodes=self.key_nodes)
+        result = Scope(like=self)
         result.tables = self.tables
         result.columns = self.columns
         result.names = self.names
@@ -336,7 +343,8 @@ class Scope:
 
     def below(self, missing: dict[str, Column]) -> Scope:
         """This scope and further names without a table, where it does not have them itself."""
-        result = Scope(grouped=self.grouped, with_virtual=self.with_virtual, keys=self.keys, key_nodes=self.key_nodes)
+        result = Scope(like=self)
+        result.with_virtual = []
         result.add_tables(self)
         result.tables = dict(self.tables)
         own = dict(self.tables.get(None, {}))
@@ -360,8 +368,6 @@ class Scope:
         self.names[id(column)] = (table, name)
         self._kept.append(column)
         return column
-
-    _kept: list[Column] = field(default_factory=list)
 
 
 def _same(one: Column, other: Column) -> bool:

@@ -61,13 +61,17 @@ class Stars(Sources):
                 continue
             windows += self._item(item, position + shift, windows, scope, plain, block, output, naming)
         if self._nameless and not self.state.exact:
-            ends = dict(zip(map(id, items), item_ends(self.state.text, node), strict=True))
-            for item, name in self._nameless:
-                last = ends.get(id(item))
-                if last is not None:
-                    self.naming.append((last, name))
+            self._name_items(node, items)
         self._nameless = waiting
         return output
+
+    def _name_items(self, node: exp.Select, items: list[exp.Expr]) -> None:
+        """Note where the names go of the columns that have none."""
+        found = [end_of(self.state.text, item) for item, _ in self._nameless]
+        if None in found:
+            ends = dict(zip(map(id, items), item_ends(self.state.text, node), strict=True))
+            found = [ends.get(id(item)) for item, _ in self._nameless]
+        self.naming += [(last, name) for last, (_, name) in zip(found, self._nameless, strict=True) if last is not None]
 
     def _item(
         self,
@@ -402,8 +406,8 @@ class Stars(Sources):
         for position, definition in enumerate(definitions):
             name = definition.name.lower()
             kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
-            type_text = kind.sql(dialect="hive").lower() if kind is not None else "string"
-            output.put(None, name, Column(f"_col{position}", None, name, type_text))
+            type_source = (lambda kind=kind: kind.sql(dialect="hive").lower()) if kind is not None else "string"
+            output.put(None, name, Column(f"_col{position}", None, name, type_source))
         if not definitions:
             for position, name in enumerate(("key", "value")):
                 output.put(None, name, Column(f"_col{position}", None, name, "string"))

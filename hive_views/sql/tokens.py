@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
@@ -87,20 +87,17 @@ class Text:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
-
-    @cached_property
-    def lower(self) -> str:
+        self.lower = sql.lower()
         """The text in lower case, to see quickly which words cannot be in it."""
-        return self.sql.lower()
-
-    @cached_property
-    def starts(self) -> dict[int, int]:
+        self.starts: dict[int, int] = {token.start: index for index, token in enumerate(self.tokens)}
         """Token index by the character where the token starts."""
-        return {token.start: index for index, token in enumerate(self.tokens)}
+        self._match: dict[int, int] | None = None
 
-    @cached_property
+    @property
     def match(self) -> dict[int, int]:
         """The token index of each parenthesis' or bracket's partner, both ways."""
+        if self._match is not None:
+            return self._match
         partners: dict[int, int] = {}
         opened: list[int] = []
         for index, token in enumerate(self.tokens):
@@ -111,6 +108,7 @@ class Text:
                 partner = opened.pop()
                 partners[index] = partner
                 partners[partner] = index
+        self._match = partners
         return partners
 
     def raw(self, index: int) -> str:
