@@ -7,9 +7,11 @@ string, as catalog properties are; a wrong one is refused when the catalog is ma
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from hive_views.errors import InvalidPropertyError
 
@@ -21,6 +23,45 @@ WAREHOUSE = "warehouse"
 
 UGI = "ugi"
 """User, or `user:group,group`, that the metastore is told on connecting (set_ugi). Default: not told."""
+
+AUTHENTICATION = "hive-views.authentication"
+AUTHENTICATION_DEFAULT = "none"
+"""How the metastore learns who we are: `none`, `kerberos`, `token` (a delegation token), or `plain` (user and
+password)."""
+
+KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
+"""PyIceberg's own name: `true` says the same as `hive-views.authentication=kerberos`."""
+
+KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
+KERBEROS_SERVICE_NAME_DEFAULT = "hive"
+"""The first part of the metastore's principal, `hive` of `hive/host@REALM`."""
+
+USER = "hive-views.user"
+"""The user for `plain`; this process' user by default."""
+
+PASSWORD = "hive-views.password"
+PASSWORD_FILE = "hive-views.password-file"
+PASSWORD_VARIABLE = "HIVE_VIEWS_PASSWORD"
+"""The password for `plain`: better in a file or in this environment variable than among the properties."""
+
+TOKEN = "hive-views.token"
+TOKEN_FILE = "hive-views.token-file"
+TOKEN_VARIABLE = "HIVE_VIEWS_TOKEN"
+"""The delegation token for `token`, in Hadoop's text form: better in a file or in this environment variable."""
+
+TLS = "hive-views.tls"
+TLS_DEFAULT = False
+"""Speak TLS with the metastore (hive.metastore.use.SSL). Its certificate is always checked."""
+
+TLS_CA_FILE = "hive-views.tls-ca-file"
+"""A PEM file with the certificates that are trusted; the system's by default."""
+
+TLS_CERTIFICATE_FILE = "hive-views.tls-certificate-file"
+TLS_KEY_FILE = "hive-views.tls-key-file"
+"""PEM files with our own certificate and its key, for metastores that ask for one."""
+
+TLS_HOST = "hive-views.tls-host"
+"""The name that the metastore's certificate is made out to, where it is not the host of the URI."""
 
 CONNECT_TIMEOUT_MS = "hive-views.connect-timeout-ms"
 CONNECT_TIMEOUT_MS_DEFAULT = 10_000
@@ -98,6 +139,34 @@ VIEW_OVERRIDE_PREFIX = "view-override."
 
 
 @dataclass(frozen=True)
+class Credentials:
+    """Who we are, and how we prove it."""
+
+    kind: str
+    """`kerberos`, `token` or `plain`."""
+    service: str = KERBEROS_SERVICE_NAME_DEFAULT
+    """See `KERBEROS_SERVICE_NAME`."""
+    user: str = ""
+    """See `USER`."""
+    secret: str = field(default="", repr=False)
+    """The password, or the token."""
+
+
+@dataclass(frozen=True)
+class TlsConfig:
+    """Whom to trust, and who we are."""
+
+    ca_file: str | None = None
+    """See `TLS_CA_FILE`."""
+    certificate_file: str | None = None
+    """See `TLS_CERTIFICATE_FILE`."""
+    key_file: str | None = None
+    """See `TLS_KEY_FILE`."""
+    host: str | None = None
+    """See `TLS_HOST`."""
+
+
+@dataclass(frozen=True)
 class ConnectionConfig:
     """How to reach the metastore."""
 
@@ -113,6 +182,10 @@ class ConnectionConfig:
     """The user that set_ugi tells; None tells none."""
     groups: tuple[str, ...] = ()
     """The groups that set_ugi tells."""
+    credentials: Credentials | None = None
+    """See `AUTHENTICATION`; None proves nothing."""
+    tls: TlsConfig | None = None
+    """See `TLS`; None speaks without."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +259,8 @@ class CatalogConfig:
                 pool_size=_integer(properties, POOL_SIZE, POOL_SIZE_DEFAULT, least=1),
                 user=user,
                 groups=groups,
+                credentials=_credentials(properties),
+                tls=_tls(properties),
             ),
             lock=LockConfig(
                 enabled=_boolean(properties, LOCK_ENABLED, LOCK_ENABLED_DEFAULT),
@@ -252,6 +327,51 @@ def _ugi(value: str | None) -> tuple[str | None, tuple[str, ...]]:
     if not user:
         raise InvalidPropertyError(UGI, value, "write user, or user:group,group")
     return user, tuple(group for group in groups.split(",") if group)
+
+
+def _credentials(properties: Mapping[str, str]) -> Credentials | None:
+    kind = _choice(properties, AUTHENTICATION, AUTHENTICATION_DEFAULT, ("none", "kerberos", "token", "plain"))
+    if kind == "none" and _boolean(properties, KERBEROS_AUTHENTICATION, False):
+        kind = "kerberos"
+    if kind == "none":
+        return None
+    if kind == "kerberos":
+        service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
+        return Credentials(kind, service=service)
+    if kind == "token":
+        return Credentials(kind, secret=_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE))
+    secret = _secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
+    return Credentials(kind, user=properties.get(USER) or current_user(), secret=secret)
+
+
+def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> str:
+    """A secret from the properties, a file, or the environment; it is in no error."""
+    if properties.get(key):
+        return properties[key]
+    path = properties.get(file_key)
+    if path:
+        try:
+            return Path(path).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidPropertyError(file_key, path, f"the file cannot be read: {error}") from None
+    if os.environ.get(variable):
+        return os.environ[variable]
+    raise InvalidPropertyError(file_key, None, f"name a file with the secret, or set {variable} or {key}")
+
+
+def _tls(properties: Mapping[str, str]) -> TlsConfig | None:
+    if not _boolean(properties, TLS, TLS_DEFAULT):
+        given = [key for key in (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST) if properties.get(key)]
+        if given:
+            # Whoever names a certificate believes that it is used.
+            raise InvalidPropertyError(given[0], properties[given[0]], f"it says nothing without {TLS}=true")
+        return None
+    return TlsConfig(
+        properties.get(TLS_CA_FILE) or None,
+        properties.get(TLS_CERTIFICATE_FILE) or None,
+        properties.get(TLS_KEY_FILE) or None,
+        properties.get(TLS_HOST) or None,
+    )
 
 
 def _integer(properties: Mapping[str, str], key: str, default: int, *, least: int) -> int:

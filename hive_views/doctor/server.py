@@ -13,6 +13,7 @@ from hive_views.doctor.report import Finding, Level
 from hive_views.errors import MetastoreError
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.probes import timed, try_connection
+from hive_views.metastore.sasl import SecurityFailure
 
 SIGNS = (
     "get_table",
@@ -35,8 +36,8 @@ _CALLS = 5
 _DEFAULT_TRANSFORMER = "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer"
 _UNITS_MS = {"": 1000.0, "us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
 _CANNOT_SPEAK = (
-    "Is it a Hive Metastore's port? This client speaks plain Thrift: no TLS, no Kerberos (SASL), no HTTP. "
-    "Look into the server's log"
+    "Is it a Hive Metastore's port? Does it want TLS (hive-views.tls), or Kerberos or a password "
+    "(hive-views.authentication)? HTTP is not spoken. Look into the server's log"
 )
 
 
@@ -60,7 +61,9 @@ def reach(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
     worse = Level.PROBLEM if alone else Level.WARNING
     limit = config.connection.connect_timeout_ms
     try:
-        connecting = timed(partial(try_connection, uri, limit / 1000))
+        connecting = timed(partial(try_connection, connection(config, uri)))
+    except SecurityFailure as error:
+        return Finding("reachable", worse, uri, f"connects, but not securely: {error}", _CANNOT_SPEAK)
     except OSError as error:
         reason = f"no connection within {limit} ms" if isinstance(error, TimeoutError) else str(error)
         advice = "Check the catalog property uri, the firewall, and that the metastore runs"

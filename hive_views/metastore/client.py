@@ -237,10 +237,20 @@ class MetastoreClient:
         """
         found: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
-            found += self._read(
-                "get_partitions_by_names", _partitions_by_names(database, name, batch)
-            )
+            found += self._read("get_partitions_by_names", _partitions_by_names(database, name, batch))
         return found
+
+    def get_delegation_token(self, owner: str, renewer: str) -> str:
+        """A token with which others (Spark's executors) connect as its owner; asked for over Kerberos only.
+
+        Args:
+            owner: The user it is for.
+            renewer: The Kerberos principal that may renew it.
+
+        Returns:
+            The token in Hadoop's text form: a secret.
+        """
+        return self._read("get_delegation_token", lambda client: str(client.get_delegation_token(owner, renewer)))
 
     def add_partition(self, partition: ttypes.Partition) -> None:
         """Add a partition."""
@@ -389,9 +399,7 @@ def _batches(names: Sequence[str], size: int) -> Iterator[list[str]]:
         yield list(names[start : start + size])
 
 
-def _partitions_by_names(
-    database: str, name: str, names: list[str]
-) -> Callable[[Client], list[ttypes.Partition]]:
+def _partitions_by_names(database: str, name: str, names: list[str]) -> Callable[[Client], list[ttypes.Partition]]:
     return lambda client: list(client.get_partitions_by_names(database, name, names))
 
 

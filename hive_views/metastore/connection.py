@@ -9,8 +9,8 @@ the answer to somebody else's request.
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
 from io import BytesIO
+from ssl import SSLSocket
 from struct import Struct
 from time import monotonic
 
@@ -18,7 +18,10 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
+from hive_views.config import ConnectionConfig
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.sasl import Mechanism, SaslLayer, mechanism, negotiate
+from hive_views.metastore.tls import is_quiet, secure
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
 """The longest string read from a metastore, in bytes. Thrift's own default, 16,384,000, cuts off long view texts."""
@@ -57,6 +60,22 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         self._out: list[bytes] = []
         self._in = BytesIO()
         self.request_left = False
+        self._layer: SaslLayer | None = None
+
+    def authenticate(self, ours: Mechanism, timeout: float) -> None:
+        """Tell the server who we are; from then on all goes through the layer that was agreed on.
+
+        Args:
+            ours: How.
+            timeout: Seconds for it.
+
+        Raises:
+            SecurityFailure: If the server refuses, or does not speak SASL.
+            TimeoutError: If it does not answer in time.
+        """
+        negotiate(self._socket, ours, timeout)
+        self._timeout_changed = True
+        self._layer = SaslLayer(ours)
 
     def set_timeout(self, timeout: float) -> None:
         """Set another time limit, in seconds, for the requests to come."""
@@ -69,8 +88,10 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
     def is_quiet(self) -> bool:
         """Whether nothing waits to be read: neither an end of file, nor an error, nor stray bytes."""
-        if self._in.tell() != len(self._in.getbuffer()):
+        if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_empty):
             return False
+        if isinstance(self._socket, SSLSocket):
+            return is_quiet(self._socket)
         try:
             self._socket.settimeout(0)
             try:
@@ -90,7 +111,8 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
     def flush(self) -> None:
         """Send the request; `request_left` turns true as soon as the operating system took a byte of it."""
-        data = memoryview(b"".join(self._out))
+        request = b"".join(self._out)
+        data = memoryview(self._layer.outgoing(request) if self._layer else request)
         self._out = []
         if self._timeout_changed:
             self._socket.settimeout(self._timeout)
@@ -133,6 +155,9 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         return self._in
 
     def _receive(self, most: int) -> bytes:
+        return self._layer.incoming(self._receive_some, most) if self._layer else self._receive_some(most)
+
+    def _receive_some(self, most: int) -> bytes:
         if self._first_read:
             self._first_read = False
         else:
@@ -192,33 +217,40 @@ class Connection:
         """When it was last given back (monotonic seconds); None as long as it has never been."""
 
     @classmethod
-    def open(
-        cls, uri: str, *, connect_timeout: float, call_timeout: float, user: str | None, groups: Sequence[str]
-    ) -> Connection:
+    def open(cls, uri: str, config: ConnectionConfig) -> Connection:
         """Connect, and tell the metastore who we are.
 
         Args:
-            uri: `thrift://host:port`; an IPv6 address stands in brackets.
-            connect_timeout: Seconds for connecting, and for the server to take the user.
-            call_timeout: Seconds for sending a request, and for its answer.
-            user: Who we are (set_ugi); None tells nothing.
-            groups: The user's groups.
+            uri: `thrift://host:port`, one of the configuration's; an IPv6 address stands in brackets.
+            config: How long to wait, and who we are. The connect time-out is for all that comes before the first
+                request.
 
         Returns:
             The connection.
 
         Raises:
+            SecurityFailure: If the two sides cannot agree on TLS or on who they are.
             OSError: If no connection can be made (TimeoutError: not in time).
             TException, EOFError: If the server does not take the user.
         """
-        connection = cls(uri, SocketTransport(_connect(uri, connect_timeout), connect_timeout))
-        if user is not None:
-            try:
-                connection.client.set_ugi(user, list(groups))
-            except BaseException:
-                connection.close()
-                raise
-        connection.transport.set_timeout(call_timeout)
+        timeout = config.connect_timeout_ms / 1000
+        deadline = monotonic() + timeout
+        host, port = _address(uri)
+        sock = _connect(host, port, timeout)
+        try:
+            if config.tls is not None:
+                sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
+            connection = cls(uri, SocketTransport(sock, timeout))
+            if config.credentials is not None:
+                connection.transport.authenticate(
+                    mechanism(config.credentials, host), max(deadline - monotonic(), 0.001)
+                )
+            if config.user is not None:
+                connection.client.set_ugi(config.user, list(config.groups))
+        except BaseException:
+            sock.close()
+            raise
+        connection.transport.set_timeout(config.call_timeout_ms / 1000)
         return connection
 
     def is_usable(self, max_idle: float) -> bool:
@@ -230,9 +262,13 @@ class Connection:
         self.transport.close()
 
 
-def _connect(uri: str, timeout: float) -> socket.socket:
+def _address(uri: str) -> tuple[str, int]:
     host, _, port = uri.removeprefix("thrift://").rpartition(":")
-    addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    return host.strip("[]"), int(port)
+
+
+def _connect(host: str, port: int, timeout: float) -> socket.socket:
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     deadline = monotonic() + timeout
     last: OSError = OSError(f"{host} has no address")
     for index, (family, kind, protocol, _, address) in enumerate(addresses):

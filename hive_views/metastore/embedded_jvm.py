@@ -103,8 +103,9 @@ class Launch:
     """The `java` command."""
     class_path: tuple[str, ...]
     """Jars, and folders with `/*`."""
-    serve: Callable[[Any, MetastoreDirectory, int], int]
-    """Starts the server through a gateway, at a port (0: a free one), and answers with its port."""
+    serve: Callable[[Any, MetastoreDirectory, int, float], int]
+    """Starts the server through a gateway, at a port (0: a free one), before a deadline (`time.monotonic`). It answers
+    with the port."""
     options: tuple[str, ...] = ()
     """More options of the JVM."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -192,7 +193,7 @@ class MetastoreJvm:
         )
         try:
             self._check_version(gateway.jvm)
-            return self._launch.serve(gateway, self.directory, port)
+            return self._launch.serve(gateway, self.directory, port, deadline)
         except (Py4JError, OSError) as error:
             # Not `from error`: it asks the JVM, which is gone by then, for its text.
             raise self.failure(self._why_boot_failed(error, port, deadline)) from None

@@ -17,13 +17,14 @@ MAX_WORKER_THREADS = 500
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 
 
-def serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
+def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
     """Build and start the server's objects.
 
     Args:
         gateway: Py4J's gateway to the JVM.
         directory: The metastore's directory, its site file written.
         port: The port to listen on; 0 takes a free one.
+        deadline: Not heeded: it listens when this ends.
 
     Returns:
         The port it listens on.

@@ -13,8 +13,9 @@ from weakref import WeakSet
 from thrift.Thrift import TException
 
 from hive_views.config import ConnectionConfig
-from hive_views.errors import MetastoreUnavailableError
+from hive_views.errors import MetastoreAuthenticationError, MetastoreUnavailableError
 from hive_views.metastore.connection import Connection
+from hive_views.metastore.sasl import SecurityFailure
 
 MAX_IDLE_SECONDS = 45.0
 """A connection that idled longer is replaced: balancers and firewalls forget connections after a minute or more, and
@@ -99,26 +100,28 @@ class ConnectionPool:
 
     def _open(self, method: str) -> Connection:
         config, failures = self._config, []
+        refusals: list[SecurityFailure] = []
         first = self._preferred
         for offset in range(len(config.uris)):
             index = (first + offset) % len(config.uris)
             uri = config.uris[index]
             try:
-                connection = Connection.open(
-                    uri,
-                    connect_timeout=config.connect_timeout_ms / 1000,
-                    call_timeout=config.call_timeout_ms / 1000,
-                    user=config.user,
-                    groups=config.groups,
-                )
+                connection = Connection.open(uri, config)
             except TimeoutError:
                 failures.append(f"{uri}: no connection within {config.connect_timeout_ms} ms")
+            except SecurityFailure as error:
+                refusals.append(error)
+                failures.append(f"{uri}: {error}")
             except (OSError, EOFError, TException) as error:
                 failures.append(f"{uri}: {error}")
             else:
                 self._preferred = index
                 self._all.add(connection)
                 return connection
+        if len(refusals) == len(failures):
+            raise MetastoreAuthenticationError(
+                method, "; ".join(failures), refusals[0].step, uri=config.uris[first] if len(config.uris) == 1 else None
+            )
         raise MetastoreUnavailableError(
             method,
             f"cannot connect to {'any of the metastores' if len(failures) > 1 else 'the metastore'} "

@@ -11,12 +11,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from thrift.Thrift import TException
 
-from hive_views.config import LockConfig
+from hive_views.config import ConnectionConfig, LockConfig
 from hive_views.errors import MetastoreError, MetastoreRefusedError, MetastoreUnavailableError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -313,17 +313,17 @@ def _answered(method: str) -> Iterator[None]:
         raise MetastoreRefusedError(method, str(getattr(error, "message", None) or error)) from error
 
 
-def try_connection(uri: str, timeout_s: float) -> None:
-    """Connect to a metastore and hang up, without a word.
+def try_connection(config: ConnectionConfig) -> None:
+    """Connect to a metastore, tell it who we are, and hang up.
 
     Args:
-        uri: `thrift://host:port`.
-        timeout_s: How long to wait, in seconds.
+        config: How to reach it; the first of its `uris` is tried.
 
     Raises:
-        OSError: If no connection can be made (TimeoutError: not in time).
+        OSError: If no connection can be made (TimeoutError: not in time; SecurityFailure: they do not agree on TLS or
+            on who we are).
     """
-    Connection.open(uri, connect_timeout=timeout_s, call_timeout=timeout_s, user=None, groups=()).close()
+    Connection.open(config.uris[0], replace(config, user=None)).close()
 
 
 def timed(call: Callable[[], object]) -> float:

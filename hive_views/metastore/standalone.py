@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,7 +180,7 @@ def _environment(directory: MetastoreDirectory, distribution: Distribution) -> d
     return {"METASTORE_HOME": str(distribution.home), "METASTORE_CONF_DIR": str(directory.path)}
 
 
-def _serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
+def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
     """Call Hive's own `main` in a thread of its own, since it returns only when the server ends."""
     jvm = gateway.jvm
     port = port or free_port()
@@ -189,11 +190,20 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int) -> int:
     arguments[0] = words
     # Python stops reading standard output now.
     jvm.java.lang.System.setOut(jvm.java.lang.System.err)
+    hadoop = jvm.org.apache.hadoop
+    # Hadoop's own idea of who may log in comes from core-site.xml otherwise, which is not ours.
+    hadoop.security.UserGroupInformation.setConfiguration(hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
     find = jvm.java.lang.Class.forName
     main = jvm.java.beans.Statement(find(_SERVER), "main", arguments)
     run = jvm.java.beans.EventHandler.create(find("java.lang.Runnable"), main, "execute")
-    jvm.java.lang.Thread(run, "metastore").start()
-    return port
+    thread = jvm.java.lang.Thread(run, "metastore")
+    thread.start()
+    # What `main` throws ends its thread and not the JVM.
+    while thread.isAlive() and time.monotonic() < deadline:
+        if is_listening(port):
+            return port
+        time.sleep(0.05)
+    raise OSError("the server did not start")
 
 
 def free_port() -> int:

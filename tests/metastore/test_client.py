@@ -455,7 +455,9 @@ LONG = "SELECT 'ü" + "x" * 20_000_000 + "' a"
 @pytest.mark.parametrize("accelerated", [True, False])
 def test_long_texts_are_read_whole(metastore: EmbeddedMetastore, accelerated: bool) -> None:
     # Derby stores 32,700 characters, so the server's echo of a default value stands for a long view text.
-    connection = Connection.open(metastore.uri, connect_timeout=10, call_timeout=60, user=None, groups=())
+    connection = Connection.open(
+        metastore.uri, ConnectionConfig((metastore.uri,), connect_timeout_ms=10_000, call_timeout_ms=60_000)
+    )
     if not accelerated:
         connection.client._iprot._fast_decode = connection.client._iprot._fast_encode = None
     try:
@@ -509,7 +511,9 @@ def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMeta
 
     tried: list[str] = []
     capabilities = Capabilities()
-    connection = Connection.open(metastore.uri, connect_timeout=10, call_timeout=60, user=None, groups=())
+    connection = Connection.open(
+        metastore.uri, ConnectionConfig((metastore.uri,), connect_timeout_ms=10_000, call_timeout_ms=60_000)
+    )
     try:
         variants = {"get_catalogs": new, "get_all_tables": old}
         assert capabilities.first_known(connection, variants, (database,)) == []

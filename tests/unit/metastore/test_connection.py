@@ -98,7 +98,7 @@ def client(*uris: str, connect_timeout_ms: int = 5_000, call_timeout_ms: int = 5
 
 
 def open_connection(uri: str) -> Connection:
-    return Connection.open(uri, connect_timeout=5, call_timeout=5, user=None, groups=())
+    return Connection.open(uri, ConnectionConfig((uri,), connect_timeout_ms=5_000, call_timeout_ms=5_000))
 
 
 def test_an_answer_that_arrives_byte_by_byte_is_read() -> None:

@@ -250,6 +250,15 @@ class Iface(object):
         """
         pass
 
+    def get_delegation_token(self, token_owner, renewer_kerberos_principal_name):
+        """
+        Parameters:
+         - token_owner
+         - renewer_kerberos_principal_name
+
+        """
+        pass
+
     def get_partitions_by_names(self, db_name, tbl_name, names):
         """
         Parameters:
@@ -1339,6 +1348,42 @@ class Client(Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_partition_names failed: unknown result")
 
+    def get_delegation_token(self, token_owner, renewer_kerberos_principal_name):
+        """
+        Parameters:
+         - token_owner
+         - renewer_kerberos_principal_name
+
+        """
+        self.send_get_delegation_token(token_owner, renewer_kerberos_principal_name)
+        return self.recv_get_delegation_token()
+
+    def send_get_delegation_token(self, token_owner, renewer_kerberos_principal_name):
+        self._oprot.writeMessageBegin('get_delegation_token', TMessageType.CALL, self._seqid)
+        args = get_delegation_token_args()
+        args.token_owner = token_owner
+        args.renewer_kerberos_principal_name = renewer_kerberos_principal_name
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_delegation_token(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_delegation_token_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_delegation_token failed: unknown result")
+
     def get_partitions_by_names(self, db_name, tbl_name, names):
         """
         Parameters:
@@ -1668,6 +1713,7 @@ class Processor(Iface, TProcessor):
         self._processMap["drop_table_req"] = Processor.process_drop_table_req
         self._processMap["get_partitions"] = Processor.process_get_partitions
         self._processMap["get_partition_names"] = Processor.process_get_partition_names
+        self._processMap["get_delegation_token"] = Processor.process_get_delegation_token
         self._processMap["get_partitions_by_names"] = Processor.process_get_partitions_by_names
         self._processMap["add_partition"] = Processor.process_add_partition
         self._processMap["drop_partition"] = Processor.process_drop_partition
@@ -2494,6 +2540,32 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partition_names", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_delegation_token(self, seqid, iprot, oprot):
+        args = get_delegation_token_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_delegation_token_result()
+        try:
+            result.success = self._handler.get_delegation_token(args.token_owner, args.renewer_kerberos_principal_name)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_delegation_token", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -7810,6 +7882,178 @@ get_partition_names_result.thrift_spec = (
     (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
     (1, TType.STRUCT, 'o1', [NoSuchObjectException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [MetaException, None], None, ),  # 2
+)
+
+
+class get_delegation_token_args(object):
+    """
+    Attributes:
+     - token_owner
+     - renewer_kerberos_principal_name
+
+    """
+
+    __slots__ = (
+        'token_owner',
+        'renewer_kerberos_principal_name',
+    )
+
+
+    def __init__(self, token_owner=None, renewer_kerberos_principal_name=None,):
+        self.token_owner = token_owner
+        self.renewer_kerberos_principal_name = renewer_kerberos_principal_name
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.token_owner = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.renewer_kerberos_principal_name = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('get_delegation_token_args')
+        if self.token_owner is not None:
+            oprot.writeFieldBegin('token_owner', TType.STRING, 1)
+            oprot.writeString(self.token_owner.encode('utf-8') if sys.version_info[0] == 2 else self.token_owner)
+            oprot.writeFieldEnd()
+        if self.renewer_kerberos_principal_name is not None:
+            oprot.writeFieldBegin('renewer_kerberos_principal_name', TType.STRING, 2)
+            oprot.writeString(self.renewer_kerberos_principal_name.encode('utf-8') if sys.version_info[0] == 2 else self.renewer_kerberos_principal_name)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+all_structs.append(get_delegation_token_args)
+get_delegation_token_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'token_owner', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'renewer_kerberos_principal_name', 'UTF8', None, ),  # 2
+)
+
+
+class get_delegation_token_result(object):
+    """
+    Attributes:
+     - success
+     - o1
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+    )
+
+
+    def __init__(self, success=None, o1=None,):
+        self.success = success
+        self.o1 = o1
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 0:
+                if ftype == TType.STRING:
+                    self.success = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 1:
+                if ftype == TType.STRUCT:
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('get_delegation_token_result')
+        if self.success is not None:
+            oprot.writeFieldBegin('success', TType.STRING, 0)
+            oprot.writeString(self.success.encode('utf-8') if sys.version_info[0] == 2 else self.success)
+            oprot.writeFieldEnd()
+        if self.o1 is not None:
+            oprot.writeFieldBegin('o1', TType.STRUCT, 1)
+            self.o1.write(oprot)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+all_structs.append(get_delegation_token_result)
+get_delegation_token_result.thrift_spec = (
+    (0, TType.STRING, 'success', 'UTF8', None, ),  # 0
+    (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
 )
 
 

@@ -1,0 +1,71 @@
+"""TLS to the metastore: the server's certificate is always checked, and ours is shown where it is asked for."""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+from functools import lru_cache
+
+from hive_views.config import TlsConfig
+from hive_views.metastore.sasl import SecurityFailure
+
+
+def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:
+    """Agree on TLS over a connected socket.
+
+    Args:
+        sock: The socket; taken over.
+        config: Whom to trust, and who we are.
+        host: The metastore's host, as it is in the URI; its certificate must be made out to it, or to `config.host`.
+        timeout: Seconds for the handshake.
+
+    Returns:
+        The secured socket.
+
+    Raises:
+        SecurityFailure: If a file cannot be read, the certificate is not trusted, or the server speaks no TLS.
+        TimeoutError: If the server does not answer in time.
+    """
+    context = _context(config)
+    sock.settimeout(timeout)
+    try:
+        return context.wrap_socket(sock, server_hostname=config.host or host)
+    except ssl.SSLCertVerificationError as error:
+        raise SecurityFailure(
+            "check the metastore's certificate",
+            f"{error.verify_message}. hive-views.tls-ca-file names the certificates that are trusted, "
+            "hive-views.tls-host the name that the certificate must have",
+        ) from error
+    except TimeoutError:
+        raise
+    except (ssl.SSLError, OSError) as error:
+        raise SecurityFailure(
+            "agree on TLS",
+            f"{getattr(error, 'reason', None) or error}. Perhaps the metastore speaks no TLS at this port",
+        ) from error
+
+
+def is_quiet(sock: ssl.SSLSocket) -> bool:
+    """Whether nothing waits to be read; without a look at it, because TLS has to take what it reads."""
+    if sock.pending():
+        return False
+    waiting = select.poll()
+    waiting.register(sock, select.POLLIN)
+    return not waiting.poll(0)
+
+
+@lru_cache(maxsize=16)
+def _context(config: TlsConfig) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=config.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise SecurityFailure("read hive-views.tls-ca-file", f"{config.ca_file}: {error}") from error
+    if config.certificate_file:
+        try:
+            context.load_cert_chain(config.certificate_file, config.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise SecurityFailure(
+                "read hive-views.tls-certificate-file", f"{config.certificate_file}: {error}"
+            ) from error
+    return context

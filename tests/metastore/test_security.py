@@ -1,0 +1,218 @@
+"""TLS, Kerberos, delegation tokens, user and password: against a real Hive Metastore 4.0.1 and a real KDC."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.config import CatalogConfig
+from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreError
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.standalone import StandaloneMetastore
+from tests.metastore import kerberos
+
+CACHE = Path(__file__).parent.parent.parent / ".cache"
+USER, PASSWORD = "ann", "s3cret-of-ann"
+
+
+def openssl(directory: Path, *words: str) -> None:
+    done = subprocess.run(["openssl", *words], cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for localhost, trusted by itself, as PEM and as a Java key store."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    directory = tmp_path_factory.mktemp("certificates")
+    name = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    for each in ("server", "other"):
+        key = ("-newkey", "rsa:2048", "-nodes", "-keyout", f"{each}.key", "-out", f"{each}.pem")
+        openssl(directory, "req", "-x509", *key, "-days", "2", *name)
+    store = ("-inkey", "server.key", "-in", "server.pem", "-out", "server.p12", "-passout", f"pass:{PASSWORD}")
+    openssl(directory, "pkcs12", "-export", *store)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Iterator[StandaloneMetastore]:
+    """A metastore that speaks TLS only, and wants a user and a password."""
+    properties = {
+        "metastore.use.SSL": "true",
+        "metastore.keystore.path": str(certificates / "server.p12"),
+        "metastore.keystore.password": PASSWORD,
+        "metastore.keystore.type": "PKCS12",
+        "metastore.execute.setugi": "false",
+        "metastore.authentication": "CONFIG",
+        "metastore.authentication.config.username": USER,
+        "metastore.authentication.config.password": PASSWORD,
+    }
+    with StandaloneMetastore(tmp_path_factory.mktemp("guarded"), cache=CACHE, properties=properties) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
+    absent = kerberos.missing()
+    if absent:
+        pytest.skip(f"no Kerberos here: {absent} is missing")
+    with kerberos.Kdc(tmp_path_factory.mktemp("kdc")).running() as running, pytest.MonkeyPatch.context() as patch:
+        for key, value in running.environment.items():
+            patch.setenv(key, value)
+        yield running
+
+
+@pytest.fixture(scope="module", params=["authentication", "privacy"])
+def kerberized(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc
+) -> Iterator[StandaloneMetastore]:
+    """A metastore that wants Kerberos, without and with sealed answers."""
+    service = "hive" if request.param == "authentication" else "sealed"
+    properties = {
+        "metastore.sasl.enabled": "true",
+        "metastore.kerberos.principal": f"{service}/localhost@{kerberos.REALM}",
+        "metastore.kerberos.keytab.file": str(kdc.keytab(f"{service}/localhost")),
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.rpc.protection": request.param,
+    }
+    options = (f"-Djava.security.krb5.conf={kdc.config}",)
+    with StandaloneMetastore(
+        tmp_path_factory.mktemp("kerberized"), cache=CACHE, properties=properties, options=options
+    ) as running:
+        kdc.log_in(kdc.keytab(f"{USER}-{service}"), f"{USER}-{service}")
+        yield running
+
+
+def uri(metastore: StandaloneMetastore) -> str:
+    """By the host's name: certificates and principals are made out to names."""
+    return f"thrift://localhost:{metastore.port}"
+
+
+def use(metastore: StandaloneMetastore, database: str, **properties: str) -> HiveViewCatalog:
+    """Create, replace, list and drop views; the catalog stays open."""
+    catalog = HiveViewCatalog("secured", **{"uri": uri(metastore), "warehouse": metastore.warehouse, **properties})
+    catalog.create_namespace(database)
+    # One request of more than 64 KiB, the longest piece that Java's side seals.
+    text, remark = "ü" * 15_000, "x" * 25_000
+    catalog.execute(f"CREATE VIEW {database}.v AS SELECT 1 AS a")
+    catalog.execute(
+        f"CREATE OR REPLACE VIEW {database}.v TBLPROPERTIES ('text'='{text}') AS SELECT 2 AS b /* {remark} */"
+    )
+    catalog.execute(f"CREATE VIEW {database}.w AS SELECT 1 AS a")
+    assert sorted(catalog.list_views(database)) == [(database, "v"), (database, "w")]
+    view = catalog.load_view(f"{database}.v")
+    assert view.metadata.properties["text"] == text
+    assert len(view.history()) == 2
+    catalog.drop_view(f"{database}.w")
+    return catalog
+
+
+def refused(catalog_uri: str, **properties: str) -> MetastoreAuthenticationError:
+    catalog = HiveViewCatalog("refused", **{"uri": catalog_uri, "hive-views.connect-timeout-ms": "30000", **properties})
+    with pytest.raises(MetastoreAuthenticationError) as raised:
+        catalog.list_namespaces()
+    assert PASSWORD not in str(raised.value) + repr(catalog)
+    return raised.value
+
+
+def credentials(tmp_path: Path, **more: str) -> dict[str, str]:
+    secret = tmp_path / "password"
+    secret.write_text(PASSWORD + "\n")
+    return {
+        "hive-views.authentication": "plain",
+        "hive-views.user": USER,
+        "hive-views.password-file": str(secret),
+        **more,
+    }
+
+
+def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    use(guarded, "tls", **credentials(tmp_path), **tls)
+
+
+def test_a_certificate_that_is_not_trusted(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "other.pem")}
+    error = refused(uri(guarded), **credentials(tmp_path), **tls)
+    assert error.step == "check the metastore's certificate"
+    assert "hive-views.tls-ca-file" in str(error)
+
+
+def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    by_number = f"thrift://127.0.0.1:{guarded.port}"
+    error = refused(by_number, **credentials(tmp_path), **tls)
+    assert error.step == "check the metastore's certificate"
+    named = {**credentials(tmp_path), **tls, "hive-views.tls-host": "localhost"}
+    assert HiveViewCatalog("named", uri=by_number, **named).list_namespaces()
+
+
+def test_a_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.password": "wrong"})
+    assert error.step == "authenticate (PLAIN)"
+    assert "the metastore refused" in str(error)
+
+
+def test_tls_without_what_it_wants_after_it(guarded: StandaloneMetastore, certificates: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    catalog = HiveViewCatalog("mute", uri=uri(guarded), **{"hive-views.call-timeout-ms": "5000", **tls})
+    with pytest.raises(MetastoreError):
+        catalog.list_namespaces()
+
+
+def test_tls_with_a_metastore_that_speaks_none(metastore: EmbeddedMetastore) -> None:
+    error = refused(metastore.uri, **{"hive-views.tls": "true", "hive-views.connect-timeout-ms": "5000"})
+    assert error.step == "agree on TLS"
+
+
+def test_sasl_with_a_metastore_that_wants_none(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+    error = refused(metastore.uri, **credentials(tmp_path))
+    assert error.step == "authenticate (PLAIN)"
+    assert "hive.metastore.sasl.enabled" in str(error)
+
+
+def test_kerberos_and_a_token(
+    kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest
+) -> None:
+    sealed = "privacy" in request.node.name
+    service = {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": "sealed" if sealed else "hive"}
+    user = f"{USER}-{'sealed' if sealed else 'hive'}"
+    use(kerberized, "kerberos", **service)
+    config = CatalogConfig.from_properties({"uri": uri(kerberized), **service})
+    with MetastoreClient(config.connection) as client:
+        token = client.get_delegation_token(user, user)
+    kdc.log_out()
+    error = refused(uri(kerberized), **service)
+    assert error.step == f"get a ticket for {service['hive.kerberos-service-name']}/localhost"
+    assert "kinit" in str(error)
+    by_token = {"hive-views.authentication": "token", "hive-views.token": token}
+    if sealed:
+        error = refused(uri(kerberized), **by_token)
+        assert error.step == "agree on protection"
+    else:
+        assert HiveViewCatalog("token", uri=uri(kerberized), **by_token).list_views("kerberos") == [("kerberos", "v")]
+        wrong = refused(
+            uri(kerberized),
+            **{**by_token, "hive-views.token": token[:60] + ("B" if token[60] == "A" else "A") + token[61:]},
+        )
+        assert token not in str(wrong)
+
+
+def test_what_the_properties_must_say(tmp_path: Path) -> None:
+    at = {"uri": "thrift://localhost:1"}
+    with pytest.raises(InvalidPropertyError, match=r"says nothing without hive-views\.tls=true"):
+        HiveViewCatalog("x", **at, **{"hive-views.tls-ca-file": "ca.pem"})
+    with pytest.raises(InvalidPropertyError, match="HIVE_VIEWS_PASSWORD"):
+        HiveViewCatalog("x", **at, **{"hive-views.authentication": "plain"})
+    with pytest.raises(InvalidPropertyError, match="must be one of none, kerberos, token, plain"):
+        HiveViewCatalog("x", **at, **{"hive-views.authentication": "magic"})
+    assert "HIVE_VIEWS_PASSWORD" not in os.environ
