@@ -1,0 +1,114 @@
+"""Oracle: rendered for a DBA, not applied from here. DDL commits at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hive_views.upgrade.dialects import Dialect
+from hive_views.upgrade.needs import NeededColumn, Type
+from hive_views.upgrade.schema import Column
+
+SPARE = "HIVE_VIEWS_SPARE"
+"""The column that holds the values while a column changes its type."""
+
+
+class Oracle(Dialect):
+    """Oracle 12 and newer. Names are not quoted, as in Hive's own scripts: all are upper case."""
+
+    name = "oracle"
+    hive_name = "oracle"
+    title = "Oracle"
+    sqlglot = "oracle"
+    transactional_ddl = False
+    types: Mapping[str, str] = {
+        "bigint": "NUMBER(19)",
+        "int": "NUMBER(10)",
+        "varchar": "VARCHAR2({length})",
+        "char": "CHAR({length})",
+        "view_text": "CLOB",
+        "parameter": "CLOB",
+        "long_text": "CLOB",
+        "flag": "NUMBER(1)",
+    }
+    false = "0"
+    own_text = "CLOB"
+    add = "ADD"
+    one_row = " FROM DUAL"
+
+    def quote(self, name: str) -> str:
+        """An identifier; none of them needs quotes."""
+        return name
+
+    def column(self, column: NeededColumn) -> str:
+        """A column as it is declared; a flag with its check."""
+        checked = f" CHECK ({column.name} IN (1, 0))" if column.type.kind == "flag" else ""
+        return super().column(column) + checked
+
+    def fits(self, column: Column, needed: Type) -> bool:
+        """Whether a column can hold what is needed of it."""
+        if needed.kind == "varchar":
+            return column.type == "clob" or (column.length or 0) >= needed.length
+        return column.type == "clob"
+
+    def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
+        """Let a column hold more; a CLOB comes about over a spare column."""
+        if needed.kind == "varchar":
+            return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
+        return (
+            f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
+            f"UPDATE {table} SET {SPARE} = {column.name} WHERE {SPARE} IS NULL AND {column.name} IS NOT NULL",
+            f"ALTER TABLE {table} DROP COLUMN {column.name}",
+            f"ALTER TABLE {table} RENAME COLUMN {SPARE} TO {column.name}",
+        )
+
+    def short_text(self, expression: str) -> str:
+        """A CLOB cannot be compared, its beginning can."""
+        return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
+
+    def locks(self, kind: str) -> str:
+        """What a step of a kind means for those who use the database meanwhile."""
+        return {
+            "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
+            "create-table": "none",
+            "create-index": "readers go on, writers wait while it is built",
+            "widen": "all rows are rewritten where the type becomes a CLOB: writers wait",
+            "recode": "none",
+            "fill": "rows of one batch at a time",
+            "back-fill": "rows of one batch at a time",
+            "repair": "rows of one batch at a time",
+            "first-row": "one row",
+        }[kind]
+
+    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+        """A statement for a script that may run twice: a block that asks the dictionary first."""
+        if not missing:
+            return f"{statement};" if not statement.startswith("ALTER") else self._block("1 = 1", statement)
+        exists = {
+            "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
+            "table": "user_tables WHERE table_name = {1}",
+            "index": "user_indexes WHERE index_name = {1}",
+        }[missing].format(self.literal(table), self.literal(name))
+        return (
+            f"DECLARE\n  found NUMBER;\nBEGIN\n  SELECT COUNT(*) INTO found FROM {exists};\n"
+            f"  IF found = 0 THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
+        )
+
+    def _block(self, condition: str, statement: str) -> str:
+        return f"BEGIN\n  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
+
+    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+        """Statements over a range of rows, repeated in batches; dynamic, since the columns are new to the script."""
+        body = "\n".join(
+            f"    EXECUTE IMMEDIATE {self.literal(each.replace(':first', ':1').replace(':last', ':2'))} "
+            f"USING first_id, first_id + {size - 1};"
+            for each in statements
+        )
+        return (
+            "DECLARE\n  first_id NUMBER := 0;\n  last_id NUMBER;\nBEGIN\n"
+            f"  SELECT COALESCE(MAX(TBL_ID), 0) INTO last_id FROM TBLS;\n  WHILE first_id <= last_id LOOP\n{body}\n"
+            f"    COMMIT;\n    first_id := first_id + {size};\n  END LOOP;\nEND;\n/"
+        )
+
+    def head(self) -> str:
+        """What a script begins with."""
+        return "WHENEVER SQLERROR EXIT FAILURE\nSET DEFINE OFF\nALTER SESSION SET DDL_LOCK_TIMEOUT = 60;"

@@ -1,0 +1,269 @@
+"""Changes of rows in batches: each batch is one short transaction, in which the old values are put aside first.
+
+A batch reads a range of TBL_IDs, decides row by row, and changes rows only where they still hold what was read. If one
+does not, the batch is forgotten and done again: so the backup is exact, with a metastore running as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from typing import Any
+
+from hive_views.errors import DatabaseError
+from hive_views.upgrade import journal, view_texts
+from hive_views.upgrade.plans import Kind, Plan, Step
+from hive_views.upgrade.session import Session, in_list
+from hive_views.upgrade.table_types import TableRow, decide
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A row that could not be decided, or that contradicts itself."""
+
+    tbl_id: int
+    """Its TBL_ID."""
+    name: str
+    """Its name, `database.table`, as far as it is known."""
+    reason: str
+    """What is the matter."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a step is."""
+
+    step: str
+    """The step's id."""
+    statement: str
+    """What was just carried out; a batch's last statement was followed by a commit."""
+    done: int
+    """Rows seen, or statements carried out."""
+    total: int
+    """All of them."""
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Rows that go from one value to another one."""
+
+    field: str
+    ids: tuple[int, ...]
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class _Batch:
+    changes: tuple[_Change, ...]
+    doubts: tuple[Doubt, ...]
+    seen: int
+    last: int
+
+
+def run_row_step(session: Session, plan: Plan, step: Step, *, batch_size: int | None, tell: Tell) -> list[Doubt]:
+    """Carry out a step that changes rows. It can be repeated at any time, and continues where it was stopped.
+
+    Args:
+        session: The database, between transactions.
+        plan: The plan, whose id the backup is filed under.
+        step: A step of kind FILL, BACK_FILL or REPAIR.
+        batch_size: Rows that one transaction looks at; None takes the database's own.
+        tell: Called after every statement.
+
+    Returns:
+        The rows that could not be decided.
+
+    Raises:
+        DatabaseError: If the database fails; batches before stay done.
+    """
+    quote = session.dialect.quote
+    total = int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0])
+    session.rollback()
+    size = batch_size or session.dialect.batch_size
+    doubts: list[Doubt] = []
+    done, after = 0, -1
+    while True:
+        batch = _carry_out(session, plan, step, after, size, partial(_report, tell, step.id, done, total))
+        doubts += batch.doubts
+        done += batch.seen
+        after = batch.last
+        tell(Progress(step.id, "COMMIT", done, total))
+        if batch.seen < size:
+            return doubts
+
+
+def _report(tell: Tell, step_id: str, done: int, total: int, sql: str) -> None:
+    tell(Progress(step_id, sql, done, total))
+
+
+def doubtful_rows(session: Session) -> list[Doubt]:
+    """All rows whose type cannot be decided, or contradicts the rest of the row; nothing is changed.
+
+    Args:
+        session: The database; TBLS has the columns of views.
+
+    Returns:
+        The rows, by TBL_ID.
+    """
+    doubts: list[Doubt] = []
+    after, size = -1, session.dialect.batch_size
+    while True:
+        batch = _read_types(session, after, size)
+        doubts += batch.doubts
+        after = batch.last
+        if batch.seen < size:
+            session.rollback()
+            return doubts
+
+
+def _carry_out(session: Session, plan: Plan, step: Step, after: int, size: int, tell: Callable[[str], None]) -> _Batch:
+    read = {Kind.BACK_FILL: _read_types, Kind.FILL: _read_flags, Kind.REPAIR: _read_texts}[step.kind]
+    for _ in range(_ATTEMPTS):
+        batch = read(session, after, size)
+        if all(_change(session, plan, step, change, tell) for change in batch.changes):
+            session.commit()
+            return batch
+        session.rollback()
+    raise DatabaseError(
+        session.address.place,
+        f"the rows after TBL_ID {after} went on changing meanwhile: stop the metastore, and run it again",
+    )
+
+
+def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Callable[[str], None]) -> bool:
+    """Change rows and put their old values aside; False if one of them did not hold the old value any more."""
+    quote = session.dialect.quote
+    field, key = quote(change.field), quote("TBL_ID")
+    chosen = _chosen(change.ids, key)
+    sql = f"UPDATE {quote('TBLS')} SET {field} = :new WHERE {chosen}"
+    values: dict[str, Any] = {"new": change.new}
+    if change.old is None:
+        sql += f" AND {field} IS NULL"
+    elif change.field not in view_texts.COLUMNS or session.dialect.name != "derby":
+        sql += f" AND {field} = :old"
+        values["old"] = change.old
+    if step.kind is Kind.FILL:
+        sql = sql.replace(":new", session.dialect.false)
+        values.pop("new")
+    if session.execute(sql, values) != len(change.ids):
+        return False
+    tell(sql)
+    put_aside(session, plan.id, step.id, change.field, change.ids, change.old, change.new)
+    tell("INSERT INTO " + journal.BACKUP.name)
+    return True
+
+
+def _chosen(ids: tuple[int, ...], key: str) -> str:
+    """Rows by their ids; a range where they are one (and a range never holds a row that is not meant)."""
+    if ids[-1] - ids[0] == len(ids) - 1:
+        return f"{key} BETWEEN {ids[0]} AND {ids[-1]}"
+    return f"{key} IN ({in_list(ids)})"
+
+
+def put_aside(
+    session: Session, plan_id: str, step_id: str, field: str, ids: tuple[int, ...], old: str | None, new: str | None
+) -> None:
+    """Write what rows held into the backup, in the transaction that changes them."""
+    names = [column.name for column in journal.BACKUP.columns]
+    listed = ", ".join(f":{name.lower()}" for name in names)
+    session.execute(
+        f"INSERT INTO {session.dialect.quote(journal.BACKUP.name)} ({session.dialect.names(names)}) VALUES ({listed})",
+        {
+            "plan_id": plan_id,
+            "step": step_id,
+            "table_name": "TBLS",
+            "field": field,
+            "first_id": ids[0],
+            "row_ids": journal.pack(list(ids)),
+            "old_value": old,
+            "new_value": new,
+            "written_at": now(),
+        },
+    )
+
+
+def now() -> str:
+    """The time, UTC, as the journal has it."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _read_types(session: Session, after: int, size: int) -> _Batch:
+    quote = session.dialect.quote
+    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
+    texts = ", ".join(f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in view_texts.COLUMNS)
+    rows = session.query(
+        f"SELECT t.{key}, t.{quote('TBL_TYPE')}, {texts}, CASE WHEN t.{quote('SD_ID')} IS NULL THEN 0 ELSE 1 END, "
+        f"p.{quote('PARAM_VALUE')} FROM {quote('TBLS')} t LEFT JOIN {params} p ON p.{key} = t.{key} "
+        f"AND p.{quote('PARAM_KEY')} = 'EXTERNAL' WHERE t.{key} > :after "
+        f"ORDER BY t.{key} {session.dialect.limit(size)}",
+        {"after": after},
+    )
+    groups: dict[tuple[str | None, str], list[int]] = defaultdict(list)
+    doubts: dict[int, str] = {}
+    for tbl_id, kind, original, expanded, storage, external in rows:
+        found = decide(TableRow(int(tbl_id), kind, bool(original), bool(expanded), bool(storage), external))
+        if found.new is not None:
+            groups[kind, found.new].append(int(tbl_id))
+        elif found.doubt is not None:
+            doubts[int(tbl_id)] = found.doubt
+    changes = tuple(_Change("TBL_TYPE", tuple(ids), old, new) for (old, new), ids in groups.items())
+    named = tuple(Doubt(each, name, doubts[each]) for each, name in _names(session, doubts))
+    return _Batch(changes, named, len(rows), int(rows[-1][0]) if rows else after)
+
+
+def _names(session: Session, wanted: dict[int, str]) -> Iterator[tuple[int, str]]:
+    if not wanted:
+        return
+    quote = session.dialect.quote
+    rows = session.query(
+        f"SELECT t.{quote('TBL_ID')}, d.{quote('NAME')}, t.{quote('TBL_NAME')} FROM {quote('TBLS')} t "
+        f"LEFT JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
+        f"WHERE t.{quote('TBL_ID')} IN ({in_list(sorted(wanted))}) ORDER BY t.{quote('TBL_ID')}"
+    )
+    for tbl_id, database, name in rows:
+        yield int(tbl_id), f"{database or '?'}.{name or '?'}"
+
+
+def _read_flags(session: Session, after: int, size: int) -> _Batch:
+    quote = session.dialect.quote
+    key, flag = quote("TBL_ID"), quote("IS_REWRITE_ENABLED")
+    shown = flag if session.dialect.name == "derby" else "NULL"
+    bad = f"{flag} IS NULL" + (f" OR {flag} NOT IN ('Y', 'N')" if session.dialect.name == "derby" else "")
+    rows = session.query(
+        f"SELECT {key}, CASE WHEN {bad} THEN 1 ELSE 0 END, {shown} FROM {quote('TBLS')} WHERE {key} > :after "
+        f"ORDER BY {key} {session.dialect.limit(size)}",
+        {"after": after},
+    )
+    groups: dict[str | None, list[int]] = defaultdict(list)
+    for tbl_id, wrong, value in rows:
+        if wrong:
+            groups[value].append(int(tbl_id))
+    false = session.dialect.false.strip("'")
+    changes = tuple(_Change("IS_REWRITE_ENABLED", tuple(ids), old, false) for old, ids in groups.items())
+    return _Batch(changes, (), len(rows), int(rows[-1][0]) if rows else after)
+
+
+def _read_texts(session: Session, after: int, size: int) -> _Batch:
+    quote = session.dialect.quote
+    key, texts = quote("TBL_ID"), [quote(name) for name in view_texts.COLUMNS]
+    rows = session.query(
+        f"SELECT {key}, {', '.join(texts)} FROM {quote('TBLS')} WHERE {key} > :after ORDER BY {key} "
+        f"{session.dialect.limit(size)}",
+        {"after": after},
+    )
+    changes = []
+    for tbl_id, *found in rows:
+        for name, text in zip(view_texts.COLUMNS, found, strict=True):
+            mended = view_texts.unmangled(text) if text is not None else None
+            if mended is not None:
+                changes.append(_Change(name, (int(tbl_id),), text, mended))
+    return _Batch(tuple(changes), (), len(rows), int(rows[-1][0]) if rows else after)

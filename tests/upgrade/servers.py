@@ -1,0 +1,247 @@
+"""Real database servers in temporary directories, on free ports of the loopback address, each as a plain user."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+LOOPBACK = "127.0.0.1"
+PASSWORD = "an open secret"
+"""Of the user `hive` of the servers that are made here."""
+
+_START_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Server:
+    """A database server."""
+
+    kind: str
+    """`mysql` or `postgresql`."""
+    port: int
+    directory: Path
+
+    def url(self, database: str) -> str:
+        return f"{self.kind}://{LOOPBACK}:{self.port}/{database}"
+
+    def jdbc_url(self, database: str, *, old_driver: bool = False) -> str:
+        """The URL for Hive; `old_driver` for the one that Hive 2.3 and 3.1 work with."""
+        if self.kind == "postgresql":
+            return f"jdbc:postgresql://{LOOPBACK}:{self.port}/{database}"
+        if old_driver:
+            return f"jdbc:mysql://{LOOPBACK}:{self.port}/{database}?useSSL=false&allowPublicKeyRetrieval=true"
+        return f"jdbc:mariadb://{LOOPBACK}:{self.port}/{database}"
+
+    def run(self, sql: str, database: str | None = None) -> str:
+        """Run statements or a whole script of Hive's by the database's own client."""
+        if self.kind == "postgresql":
+            command = ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", LOOPBACK, "-p", str(self.port)]
+            command += ["-U", "hive", database or "postgres"]
+        else:
+            command = ["mariadb", "--no-defaults", "-u", "hive", "-h", LOOPBACK, "-P", str(self.port)]
+            command += ["--skip-column-names", "--batch", "--default-character-set=utf8mb4"]
+            command += [database] if database else []
+        environment = {
+            **os.environ,
+            "PGPASSWORD": PASSWORD,
+            "MYSQL_PWD": PASSWORD,
+            "PGOPTIONS": "-c client_min_messages=error",
+        }
+        done = subprocess.run(command, input=sql, text=True, capture_output=True, env=environment, timeout=300)
+        assert done.returncode == 0, f"{done.stderr}\n{done.stdout[-2000:]}"
+        return done.stdout
+
+    def create(self, database: str) -> None:
+        if self.kind == "postgresql":
+            self.run(f'CREATE DATABASE "{database}"')
+        else:
+            # As Hive's administrators make it: its keys are too long for anything else.
+            self.run(f"CREATE DATABASE `{database}` CHARACTER SET latin1 COLLATE latin1_bin")
+
+    def drop(self, database: str) -> None:
+        if self.kind == "postgresql":
+            self.run(f'DROP DATABASE "{database}" WITH (FORCE)')
+        else:
+            self.run(f"DROP DATABASE `{database}`")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _user(*names: str) -> str | None:
+    """A user without rights, where this process is root; None where it is not."""
+    if os.geteuid() != 0:
+        return None
+    for name in (*names, "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    return None
+
+
+def _directory(owner: str | None) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="hive-views-db-"))
+    if owner:
+        shutil.chown(path, owner)
+    return path
+
+
+def _as(owner: str | None, command: list[str]) -> list[str]:
+    return ["runuser", "-u", owner, "--", *command] if owner else command
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), 1):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the server does not answer:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def missing(kind: str) -> str | None:
+    """The package that a server needs and that is not installed, for a skipped test's reason."""
+    if kind == "postgresql" and (_postgresql_tool("initdb") is None or shutil.which("psql") is None):
+        return "PostgreSQL (Debian: apt-get install postgresql)"
+    if kind == "mysql" and (_mariadbd() is None or shutil.which("mariadb") is None):
+        return "MariaDB (Debian: apt-get install mariadb-server-core mariadb-client-core)"
+    return None
+
+
+def _postgresql_tool(name: str) -> str | None:
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+def _mariadbd() -> str | None:
+    return shutil.which("mariadbd") or ("/usr/sbin/mariadbd" if Path("/usr/sbin/mariadbd").exists() else None)
+
+
+@contextlib.contextmanager
+def postgresql() -> Iterator[Server]:
+    if reason := missing("postgresql"):
+        pytest.skip(f"needs {reason}")
+    owner = _user("postgres")
+    home = _directory(owner)
+    secret = home / "password"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o644)
+    initdb, postgres = _postgresql_tool("initdb"), _postgresql_tool("postgres")
+    assert initdb and postgres
+    subprocess.run(
+        _as(owner, [initdb, "-D", f"{home}/data", "-U", "hive", f"--pwfile={secret}", "-A", "scram-sha-256",
+                    "-E", "UTF8", "--locale=C", "--no-sync"]),
+        check=True, capture_output=True, cwd=home,
+    )  # fmt: skip
+    port = free_port()
+    log = home / "log"
+    options = {
+        "port": port,
+        "listen_addresses": LOOPBACK,
+        "unix_socket_directories": "",
+        "max_connections": 60,
+        "fsync": "off",
+        "full_page_writes": "off",
+        "shared_buffers": "64MB",
+    }
+    command = [postgres, "-D", f"{home}/data"]
+    for key, value in options.items():
+        command += ["-c", f"{key}={value}"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            _as(owner, command), stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=home, start_new_session=True
+        )
+    try:
+        _wait(process, port, log)
+        server = Server("postgresql", port, home)
+        _until_it_answers(server)
+        yield server
+    finally:
+        # runuser passes the signal on: a fast shutdown.
+        _stop(process, signal.SIGINT, home / "data" / "postmaster.pid")
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def mariadb() -> Iterator[Server]:
+    if reason := missing("mysql"):
+        pytest.skip(f"needs {reason}")
+    owner = _user("mysql")
+    home = _directory(owner)
+    user = [f"--user={owner}"] if owner else []
+    for name in ("data", "tmp"):
+        (home / name).mkdir()
+        if owner:
+            shutil.chown(home / name, owner)
+    subprocess.run(
+        ["mariadb-install-db", "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp",
+         "--auth-root-authentication-method=normal", "--skip-test-db"],
+        check=True, capture_output=True, cwd=home,
+    )  # fmt: skip
+    port = free_port()
+    log = home / "log"
+    first = home / "users.sql"
+    first.write_text(
+        f"CREATE USER hive@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO hive@'%';\nDROP USER root@localhost;\n"
+    )
+    first.chmod(0o644)
+    server_program = _mariadbd()
+    assert server_program
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [server_program, "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp", f"--port={port}",
+             f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
+             "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", "--skip-log-bin",
+             "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
+             "--character-set-server=latin1", "--collation-server=latin1_swedish_ci"],
+            stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=home, start_new_session=True,
+        )  # fmt: skip
+    try:
+        _wait(process, port, log)
+        server = Server("mysql", port, home)
+        _until_it_answers(server)
+        yield server
+    finally:
+        _stop(process, signal.SIGTERM, None)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _until_it_answers(server: Server) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while True:
+        try:
+            server.run("SELECT 1;")
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _stop(process: subprocess.Popen[bytes], number: int, pid_file: Path | None) -> None:
+    if process.poll() is not None:
+        return
+    if pid_file is not None and pid_file.exists():
+        os.kill(int(pid_file.read_text().split()[0]), number)
+    else:
+        process.send_signal(number)
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
