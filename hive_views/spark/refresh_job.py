@@ -1,0 +1,116 @@
+"""Refreshing materialized views on Spark: pinned sources become temporary views, the result a snapshot nobody sees.
+
+A write to a table with `write.wap.enabled`, in a session that has `spark.wap.id`, is staged: Iceberg adds the snapshot
+and leaves the branch where it is. `hive_views.materialized.publish` then moves the branch, if nobody else did.
+Traps that this keeps clear of (measured, Spark 4.1 and Iceberg 1.11): `overwritePartitions` with an empty result makes
+no snapshot; the incremental read passes over overwrites and deletes without a word, so the plan looks for them first.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from hive_views.errors import RefreshError
+from hive_views.materialized.state import NO_SNAPSHOT
+from hive_views.materialized.work import Action, Input, Work
+from hive_views.sql.incremental import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hive_views.catalog import HiveViewCatalog
+
+logger = logging.getLogger(__name__)
+
+WAP_ID = "spark.wap.id"
+"""Setting of a session (Iceberg's SparkSQLProperties): its writes are staged under this id."""
+
+
+class SparkEngine:
+    """Computes and writes stored rows on a Spark session; for `catalog.materialized.refresh`."""
+
+    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, name: str | None = None) -> None:
+        """Remember the session; nothing is run yet.
+
+        Args:
+            spark: A session whose catalog `name` is Iceberg's, on the catalog's metastore.
+            catalog: The catalog.
+            name: What Spark calls it; None is the catalog's own name.
+        """
+        self._spark = spark
+        self._catalog = catalog
+        self._name = name or catalog.name
+
+    def stage(self, work: Work) -> int:
+        """Write the rows as a staged snapshot; see `hive_views.materialized.work.Engine`.
+
+        Args:
+            work: What to do.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            RefreshError: If Spark fails, or wrote no snapshot.
+        """
+        from pyspark.errors import PySparkException
+
+        session = self._session()
+        session.conf.set(WAP_ID, work.refresh_id)
+        try:
+            for item in work.inputs:
+                self._read(session, item).createOrReplaceTempView(item.alias)
+            self._write(session, work)
+        except PySparkException as error:
+            raise RefreshError(str(work.target), f"Spark: {error}") from error
+        finally:
+            session.conf.unset(WAP_ID)
+            for item in work.inputs:
+                session.catalog.dropTempView(item.alias)
+        table = self._catalog.load_table(work.target.identifier)
+        for snapshot in reversed(table.metadata.snapshots):
+            if snapshot.summary is not None and snapshot.summary.additional_properties.get("wap.id") == work.refresh_id:
+                return snapshot.snapshot_id
+        raise RefreshError(str(work.target), "Spark wrote no snapshot")
+
+    def _session(self) -> SparkSession:
+        """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
+        session = self._spark.newSession()
+        for row in self._spark.sql("SET").collect():
+            if session.conf.isModifiable(row.key) and session.conf.get(row.key, None) != row.value:
+                session.conf.set(row.key, row.value)
+        return session
+
+    def _read(self, session: SparkSession, item: Input) -> DataFrame:
+        parts = ".".join(f"`{part}`" for part in item.table.identifier)
+        if not item.iceberg:
+            return session.table(f"`{self._catalog._config.session_catalog}`.{parts}")
+        name = f"`{self._name}`.{parts}"
+        if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
+            return session.table(name).limit(0)
+        reader = session.read.format("iceberg")
+        if item.part is Part.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
+            reader = reader.option("start-snapshot-id", str(item.since))
+            return reader.option("end-snapshot-id", str(item.snapshot_id)).load(name)
+        return reader.option("versionAsOf", str(item.snapshot_id)).load(name)
+
+    def _write(self, session: SparkSession, work: Work) -> None:
+        from pyspark.sql.functions import expr, lit
+
+        whole = None
+        for query in work.queries:
+            part = session.sql(query).toDF(*work.columns)
+            whole = part if whole is None else whole.unionAll(part)
+        if whole is None:
+            raise RefreshError(str(work.target), "there is no query to run")
+        target = ".".join(f"`{part}`" for part in (self._name, *work.target.identifier))
+        writer = whole.writeTo(target)
+        for key, value in work.summary.items():
+            writer = writer.option(f"snapshot-property.{key}", value)
+        if work.action is Action.APPEND:
+            writer.append()
+        elif work.action is Action.PARTITIONS:
+            writer.overwrite(expr(work.where or "false"))
+        else:
+            writer.overwrite(lit(True))

@@ -1,0 +1,155 @@
+"""Materialized views refreshed on a real Spark: rows, snapshots, and what Spark's own catalog makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import RefreshConflictError
+from hive_views.materialized.freshness import Cause
+from hive_views.materialized.work import Work
+from hive_views.spark.refresh_job import SparkEngine
+from tests.catalog.fixtures import catalog, open_catalog
+
+__all__ = ["catalog", "open_catalog"]
+
+Rows = list[tuple]
+QUERY = "SELECT s.id, s.amount, h.city FROM sales s JOIN shops h ON s.shop = h.shop WHERE s.amount > 1"
+TOTALS = (
+    "SELECT h.city, count(*) AS n, sum(s.amount) AS total, max(s.id) AS last "
+    "FROM sales s JOIN shops h ON s.shop = h.shop GROUP BY h.city"
+)
+
+
+@pytest.fixture
+def market(spark: SparkSession, database: str) -> str:
+    spark.sql(f"CREATE TABLE prod.{database}.sales (id BIGINT, shop STRING, amount BIGINT) USING iceberg")
+    spark.sql(f"CREATE TABLE prod.{database}.shops (shop STRING, city STRING) USING iceberg")
+    spark.sql(f"INSERT INTO prod.{database}.sales VALUES (1, 'a', 10), (2, 'b', 20), (3, 'a', 5), (4, 'c', 1)")
+    spark.sql(f"INSERT INTO prod.{database}.shops VALUES ('a', 'Rome'), ('b', 'Oslo')")
+    return database
+
+
+@pytest.fixture
+def defined(spark: SparkSession, catalog: HiveViewCatalog, market: str) -> Callable[[str], Rows]:
+    """The rows of a view's definition as Spark computes them now."""
+
+    def rows(name: str) -> Rows:
+        view = catalog.materialized.load((market, name))
+        text = next(item.root.sql for item in view.version.representations if item.root.dialect == "spark")
+        spark.sql(f"USE prod.{market}")
+        try:
+            return sorted(tuple(row) for row in spark.sql(text).collect())
+        finally:
+            spark.sql("USE spark_catalog.default")
+
+    return rows
+
+
+def stored(catalog: HiveViewCatalog, market: str, name: str) -> Rows:
+    storage = catalog.materialized.load((market, name)).storage
+    assert storage is not None
+    return sorted(tuple(row.values()) for row in storage.scan().to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_full_then_incremental_then_full(spark, catalog, market, defined, layout: str):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    for name, text in (("details", QUERY), ("totals", TOTALS)):
+        views.create((market, name), text, layout=layout)
+    for name in ("details", "totals"):
+        assert views.refresh((market, name), engine)[-1].action == "full"
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (5, 'b', 7), (6, 'd', 8)")
+    spark.sql(f"INSERT INTO prod.{market}.shops VALUES ('c', 'Bern'), ('d', 'Oslo')")
+    for name in ("details", "totals"):
+        assert not views.freshness((market, name)).is_fresh
+        assert views.refresh((market, name), engine)[-1].action == "incremental"
+        assert stored(catalog, market, name) == defined(name)
+        assert views.freshness((market, name)).is_fresh
+    spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1")
+    report = views.refresh((market, "details"), engine)[-1]
+    assert report.action == "full" and "changed or deleted" in report.why
+    assert stored(catalog, market, "details") == defined("details")
+
+
+def test_an_empty_result_is_committed(spark, catalog, market):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), engine)
+    spark.sql(f"DELETE FROM prod.{market}.sales WHERE id > 0")
+    before = views.load((market, "details")).snapshot
+    report = views.refresh((market, "details"), engine)[-1]
+    assert (report.action, report.rows) == ("full", 0)
+    assert before is not None and report.snapshot_id != before.snapshot_id
+    assert stored(catalog, market, "details") == []
+    assert views.freshness((market, "details")).is_fresh
+
+
+def test_compaction_by_spark_alone_leaves_it_fresh(spark, catalog, market):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (7, 'a', 70)")
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(
+        f"CALL prod.system.rewrite_data_files(table => '{market}.sales', options => map('rewrite-all', 'true'))"
+    ).collect()
+    table = catalog.load_table((market, "sales"))
+    assert table.metadata.current_snapshot().summary.operation.value == "replace"
+    assert views.freshness((market, "details")).is_fresh
+
+
+def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(f"ALTER VIEW prod.{market}.details SET TBLPROPERTIES ('team' = 'bi')")
+    version = catalog.load_view((market, "details")).current_version()
+    assert "storage-table" not in (version.model_extra or {}), "Java drops the field: else this proves nothing"
+    assert views.freshness((market, "details")).is_fresh
+    assert spark.sql(f"SELECT * FROM prod.{market}.details").count() == 3, "a plain view to Iceberg's Spark catalog"
+    catalog.load_view((market, "details")).update().set_properties(more="1").commit()
+    version = catalog.load_view((market, "details")).current_version()
+    assert (version.model_extra or {})["storage-table"] == {"namespace": [market], "name": "details__storage"}
+
+
+class _Meanwhile:
+    """An engine that, before its own snapshot is published, lets somebody else refresh."""
+
+    def __init__(self, engine: SparkEngine, meanwhile: Callable[[], object]) -> None:
+        self._engine = engine
+        self._meanwhile = meanwhile
+
+    def stage(self, work: Work) -> int:
+        staged = self._engine.stage(work)
+        self._meanwhile()
+        return staged
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layout: str):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "details"), QUERY, layout=layout)
+    views.refresh((market, "details"), engine)
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (8, 'a', 80)")
+    slow = _Meanwhile(engine, lambda: views.refresh((market, "details"), engine))
+    with pytest.raises(RefreshConflictError):
+        views.refresh((market, "details"), slow)
+    assert stored(catalog, market, "details") == defined("details"), "the appended rows are there once"
+    assert views.freshness((market, "details")).is_fresh
+    left = views.orphans((market, "details"), older_than_ms=0)
+    assert (left.snapshots, left.rows) == ((), ())
+
+
+def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
+    spark.sql(f"CREATE TABLE spark_catalog.{market}.visits (page STRING, n INT) USING parquet")
+    spark.sql(f"INSERT INTO spark_catalog.{market}.visits VALUES ('x', 1)")
+    views = catalog.materialized
+    views.create((market, "seen"), "SELECT page, n FROM visits")
+    views.refresh((market, "seen"), SparkEngine(spark, catalog))
+    assert stored(catalog, market, "seen") == [("x", 1)]
+    found = views.freshness((market, "seen"))
+    assert not found.is_fresh and [reason.cause for reason in found.reasons] == [Cause.BEST_EFFORT]
