@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test check lint demo bench thrift clean
+.PHONY: env test test-upgrade check lint demo bench thrift clean
 
 env: $(STAMP)
 
@@ -18,6 +18,10 @@ $(STAMP): setup.cfg setup.py
 # Everything that must hold before a change lands: style, types, layers, tests.
 test: env check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
+test-upgrade: env
+	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/upgrade $(PYTEST_ARGS)
 
 check: env lint
 	$(BIN)/mypy

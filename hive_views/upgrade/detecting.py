@@ -121,19 +121,16 @@ def _derby(session: Session) -> list[Table]:
         "LEFT JOIN SYS.SYSCONSTRAINTS k ON k.CONSTRAINTID = y.CONSTRAINTID "
         "WHERE s.SCHEMANAME = CURRENT SCHEMA AND g.ISINDEX ORDER BY t.TABLENAME, g.CONGLOMERATENAME"
     )
-    keyed: list[tuple[str, str, str, bool, bool]] = []
-    seen: set[tuple[str, str]] = set()
-    for table, name, descriptor, kind, constraint in sorted(indexes, key=lambda row: (row[0], row[4] or row[1])):
-        # The names of indexes behind constraints are made up anew in every database.
-        shown = constraint or name
-        if (table, shown) in seen:
-            continue
-        seen.add((table, shown))
+    keyed: dict[tuple[str, str], list[tuple[str, str, str, bool, bool]]] = {}
+    for table, name, descriptor, kind, constraint in indexes:
         positions = re.search(r"\(([\d, ]+)\)", descriptor)
+        held = [names[table, int(place)] for place in (positions[1] if positions else "").split(",")]
         unique = descriptor.upper().startswith("UNIQUE") or kind in ("P", "U")
-        for place in (positions[1] if positions else "").split(","):
-            keyed.append((table, shown, names[table, int(place)], unique, kind == "P"))
-    return _tables(described, keyed)
+        # Names that Derby makes up are others in every database.
+        made_up = (constraint is None and name.startswith("SQL")) or (constraint or "").startswith("SQL")
+        shown = f"on {', '.join(held)}" if made_up else constraint or name
+        keyed.setdefault((table, shown), [(table, shown, column, unique, kind == "P") for column in held])
+    return _tables(described, (row for key in sorted(keyed) for row in keyed[key]))
 
 
 def _tables(columns: Iterable[tuple[str, Column]], indexes: Iterable[Any]) -> list[Table]:

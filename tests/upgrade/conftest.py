@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from hive_views.upgrade.derby_session import DerbyJvm
 from tests.upgrade import servers
 from tests.upgrade.databases import Databases, DerbyDatabases, SqlDatabases
+
+WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_UPGRADE") == "1"
+"""Whether every combination is tried (`make test-upgrade`); without it, each thing is tried somewhere."""
 
 KINDS = ("mariadb", "postgresql", "derby")
 

@@ -15,7 +15,7 @@ from hive_views.artifacts import Artifact, fetch
 from hive_views.upgrade.session import Session
 from hive_views.upgrade.versions import at_least, chain_version
 
-CACHE = Path(__file__).parents[2] / ".cache" / "metastores"
+CACHE = Path(__file__).parents[2] / ".cache"
 
 SERVER_4 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
 

@@ -9,6 +9,7 @@ from hive_views.upgrade import apply, detect, dumps, loads, plan, rollback
 from hive_views.upgrade.applying import without_rows
 from hive_views.upgrade.row_changes import doubtful_rows
 from hive_views.upgrade.verifying import verify
+from tests.upgrade.conftest import WHOLE
 from tests.upgrade.contents import rows_of, schema_of, select, types_of
 from tests.upgrade.databases import Databases
 from tests.upgrade.states import MANGLED, MENDED, OLD, STATES, samples
@@ -58,7 +59,7 @@ def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases,
         assert rollback(session).rows == 0, "nothing is put back twice"
 
 
-@pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"])
+@pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0", "2.3.0"])
 def test_all_that_views_of_hive_4_need(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         made = plan(detect(session), "4.0.1")
@@ -176,7 +177,7 @@ def test_a_running_metastore_is_seen(kind: str, request: pytest.FixtureRequest) 
         assert types_of(metastore)["t"] == "MANAGED_TABLE"
 
 
-@pytest.mark.parametrize("state", [state for state in STATES if state not in OLD])
+@pytest.mark.parametrize("state", [state for state in STATES if state not in OLD] if WHOLE else ["0.12.0"])
 def test_views_can_be_typed_again_at_any_time(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         apply(session, plan(detect(session)))
