@@ -157,11 +157,10 @@ def converted_row(
         del table.parameters[key]
     if face is not None:
         table.viewOriginalText, table.viewExpandedText = face
-    before = {field.name.lower(): field for field in (seen.table.sd.cols or [] if seen.table.sd else [])}
-    if seen.table.partitionKeys and set(before) == {field.name.lower() for field in table.sd.cols}:
+    if seen.table.partitionKeys:
         # A server rewrites the partitions of a view whose columns change, and stumbles over those without a storage
         # descriptor (HIVE-2966): so a partitioned view keeps its columns' own types.
-        table.sd.cols = list(seen.table.sd.cols)
+        table.partitionKeys, table.sd.cols = seen.table.partitionKeys, list(seen.table.sd.cols)
     table.parameters[CHANGE_TIME] = _later(original.get(CHANGE_TIME))
     return read_row(table)
 
@@ -171,13 +170,14 @@ def _later(before: str | None) -> str:
     return str(max(int(time.time()), then + 1))
 
 
-def swap(store: Store, seen: Row, to: Row) -> tuple[Difference, ...]:
+def swap(store: Store, seen: Row, to: Row, undo: Callable[[], None] | None = None) -> tuple[Difference, ...]:
     """Put a row in a row's place, if that is still what stands there.
 
     Args:
         store: Metastore, files and properties. The metastore's lock is always taken.
         seen: The row that the change was built from.
         to: The row to put there, of the same name.
+        undo: Called where nothing names the new row's files, nor ever will.
 
     Returns:
         What the metastore's database damaged in it; nothing, as a rule.
@@ -191,16 +191,21 @@ def swap(store: Store, seen: Row, to: Row) -> tuple[Difference, ...]:
     name = seen.name
     config = replace(store.config, lock=replace(store.config.lock, enabled=True))
     request = ChangeRequest(store.client, config, name, to.metadata_location, refusable=CHANGE_TIME in seen.parameters)
-    with request.locked():
-        current = _unchanged(store, seen)
-        if _is_young(current):
-            time.sleep(_YOUNG_SECONDS)
+    try:
+        with request.locked():
             current = _unchanged(store, seen)
-        request.ensure_locked()
-        refusal = request.send(lambda: _alter(store, current, to))
-        if refusal is not None:
-            _explain(store, current, to, refusal, request)
-        request.check_alone()
+            if (pause := _young_for(current)) > 0:
+                time.sleep(pause)
+                current = _unchanged(store, seen)
+            request.ensure_locked()
+            refusal = request.send(lambda: _alter(store, current, to))
+            if refusal is not None:
+                _explain(store, current, to, refusal, request)
+            request.check_alone()
+    except BaseException as error:
+        if undo is not None and request.left_nothing(error):
+            undo()
+        raise
     if not may_be_damaged(to.table):
         return ()
     stored = store.row(name)
@@ -221,10 +226,12 @@ def _unchanged(store: Store, seen: Row) -> Row:
     return current
 
 
-def _is_young(row: Row) -> bool:
-    """Whether a change by others in the same second could hide behind the time of the last one."""
+def _young_for(row: Row) -> float:
+    """How many seconds a change by others could yet hide behind the time of the last one."""
     changed = row.parameters.get(CHANGE_TIME, "")
-    return changed.isdigit() and abs(time.time() - int(changed)) < _YOUNG_SECONDS
+    left = int(changed) + _YOUNG_SECONDS - time.time() if changed.isdigit() else 0.0
+    # A server whose clock is ahead makes no row young for long.
+    return min(left, _YOUNG_SECONDS)
 
 
 def _alter(store: Store, current: Row, to: Row) -> None:

@@ -1,0 +1,243 @@
+"""From one legacy row to the row and the files that will take its place: the same for a plan and for a run."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_views.catalog import HiveViewCatalog
+from hive_views.children import file_id
+from hive_views.definition import HIVE, sql_texts
+from hive_views.dependencies.graph import refuse_cycle
+from hive_views.identifiers import ViewName
+from hive_views.legacy import spark
+from hive_views.legacy.define import LEGACY_WRITER, Made, RefusedError, changed_types, make, prepared
+from hive_views.legacy.model import LegacyView, Reason, Writer
+from hive_views.legacy.options import Options
+from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.flat_model import (
+    MAX_KEY_LENGTH,
+    OWNER_PROPERTY,
+    Row,
+    RowKind,
+    new_row,
+    read_row,
+    view_columns,
+)
+from hive_views.metastore.identities import HIVE_UUID
+from hive_views.metastore.legacy_rows import CHANGE_TIME, converted_row, fingerprint
+from hive_views.spec.changes import create
+from hive_views.spec.files import metadata_directory, new_location
+from hive_views.spec.metadata import ViewMetadata
+from hive_views.view import check_view_properties
+
+LEGACY_ROW = "hive-views.legacy-row"
+"""View property: URI of the file that holds the row which the view replaced."""
+
+LEGACY_FINGERPRINT = "hive-views.legacy-fingerprint"
+"""View property: that row's fingerprint, by which a repeated import knows its own work."""
+
+__all__ = ["LEGACY_FINGERPRINT", "LEGACY_ROW", "LEGACY_WRITER", "Converted", "Place", "convert"]
+
+_NOT_PROPERTIES = frozenset(
+    {
+        CHANGE_TIME,
+        HIVE_UUID,
+        "EXTERNAL",
+        "COLUMN_STATS_ACCURATE",
+        "DO_NOT_UPDATE_STATS",
+        "STATS_GENERATED",
+        "STATS_GENERATED_VIA_STATS_TASK",
+        "bucketing_version",
+        "last_modified_by",
+        "last_modified_time",
+        "numFiles",
+        "numFilesErasureCoded",
+        "numPartitions",
+        "numRows",
+        "rawDataSize",
+        "totalSize",
+        "presto_view",
+        "presto_version",
+        "presto_query_id",
+        "trino_created_by",
+        "trino_version",
+        "trino_query_id",
+        "table_type",
+        "metadata_location",
+        "previous_metadata_location",
+        "uuid",
+        "current-schema",
+    }
+)
+_PREFIXES = ("spark.sql.", "view.", "hive_views_")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where new views go, and what is known of it already."""
+
+    catalog: HiveViewCatalog
+    """The catalog."""
+    store: Store
+    """Its metastore and files, or those with a plan's views in them."""
+    locations: dict[str, str] = field(default_factory=dict)
+    """The base location of each database, as far as it was asked for."""
+
+    def location(self, name: ViewName) -> str:
+        """Where the files of a new view go.
+
+        Raises:
+            NoSuchNamespaceError: If there is no such database.
+            InvalidPropertyError: If neither database nor catalog has a location.
+        """
+        if self.catalog._config.unique_location:
+            return self.catalog._location(name, None)
+        if name.database not in self.locations:
+            self.locations[name.database] = self.catalog._location(ViewName(name.database, "x"), None)[:-1]
+        return self.locations[name.database] + name.name
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What one view becomes: nothing of it is written."""
+
+    row: Row
+    """The row to put in place; in another place than the legacy one's it is made anew at the commit."""
+    metadata: ViewMetadata
+    """The content of the metadata file."""
+    location: str
+    """URI of that file."""
+    backup: str
+    """URI of the file for the legacy row."""
+    made: Made
+    """Its definition."""
+    changes: tuple[str, ...]
+    """What is not as it was, in words."""
+
+    @property
+    def text(self) -> str | None:
+        """The text for Hive and plain Spark."""
+        return sql_texts(self.metadata.current_version()).get(HIVE)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Name and type of each column of the row, partition columns last."""
+        return tuple((name, kind) for name, kind, _ in self.row.columns)
+
+    @property
+    def loaded(self) -> Loaded:
+        """The view as it will be, for those that read it."""
+        return Loaded(self.row, self.metadata)
+
+
+def convert(
+    place: Place,
+    row: Row,
+    view: LegacyView,
+    target: ViewName,
+    options: Options,
+    targets: Mapping[ViewName, ViewName],
+    *,
+    here: bool,
+) -> Converted:
+    """Work out what a legacy view becomes.
+
+    Args:
+        place: Where it goes.
+        row: The legacy row.
+        view: What it says.
+        target: The new name.
+        options: How to import.
+        targets: The new names of the views that are imported with it.
+        here: Whether the legacy row is of the place's own metastore, so that it can be converted in place.
+
+    Returns:
+        Everything that has to be written.
+
+    Raises:
+        RefusedError: If it cannot be converted.
+        HiveViewsError: If it cannot be stored, or the metastore fails.
+    """
+    view = prepared(view, options)
+    store = place.store
+    made = make(store, place.catalog.name, view, target, options, targets)
+    in_place = here and target == row.name
+    moved = set(targets.values())
+    if any(_is_foreign_view(store, name) for name in made.reads if name not in moved):
+        # Cycles among the plan's own views are found in the plan.
+        refuse_cycle(store, target, made.definition.version)
+    location = place.location(target.check_writable() if not in_place else target)
+    if not in_place and store.row(target) is not None:
+        raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
+    identity = str(uuid.uuid4())
+    backup = f"{location}/metadata/legacy-{identity}.json"
+    properties = _properties(view, row) | {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
+    if not in_place and (view.owner or row.owner):
+        properties[OWNER_PROPERTY] = str(view.owner or row.owner)
+    check_view_properties(properties)
+    definition = made.definition
+    metadata = create(
+        uuid=identity,
+        location=location,
+        schema=definition.schema,
+        version=definition.version,
+        properties=properties,
+        now_ms=int(time.time() * 1000),
+        identifier=str(target),
+    )
+    file = new_location(metadata, None, file_id(metadata.current_version()))
+    assert metadata_directory(metadata) == f"{location}/metadata", "the properties are of our own choosing"
+    if in_place:
+        new = row_as_converted(store, row, metadata, file)
+    else:
+        new = read_row(new_row(target, metadata, file, store.config, now_s=int(time.time())))
+    types = tuple(view_columns(target, metadata, store.config))
+    kept = bool(row.table.partitionKeys) and in_place
+    changes = (*made.changes, *(() if kept else changed_types(view, store.config, types)))
+    return Converted(new, metadata, file, backup, made, changes)
+
+
+def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location: str) -> Row:
+    """The row that takes a legacy row's place.
+
+    Args:
+        store: The catalog's properties.
+        legacy: The legacy row.
+        metadata: What the new metadata file says.
+        location: URI of that file.
+
+    Returns:
+        The row, but for the time of the last change always the same one.
+    """
+    writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
+    return converted_row(
+        store,
+        legacy,
+        metadata,
+        location,
+        dropped=lambda key: writer is Writer.SPARK and not spark.outlives(key),
+        # Trino finds its views by their text and flags alone, and reads no Iceberg view of this metastore.
+        face=(legacy.texts.original, legacy.texts.expanded) if writer is Writer.TRINO else None,
+    )
+
+
+def _is_foreign_view(store: Store, name: ViewName) -> bool:
+    row = store.row(name)
+    return row is not None and row.kind is RowKind.ICEBERG_VIEW
+
+
+def _properties(view: LegacyView, row: Row) -> dict[str, str]:
+    """The view properties that the row's parameters are: those that a user may have set."""
+    found = {
+        key: value
+        for key, value in row.parameters.items()
+        if key not in _NOT_PROPERTIES and not key.startswith(_PREFIXES) and 0 < len(key) <= MAX_KEY_LENGTH
+    }
+    if view.writer is Writer.TRINO:
+        found.pop("comment", None)
+        if view.comment is not None:
+            found["comment"] = view.comment
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,202 @@
+"""A plan: what an import will do with each view, as frozen data and as JSON. Nothing in it is written anywhere yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+from hive_views.errors import PlanError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.model import Reason, Refusal, Writer
+from hive_views.legacy.options import Options, Rule
+
+FORMAT = 1
+"""The number of the JSON form; another one is refused."""
+
+
+class Verdict(str, Enum):
+    """What is to be done with a view."""
+
+    READY = "ready"
+    """It will be converted."""
+    REFUSED = "refused"
+    """It cannot be converted; the reason says why."""
+    BLOCKED = "blocked"
+    """It reads a view that cannot be converted."""
+    REPORTED = "reported"
+    """It is a materialized view: shown, and left as it is."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One legacy view of a plan."""
+
+    name: ViewName
+    """Where it stands."""
+    target: ViewName
+    """Where the Iceberg view will stand; its own place where it is converted in place."""
+    writer: Writer
+    """Whose layout its row has."""
+    dialect: str
+    """The language of its text."""
+    verdict: Verdict
+    """What is to be done."""
+    fingerprint: str
+    """Of its row when it was planned; a run refuses a row that has another one."""
+    level: int = 0
+    """0 for a view that reads no other view of the plan, else one more than the highest of those that it reads."""
+    reads: tuple[ViewName, ...] = ()
+    """The tables and views that its text names, under their present names."""
+    refusal: Refusal | None = None
+    """Why it is not converted."""
+    blocked_by: ViewName | None = None
+    """The view of the plan, not itself blocked, that is in its way."""
+    old_original: str | None = None
+    """The row's original text; for a view of Trino's the text inside."""
+    old_text: str | None = None
+    """What its readers run today."""
+    new_text: str | None = None
+    """What readers of the row will run, or of the `hive` text where the row keeps its own."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Name and Hive type of each column that it will have."""
+    changes: tuple[str, ...] = ()
+    """What will not be as it was, in words."""
+    storage: Mapping[str, str] = field(default_factory=dict)
+    """For a materialized view: what its writer says of its storage."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether name and target are the same."""
+        return self.name == self.target
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an import will do: entries, each behind those that it reads."""
+
+    entries: tuple[Entry, ...]
+    """All legacy views that were looked at."""
+    options: Options = field(default_factory=Options)
+    """How they will be imported."""
+    cycles: tuple[tuple[ViewName, ...], ...] = ()
+    """Views that read each other or themselves."""
+
+    @property
+    def ready(self) -> tuple[Entry, ...]:
+        """The entries that will be converted, in order."""
+        return tuple(entry for entry in self.entries if entry.verdict is Verdict.READY)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a JSON object; see `from_json`."""
+        return {
+            "format": FORMAT,
+            "options": {**asdict(self.options), "renames": [str(rule) for rule in self.options.renames]},
+            "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
+            "entries": [_entry_to_json(entry) for entry in self.entries],
+        }
+
+    @classmethod
+    def from_json(cls, document: object) -> Plan:
+        """Read what `to_json` gave.
+
+        Raises:
+            PlanError: If it is no plan, or one of another version.
+        """
+        try:
+            return _plan_from_json(document)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise PlanError(f"this is no plan of an import: {error!r}") from error
+
+
+def read_plan(text: str) -> Plan:
+    """Read a plan's JSON.
+
+    Raises:
+        PlanError: If it is no plan.
+    """
+    try:
+        return Plan.from_json(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, PlanError):
+            raise
+        raise PlanError(f"this is no JSON: {error}") from error
+
+
+def write_plan(plan: Plan) -> str:
+    """A plan's JSON, as text; the same plan gives the same text."""
+    return json.dumps(plan.to_json(), ensure_ascii=False, indent=1)
+
+
+def _entry_to_json(entry: Entry) -> dict[str, Any]:
+    refusal = entry.refusal
+    return {
+        "name": str(entry.name),
+        "target": str(entry.target),
+        "writer": entry.writer.value,
+        "dialect": entry.dialect,
+        "verdict": entry.verdict.value,
+        "level": entry.level,
+        "reads": [str(name) for name in entry.reads],
+        "reason": None if refusal is None else refusal.reason.value,
+        "text": None if refusal is None else refusal.text,
+        "blocked_by": None if entry.blocked_by is None else str(entry.blocked_by),
+        "changes": list(entry.changes),
+        "columns": [list(column) for column in entry.columns],
+        "old_original": entry.old_original,
+        "old_text": entry.old_text,
+        "new_text": entry.new_text,
+        "storage": dict(entry.storage),
+        "fingerprint": entry.fingerprint,
+    }
+
+
+def entry_from_json(item: Mapping[str, Any]) -> Entry:
+    """Read one entry of a plan's JSON.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: If it is none.
+    """
+    return Entry(
+        name=_name(item["name"]),
+        target=_name(item["target"]),
+        writer=Writer(item["writer"]),
+        dialect=item["dialect"],
+        verdict=Verdict(item["verdict"]),
+        fingerprint=item["fingerprint"],
+        level=int(item["level"]),
+        reads=tuple(map(_name, item["reads"])),
+        refusal=None if item["reason"] is None else Refusal(Reason(item["reason"]), item["text"]),
+        blocked_by=None if item["blocked_by"] is None else _name(item["blocked_by"]),
+        old_original=item["old_original"],
+        old_text=item["old_text"],
+        new_text=item["new_text"],
+        columns=tuple((name, kind) for name, kind in item["columns"]),
+        changes=tuple(item["changes"]),
+        storage=dict(item["storage"]),
+    )
+
+
+def _plan_from_json(document: Any) -> Plan:
+    if document["format"] != FORMAT:
+        raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
+    options = document["options"]
+    return Plan(
+        entries=tuple(map(entry_from_json, document["entries"])),
+        options=Options(
+            renames=tuple(map(Rule.parse, options["renames"])),
+            to_database=options["to_database"],
+            mangled=options["mangled"],
+            trino_catalogs=tuple(options["trino_catalogs"]),
+        ),
+        cycles=tuple(tuple(map(_name, cycle)) for cycle in document["cycles"]),
+    )
+
+
+def _name(text: str) -> ViewName:
+    database, _, name = text.partition(".")
+    if not database or not name:
+        raise ValueError(f"{text!r} is not database.name")
+    return ViewName(database, name)

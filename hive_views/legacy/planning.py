@@ -1,0 +1,268 @@
+"""Planning an import: rows are read, texts expanded and everything worked out, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hive_views.catalog import HiveViewCatalog
+from hive_views.dependencies.graph import components
+from hive_views.errors import HiveViewsError, MetastoreUnavailableError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.conversion import Place, convert
+from hive_views.legacy.define import RefusedError, prepared, reads
+from hive_views.legacy.model import LegacyView, Reason, Refusal, Writer
+from hive_views.legacy.options import Options
+from hive_views.legacy.plan import Entry, Plan, Verdict
+from hive_views.legacy.read import is_legacy, names_in, read_view
+from hive_views.metadata_files import MetadataFiles
+from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.find import rows
+from hive_views.metastore.flat_model import Row
+from hive_views.metastore.legacy_rows import fingerprint, with_columns
+from hive_views.spec.metadata import ViewMetadata
+
+Progress = Callable[[int, int], None]
+"""Told how many views are done, of how many."""
+
+
+class PlannedFiles(MetadataFiles):
+    """Metadata files, and those that a plan would write."""
+
+    def __init__(self, below: MetadataFiles) -> None:
+        super().__init__({})
+        self._below = below
+        self.planned: dict[str, ViewMetadata] = {}
+
+    def read(self, location: str) -> ViewMetadata:
+        """Read a metadata file, or what will be in one; see `MetadataFiles.read`."""
+        found = self.planned.get(location)
+        return self._below.read(location) if found is None else found
+
+    def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class says
+        """See `MetadataFiles.io`."""
+        return self._below.io(location)
+
+
+@dataclass(frozen=True)
+class PlannedStore(Store):
+    """A metastore as it would be after a plan: each row is asked for once, and a plan's views are in it."""
+
+    planned: dict[ViewName, Row] = field(default_factory=dict)
+    """Rows of views that a plan makes, by name."""
+    seen: dict[ViewName, Row | None] = field(default_factory=dict)
+    """Rows that were asked for."""
+
+    def row(self, name: ViewName) -> Row | None:
+        """What would stand under a name; see `Store.row`."""
+        if name in self.planned:
+            return self.planned[name]
+        if name not in self.seen:
+            self.seen[name] = super().row(name)
+        return self.seen[name]
+
+    def put(self, name: ViewName, loaded: Loaded) -> None:
+        """Add a view of the plan."""
+        assert isinstance(self.files, PlannedFiles)
+        self.planned[name] = loaded.row
+        self.files.planned[loaded.row.metadata_location or ""] = loaded.metadata
+
+
+def planned_store(store: Store) -> PlannedStore:
+    """A store that shows another one and what is put on top of it."""
+    return PlannedStore(store.client, PlannedFiles(store.files), store.config)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A legacy view as it was found: what one look at its row says. Can be pickled."""
+
+    row: Row
+    """Its row."""
+    view: LegacyView
+    """What the row says."""
+    named: tuple[ViewName, ...]
+    """The tables and views that its text names."""
+    refusal: Refusal | None
+    """Why it cannot be converted, whatever else there is."""
+
+
+def look(row: Row, options: Options) -> Found:
+    """Look at one row: the part of planning that needs nothing else.
+
+    Args:
+        row: The row of a legacy view.
+        options: How to import.
+
+    Returns:
+        What it says.
+    """
+    view = read_view(row)
+    named: tuple[ViewName, ...] = ()
+    refusal = None
+    try:
+        if view.sql:
+            found = dict.fromkeys(ViewName(*table.resolved(view.database)) for table in reads(view).tables)
+            named = tuple(found)
+        view = prepared(view, options)
+    except RefusedError as error:
+        refusal = view.problem or error.refusal
+    return Found(row, view, named, refusal)
+
+
+def plan_import(
+    catalog: HiveViewCatalog,
+    *,
+    databases: Sequence[str] = (),
+    names: Sequence[ViewName] = (),
+    options: Options | None = None,
+    to: HiveViewCatalog | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan the import of all legacy views of some databases, or of some views.
+
+    Args:
+        catalog: Where the legacy views are.
+        databases: Their databases.
+        names: Views, besides those of the databases.
+        options: How to import.
+        to: Where the new views go; None is the same catalog.
+        progress: Told how far it is.
+
+    Returns:
+        The plan; one view that cannot be read or converted never stops the others.
+
+    Raises:
+        NoSuchNamespaceError: If a database does not exist.
+        MetastoreUnavailableError: If no metastore can be reached.
+        MetastoreError: If it cannot list the views.
+    """
+    options = options or Options()
+    store = catalog._store
+    wanted = dict.fromkeys((*names_in(store, databases), *names))
+    found = [look(row, options) for row in rows(store, list(wanted)) if is_legacy(row)]
+    return arrange(found, catalog, options, to=to, progress=progress)
+
+
+def arrange(
+    found: Iterable[Found],
+    catalog: HiveViewCatalog,
+    options: Options,
+    *,
+    to: HiveViewCatalog | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Put views that were looked at into order, and work out what each becomes.
+
+    Args:
+        found: The views.
+        catalog: Where they are.
+        options: How to import.
+        to: Where they go; None is the same catalog.
+        progress: Told how far it is.
+
+    Returns:
+        The plan.
+
+    Raises:
+        MetastoreUnavailableError: If no metastore can be reached.
+    """
+    by_name = {item.row.name: item for item in found}
+    below = {name: [child for child in item.named if child in by_name] for name, item in by_name.items()}
+    groups = components(below)
+    cycles = tuple(group for group in groups if len(group) > 1 or group[0] in below[group[0]])
+    in_cycle = {name: group for group in cycles for name in group}
+    planner = _Planner(catalog, to, options, by_name)
+    done: dict[ViewName, Entry] = {}
+    order = [name for group in groups for name in group]
+    for name in order:
+        done[name] = planner.entry(by_name[name], below[name], done, in_cycle.get(name))
+        if progress is not None:
+            progress(len(done), len(order))
+    return Plan(tuple(done.values()), options, cycles)
+
+
+class _Planner:
+    """Works out entry by entry, each on top of those before it."""
+
+    def __init__(
+        self,
+        catalog: HiveViewCatalog,
+        to: HiveViewCatalog | None,
+        options: Options,
+        by_name: Mapping[ViewName, Found],
+    ) -> None:
+        self._options = options
+        self._here = to is None
+        self._store = planned_store((to or catalog)._store)
+        self._place = Place(to or catalog, self._store)
+        self._targets = {name: options.target(name) for name in by_name}
+        if self._here:
+            for name, item in by_name.items():
+                row = item.row
+                if item.view.writer is Writer.TRINO:
+                    row = with_columns(row, tuple((c.name, c.type, c.comment) for c in item.view.columns))
+                self._store.seen[name] = row
+
+    def entry(
+        self,
+        item: Found,
+        children: Sequence[ViewName],
+        done: Mapping[ViewName, Entry],
+        cycle: tuple[ViewName, ...] | None,
+    ) -> Entry:
+        """The entry of one view; those of its children are there already, but for members of a cycle."""
+        name, view = item.row.name, item.view
+        entry = Entry(
+            name=name,
+            target=self._targets[name],
+            writer=view.writer,
+            dialect=view.dialect,
+            verdict=Verdict.REFUSED,
+            fingerprint=fingerprint(item.row),
+            level=max((done[child].level + 1 for child in children if child in done), default=0),
+            reads=item.named,
+            old_original=view.sql if view.writer is Writer.TRINO else item.row.texts.original,
+            old_text=view.sql if view.writer is Writer.TRINO else item.row.texts.expanded,
+            storage=view.storage,
+        )
+        if item.refusal is not None:
+            return _refused(entry, item.refusal)
+        if cycle is not None:
+            circle = " -> ".join(map(str, (*cycle, cycle[0])))
+            return _refused(entry, Refusal(Reason.CYCLE, f"it reads itself: {circle}"))
+        for child in children:
+            if done[child].verdict is not Verdict.READY:
+                blocker = done[child].blocked_by or child
+                return replace(
+                    entry,
+                    verdict=Verdict.BLOCKED,
+                    blocked_by=blocker,
+                    refusal=Refusal(Reason.BLOCKED, f"it reads {child}, and {blocker} cannot be converted"),
+                )
+        try:
+            made = convert(
+                self._place,
+                item.row,
+                view,
+                entry.target,
+                self._options,
+                self._targets,
+                here=self._here,
+            )
+        except RefusedError as error:
+            return _refused(entry, error.refusal)
+        except MetastoreUnavailableError:
+            raise
+        except HiveViewsError as error:
+            return _refused(entry, Refusal(Reason.UNSUPPORTED, str(error)))
+        row = made.row
+        if view.writer is Writer.TRINO and entry.in_place:
+            row = with_columns(row, tuple((c.name, c.type, c.comment) for c in view.columns))
+        self._store.put(entry.target, Loaded(row, made.metadata))
+        return replace(entry, verdict=Verdict.READY, new_text=made.text, columns=made.columns, changes=made.changes)
+
+
+def _refused(entry: Entry, refusal: Refusal) -> Entry:
+    verdict = Verdict.REPORTED if refusal.reason is Reason.MATERIALIZED else Verdict.REFUSED
+    return replace(entry, verdict=verdict, refusal=refusal)

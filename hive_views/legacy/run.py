@@ -1,0 +1,196 @@
+"""A run: the views of a plan imported one after another, each behind those that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hive_views.catalog import HiveViewCatalog
+from hive_views.errors import HiveViewsError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.journal import Journal, Prepared
+from hive_views.legacy.model import Reason
+from hive_views.legacy.options import Options
+from hive_views.legacy.outcome import Outcome, Status, planned
+from hive_views.legacy.plan import Entry, Plan, Verdict
+from hive_views.legacy.work import Work
+from hive_views.metastore.commit import Store, honors_expectations
+
+Progress = Callable[[int, int, Outcome], None]
+"""Told how many views are done, of how many, and the last one's outcome."""
+
+_DONE = (Status.CONVERTED, Status.WOULD_CONVERT)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did."""
+
+    outcomes: tuple[Outcome, ...]
+    """How each view of the plan ended, in the plan's order."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every view that was ready is converted."""
+        return not any(
+            outcome.status in (Status.FAILED, Status.UNKNOWN, Status.PENDING) or outcome.reason is Reason.CHANGED
+            for outcome in self.outcomes
+        )
+
+
+def work_for(plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, dry: bool = False) -> Work:
+    """What the workers of a plan need to know.
+
+    Args:
+        plan: The plan.
+        catalog: Where the legacy views are.
+        to: Where the new views go; None is the same catalog.
+        dry: Whether nothing is to be written.
+    """
+    options: Options = plan.options
+    return Work(
+        catalog.name,
+        dict(catalog.properties),
+        options,
+        {entry.name: entry.target for entry in plan.entries},
+        None if to is None else to.name,
+        None if to is None else dict(to.properties),
+        dry,
+    )
+
+
+def run_plan(
+    plan: Plan,
+    catalog: HiveViewCatalog,
+    journal_path: Path,
+    *,
+    to: HiveViewCatalog | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Import the views of a plan. Run again after a crash, it goes on where it was.
+
+    Args:
+        plan: The plan.
+        catalog: Where the legacy views are.
+        journal_path: The journal's file; begun where it is not there.
+        to: Where the new views go; None is the same catalog.
+        progress: Told after each view.
+
+    Returns:
+        How each view ended.
+
+    Raises:
+        JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
+    """
+    with Journal(journal_path, plan) as journal:
+        outcomes = []
+        store = (to or catalog)._store
+        for outcome in _run(plan, work_for(plan, catalog, to), journal):
+            outcomes.append(outcome)
+            if outcome.status is Status.CONVERTED:
+                tidy(store, journal, outcome)
+            if progress is not None:
+                progress(len(outcomes), len(plan.entries), outcome)
+        return RunResult(tuple(outcomes))
+
+
+def dry_run(
+    plan: Plan, catalog: HiveViewCatalog, *, to: HiveViewCatalog | None = None, progress: Progress | None = None
+) -> RunResult:
+    """Look whether a plan could be run now, view by view. Writes nothing, in metastore, storage or journal.
+
+    Views above others are judged by the plan alone, since those are not there yet.
+
+    Args:
+        plan: The plan.
+        catalog: Where the legacy views are.
+        to: Where the new views would go.
+        progress: Told after each view.
+
+    Returns:
+        How each view would end.
+    """
+    work = work_for(plan, catalog, to, dry=True)
+    outcomes = []
+    for entry in plan.entries:
+        outcome = planned(entry)
+        if entry.verdict is Verdict.READY:
+            outcome = replace(outcome, status=Status.WOULD_CONVERT)
+            if entry.level == 0:
+                outcome = work.convert(entry, _nothing)
+        outcomes.append(outcome)
+        if progress is not None:
+            progress(len(outcomes), len(plan.entries), outcome)
+    return RunResult(tuple(outcomes))
+
+
+def _run(plan: Plan, work: Work, journal: Journal) -> Iterator[Outcome]:
+    ended: dict[ViewName, Outcome] = {}
+    history = journal.history
+    for entry in plan.entries:
+        outcome = planned(entry)
+        if entry.verdict is Verdict.READY:
+            outcome = blocked(entry, ended) or outcome
+        if outcome.status is Status.PENDING:
+            before = history.outcomes.get(entry.name)
+            unfinished = entry.name in history.prepared and (before is None or before.status is not Status.CONVERTED)
+            outcome = work.convert(entry, journal.prepared, patient=unfinished)
+            if not (outcome.found and before is not None and before.status is Status.CONVERTED):
+                journal.outcome(outcome)
+            else:
+                outcome = before
+        elif outcome != history.outcomes.get(entry.name):
+            journal.outcome(outcome)
+        ended[entry.name] = outcome
+        yield outcome
+
+
+def blocked(entry: Entry, ended: dict[ViewName, Outcome]) -> Outcome | None:
+    """The outcome of a view that reads one which was not converted; None where it may go on.
+
+    Args:
+        entry: The view.
+        ended: How those before it ended.
+    """
+    for name in entry.reads:
+        below = ended.get(name)
+        if below is not None and below.status not in _DONE:
+            blocker = below.blocked_by or name
+            return replace(
+                planned(entry),
+                status=Status.BLOCKED,
+                reason=Reason.BLOCKED,
+                text=f"it reads {name}, and {blocker} was not converted",
+                blocked_by=blocker,
+            )
+    return None
+
+
+def tidy(store: Store, journal: Journal, outcome: Outcome) -> None:
+    """Delete the files that a run which was killed had written for a view, once another file is the view's.
+
+    A request of that run may still be on its way; where the server compares, it will refuse it, and where it does not
+    the files stay.
+
+    Args:
+        store: Where the view is.
+        journal: What was announced.
+        outcome: The view, converted.
+    """
+    # Told by the backup, which belongs to one attempt: the view may have got newer metadata since.
+    others = [item for item in journal.history.prepared.get(outcome.name, ()) if item.backup != outcome.backup]
+    if not others:
+        return
+    try:
+        if not honors_expectations(store.client):
+            return
+    except HiveViewsError:
+        return  # a kept file is cheap
+    for item in others:
+        store.files.delete(item.metadata_location)
+        store.files.delete(item.backup)
+
+
+def _nothing(item: Prepared) -> None:
+    raise AssertionError(f"a dry run writes nothing, and wanted to write {item.metadata_location}")

@@ -1,0 +1,231 @@
+"""The import of one view, as a function of a catalog's properties and an entry of a plan: what a worker does.
+
+A `Work` can be pickled, so that it can be done in any process; everything that it needs to know besides is in the
+metastore. Its steps, each safe to be cut off after:
+
+1. the row is read: an Iceberg view with the entry's fingerprint is an earlier run's work, and done;
+2. the new metadata is worked out from the row, and must be what the plan shows;
+3. the legacy row is written to a file next to the new metadata file, then that file is written;
+4. `note` is told both (the journal);
+5. the row is swapped, compare-and-swap (`hive_views.metastore.legacy_rows`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from hive_views.catalog import HiveViewCatalog
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    HiveViewsError,
+    NoSuchViewError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.legacy.backup import packed, write_backup
+from hive_views.legacy.conversion import LEGACY_FINGERPRINT, LEGACY_ROW, Converted, Place, convert
+from hive_views.legacy.define import RefusedError
+from hive_views.legacy.journal import Prepared
+from hive_views.legacy.model import Reason
+from hive_views.legacy.options import Options
+from hive_views.legacy.outcome import Outcome, Status
+from hive_views.legacy.plan import Entry
+from hive_views.legacy.planning import planned_store
+from hive_views.legacy.read import is_legacy, read_view
+from hive_views.metastore.commit import Store, commit
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.identities import HIVE_UUID, identify
+from hive_views.metastore.legacy_rows import fingerprint, swap
+
+Note = Callable[[Prepared], None]
+"""Told what will take a row's place, before it does."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every view of a plan needs besides its own entry. Can be pickled."""
+
+    name: str
+    """The source catalog's name, and"""
+    properties: Mapping[str, str]
+    """its properties."""
+    options: Options
+    """How to import."""
+    targets: Mapping[ViewName, ViewName]
+    """The new names of the plan's views that are ready."""
+    to_name: str | None = None
+    """The target catalog's name, and"""
+    to_properties: Mapping[str, str] | None = None
+    """its properties; None is the source catalog."""
+    dry: bool = False
+    """Whether nothing is to be written."""
+
+    def convert(self, entry: Entry, note: Note, *, patient: bool = False) -> Outcome:
+        """Import one view.
+
+        Args:
+            entry: Its entry, which is ready; what it reads is imported already.
+            note: Told before the row is swapped.
+            patient: Whether a lock on the view may be a dead process' own, so that it is waited for until the server
+                takes it away.
+
+        Returns:
+            How it ended; no error of this package is raised.
+        """
+        started = time.perf_counter()
+        source = catalog_of(self.name, tuple(sorted(self.properties.items())))
+        target = source
+        if self.to_properties is not None:
+            target = catalog_of(self.to_name or self.name, tuple(sorted(self.to_properties.items())))
+        one = _One(self, source, target, entry, note, patient)
+        outcome = one.run()
+        return replace(outcome, seconds=time.perf_counter() - started)
+
+
+@lru_cache(maxsize=8)
+def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCatalog:
+    """A catalog of this process; the same for the same properties. It connects with its first call."""
+    return HiveViewCatalog(name, **dict(properties))
+
+
+class _One:
+    """One view on its way."""
+
+    def __init__(
+        self, work: Work, source: HiveViewCatalog, target: HiveViewCatalog, entry: Entry, note: Note, patient: bool
+    ) -> None:
+        self._work = work
+        self._source = source
+        self._target = target
+        self._entry = entry
+        self._note = note
+        self._patient = patient
+        self._writing = 0.0
+
+    def run(self) -> Outcome:
+        try:
+            return self._run()
+        except RefusedError as error:
+            return self._ended(Status.REFUSED, error.refusal.reason, error.refusal.text)
+        except CommitStateUnknownError as error:
+            return self._ended(Status.UNKNOWN, Reason.METASTORE, str(error))
+        except (CommitFailedError, NoSuchViewError) as error:
+            return self._ended(Status.REFUSED, Reason.CHANGED, str(error))
+        except (ViewAlreadyExistsError, TableAlreadyExistsError) as error:
+            return self._ended(Status.REFUSED, Reason.NAME_TAKEN, str(error))
+        except HiveViewsError as error:
+            return self._ended(Status.FAILED, Reason.METASTORE, str(error))
+
+    def _run(self) -> Outcome:
+        entry = self._entry
+        row = self._source._store.row(entry.name)
+        done = self._target._store.row(entry.target) if not self._in_place else row
+        if done is not None and done.kind is RowKind.ICEBERG_VIEW:
+            if done.parameters.get(LEGACY_FINGERPRINT) == entry.fingerprint:
+                return replace(
+                    self._ended(Status.CONVERTED, None, None),
+                    metadata_location=done.metadata_location,
+                    backup=done.parameters.get(LEGACY_ROW),
+                    found=True,
+                )
+            if self._in_place:
+                raise RefusedError(Reason.CHANGED, f"{entry.name} is an Iceberg view now, made by somebody else")
+        if row is None:
+            raise RefusedError(Reason.CHANGED, f"{entry.name} is gone")
+        if not is_legacy(row) or fingerprint(row) != entry.fingerprint:
+            raise RefusedError(Reason.CHANGED, f"the row of {entry.name} was changed since the plan; plan again")
+        made = self._made(row)
+        if made.text != entry.new_text or made.columns != entry.columns:
+            raise RefusedError(
+                Reason.CHANGED, f"what {entry.name} reads was changed since the plan, so its text would be another one"
+            )
+        if self._work.dry:
+            return self._ended(Status.WOULD_CONVERT, None, None)
+        return self._write(row, made)
+
+    @property
+    def _in_place(self) -> bool:
+        return self._target is self._source and self._entry.in_place
+
+    def _made(self, row: Row) -> Converted:
+        made = self._converted(row)
+        real = self._target._store
+        if self._work.dry or not real.config.mark_hive_tables:
+            return made
+        unmarked = [child for name in made.made.reads if (child := real.row(name)) is not None and _is_unmarked(child)]
+        if not unmarked:
+            return made
+        # Only now, because nothing is written for a view that is refused.
+        for child in unmarked:
+            identify(real, child)
+        return self._converted(row)
+
+    def _converted(self, row: Row) -> Converted:
+        # What a run reads is looked at anew for each view, what one view reads once.
+        place = Place(self._target, planned_store(self._target._store))
+        return convert(
+            place,
+            row,
+            read_view(row),
+            self._entry.target,
+            self._work.options,
+            self._work.targets,
+            here=self._target is self._source,
+        )
+
+    def _write(self, row: Row, made: Converted) -> Outcome:
+        entry = self._entry
+        store = self._patience(self._target._store)
+        began = time.perf_counter()
+        write_backup(store.files, made.backup, row)
+        damages: tuple[str, ...] = ()
+        location = made.location
+        if self._in_place:
+            try:
+                store.files.write(location, made.metadata)
+            except HiveViewsError:
+                store.files.delete(made.backup)
+                raise
+            self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
+            hurt = swap(store, row, made.row, undo=lambda: self._forget(location, made.backup))
+            damages = tuple(item.field for item in hurt)
+        else:
+            self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
+            loaded = commit(store, entry.target, None, made.metadata)
+            location = loaded.row.metadata_location or location
+        self._writing = time.perf_counter() - began
+        return replace(
+            self._ended(Status.CONVERTED, None, None),
+            metadata_location=location,
+            backup=made.backup,
+            damages=damages,
+        )
+
+    def _forget(self, *locations: str) -> None:
+        for location in locations:
+            self._target._store.files.delete(location)
+
+    def _patience(self, store: Store) -> Store:
+        if not self._patient:
+            return store
+        lock = replace(store.config.lock, timeout_ms=max(store.config.lock.timeout_ms, _lock_life_ms(store)))
+        return replace(store, config=replace(store.config, lock=lock))
+
+    def _ended(self, status: Status, reason: Reason | None, text: str | None) -> Outcome:
+        return Outcome(self._entry.name, self._entry.target, status, reason, text, writing=self._writing)
+
+
+def _is_unmarked(row: Row) -> bool:
+    return row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW) and HIVE_UUID not in row.parameters
+
+
+def _lock_life_ms(store: Store) -> int:
+    """How long the server keeps a lock that nobody keeps alive, and a while."""
+    text = store.client.config_value("hive.txn.timeout", "300s").strip().lower()
+    digits = "".join(char for char in text if char.isdigit()) or "300"
+    return int(digits) * (1 if text.endswith("ms") else 1000) + 60_000
