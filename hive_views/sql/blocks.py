@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from hive_views.sql import typetext
+from hive_views.sql import refusals, typetext
 from hive_views.sql.laterals import Block, CteDefinition
 from hive_views.sql.ordering import Ordering
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.state import Place, State
-from hive_views.sql.trees import is_star
+from hive_views.sql.trees import begins_with_with, is_star
 from hive_views.sql.types import Types
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
@@ -97,8 +97,13 @@ class Blocks(Ordering):
                 definition.recursive = True
                 seen[name] = definition
             visible[name] = definition
+            if top:
+                self.top_names.add(name)
             self.definitions.append(definition)
             self.check_identifier(cte.args["alias"].this)
+        if self.state.exact:
+            for cte in with_.expressions:  # Hive looks a name up among all of them, its own and later ones included
+                visible[cte.alias.lower()].visible = visible
         return visible
 
     def _set_operation(
@@ -175,6 +180,8 @@ class Blocks(Ordering):
     def subquery(self, node: exp.Expr, place: Place, *, single: bool = False, exists: bool = False) -> None:
         """Resolve a query inside an expression: it can name the columns around it."""
         outer = place.scopes[0]
+        if self.state.strict and begins_with_with(node):
+            raise self.state.fail("A subquery in an expression cannot begin with WITH: move it to the front", node)
         if self.state.strict and len(place.scopes) > 1:
             raise self.state.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", node)
         if exists and self.state.exact and self._aggregates_all(node):
@@ -190,6 +197,10 @@ class Blocks(Ordering):
         result = self.query(node, self._current_ctes, outer, level=_NEVER_REMOVED, naming=False)
         self.state.pending, self.state.copies = waiting, copying
         self.subquery_types[id(node)] = result
+        if exists and not self.state.cbo and not refusals.is_correlated(self.state, node, outer):
+            raise self.state.fail(
+                "Invalid SubQuery expression: For Exists/Not Exists operator SubQuery must be Correlated", node
+            )
         if (single or isinstance(node, exp.Subquery)) and self.state.strict and len(result.columns) != 1:
             raise self.state.fail("Invalid SubQuery expression: SubQuery can contain only 1 item in Select List", node)
 
@@ -224,6 +235,8 @@ class Blocks(Ordering):
             result = self.resolve(where.this, Place((plain,), block.outer, keys=False))
             if state.strict and isinstance(result, Column) and (result.type or "").endswith(">"):
                 raise state.fail(f"A column of type {result.type} is no condition", where.this, where.this.name)
+            if state.exact and node.args.get("laterals"):
+                refusals.check_lateral_where(state, where.this, node.args["laterals"])
         items = node.expressions
         distinct = node.args.get("distinct")
         aggregates: dict[str, exp.Expr] = {}
@@ -250,8 +263,11 @@ class Blocks(Ordering):
             combined = output.with_inputs(scope)
             self.resolve(qualify.this, Place((combined,), None, plain, True, True, True))
         if node.args.get("order") is not None or node.args.get("sort") is not None or self._distributed(node):
-            window_distinct = bool(windows) and distinct is not None
+            window_distinct = bool(windows) and distinct is not None and state.strict
+            if distinct_star and state.exact:
+                self.starred_tables = frozenset(block.aliases)
             self._order(node, output, scope, plain, plain, block.level, skip_input=window_distinct, items=items)
+            self.starred_tables = frozenset()
         if not state.strict:
             for definition in node.args.get("windows") or ():
                 self.visit_and_commit(definition, Place((plain,), block.outer, plain, False, True, True))
@@ -270,7 +286,11 @@ class Blocks(Ordering):
             raise self.state.fail("Cannot have both CLUSTER BY and SORT BY clauses", sort)
         if cluster is not None and distribute is not None:
             raise self.state.fail("Cannot have both CLUSTER BY and DISTRIBUTE BY clauses", distribute)
+        if arguments.get("locks"):
+            raise self.state.fail("FOR UPDATE and FOR SHARE: Hive has no such clause", node)
         limit = arguments.get("limit")
+        if isinstance(limit, exp.Fetch):
+            raise self.state.fail("FETCH FIRST: Hive has no such clause. Write LIMIT", node)
         count = limit.args.get("expression") if limit is not None else None
         if count is not None and not isinstance(count, exp.Literal):
             raise self.state.fail("LIMIT takes a number", count)

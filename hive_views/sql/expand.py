@@ -114,9 +114,8 @@ def expand(
         expanded = found.state.edits.apply()
     quoted = text.quoted
     if column_names is not None:
-        listed = ", ".join(
-            f"{quoted(name)} AS {quoted(given)}" for name, given in zip(names, column_names, strict=True)
-        )
+        given = [name.lower() for name in column_names] if exact else column_names
+        listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
         expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
     return Expansion(original, stored, expanded, tuple(names), tuple(found.state.tables), found)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from hive_views.sql import functions
+from hive_views.sql import functions, refusals
 from hive_views.sql.laterals import Block
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.spans import function_token, key, span
@@ -91,6 +91,8 @@ class Grouping(Stars):
         state = self.state
         scope = Scope(grouped=True)
         keys, sets = self._group_keys(group, items, distinct, bool(aggregates))
+        if sets is not None and state.exact and not sets:
+            refusals.check_grouping_sets(state, keys, key)
         place = Place((plain,), None, plain, keys=False, strict_names=True)
         for item in keys:
             if isinstance(item, exp.Star) or is_star(item):
@@ -243,7 +245,8 @@ class Grouping(Stars):
             for value in function.args.values():
                 for item in expressions(value):
                     self.resolve(item, place)
-            self._quote_function(function)
+            if not self.state.exact:
+                self._quote_function(function)
             self._window_spec(window, place)
             name = window.args.get("alias")
             while name is not None:

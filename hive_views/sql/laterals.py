@@ -26,6 +26,8 @@ class CteDefinition:
     level: int = 0
     recursive: bool = False
     scope: Scope | None = None
+    running: bool = False
+    """Whether its query is being resolved."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql import functions, typetext
+from hive_views.sql import functions, refusals, typetext
 from hive_views.sql.keywords import BEFORE_OPERAND, CAST_TARGETS, PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.spans import function_token, key, span
@@ -27,6 +27,8 @@ class Names:
         self.state = state
         self._starts = state.text.starts
         self.in_sets = False
+        self.top_names: set[str] = set()
+        """The names that the outermost WITH defines: Hive takes them for these everywhere."""
 
     # -- Expressions -----------------------------------------------------------------------------------------------
 
@@ -61,11 +63,20 @@ class Names:
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node, place)
-        if isinstance(node, exp.Func):
-            self._function(node, place)
-            if self.state.exact and place.scopes[0].with_sets and self.function_name(node) == "grouping":
-                return VALUE
+        if not isinstance(node, exp.Func):
+            self.visit_children(node, place)
+            return VALUE
+        self._function(node, place)
+        if self.state.exact and place.scopes[0].with_sets and self.function_name(node) == "grouping":
+            return VALUE
         self.visit_children(node, place)
+        if self.state.exact:
+            if type(node) is exp.Case or type(node) is exp.If:
+                refusals.check_condition(self.state, node, self.type_of)
+            else:
+                name = self.function_name(node)
+                if name is not None:
+                    refusals.check_function(self.state, name, node, list(node.iter_expressions()), self.type_of)
         return VALUE
 
     def function_name(self, node: exp.Expr) -> str | None:
@@ -380,7 +391,7 @@ class Names:
             if isinstance(right, exp.Expr):
                 results.append((right, self.visit(right, place)))
         if self.state.exact and kind in _COMPARISONS:
-            self._comparable(node)
+            refusals.check_comparison(self.state, node.this, node.args["expression"], self.type_of)
         if self.state.strict and kind not in _ANY_OPERAND:
             for operand, result in results:
                 if isinstance(result, Column):
@@ -392,26 +403,6 @@ class Names:
                             operand.name,
                         )
         return VALUE
-
-    def _comparable(self, node: exp.Expr) -> None:
-        """Refuse a comparison that loses digits, as Hive does by default (`hive.strict.checks.type.safety`)."""
-        left, right = node.this, node.args["expression"]
-        simple = (exp.Column, exp.Literal, exp.Dot, exp.Cast, exp.TryCast, exp.Subquery)
-        if not isinstance(left, simple) or not isinstance(right, simple):
-            return
-        one, other = self.type_of(left), self.type_of(right)
-        if one is None or other is None:
-            return
-        for exact, loose in ((one, other), (other, one)):
-            kind = typetext.base(loose)
-            lossy = (exact == "bigint" or exact.startswith("decimal")) and kind in typetext.STRINGS
-            lossy = lossy or (exact == "bigint" and kind in ("double", "float"))
-            if lossy or (exact == "timestamp" and kind in (*typetext.NUMERIC, "decimal")):
-                raise self.state.fail(
-                    f"Unsafe compares between different types are disabled: {one} and {other} "
-                    "(hive.strict.checks.type.safety). Cast one of them",
-                    right,
-                )
 
     def type_of(self, node: exp.Expr) -> str | None:
         """The Hive type of an expression, or None where it is not known."""
@@ -447,6 +438,18 @@ class Names:
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, exp.Expr):
                     self.visit(item, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
+        return VALUE
+
+    def _bracket(self, node: exp.Bracket, place: Place) -> Any:
+        self.visit_children(node, place)
+        if self.state.exact:
+            refusals.check_index(self.state, node, self.type_of)
+        return VALUE
+
+    def _like(self, node: exp.Expr, place: Place) -> Any:
+        self._binary(node, place)
+        if self.state.exact:
+            refusals.check_function(self.state, "rlike", node, [node.this], self.type_of)
         return VALUE
 
     def _subquery(self, node: exp.Expr, place: Place) -> Any:
@@ -539,6 +542,7 @@ _HANDLERS: dict[type, Any] = {
     exp.Cast: Names._cast,
     exp.TryCast: Names._cast,
     exp.Window: Names._window,
+    exp.Bracket: Names._bracket,
     exp.Subquery: Names._subquery,
     exp.Select: Names._subquery,
     exp.Union: Names._subquery,
@@ -559,9 +563,10 @@ _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(
         (
             *(exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe),
-            *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Like, exp.RegexpLike),
+            *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Like),
             *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
         ),
         Names._binary,
     ),
+    exp.RegexpLike: Names._like,
 }

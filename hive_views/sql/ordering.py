@@ -10,6 +10,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.sql.grouping import Grouping
 from hive_views.sql.scopes import Scope
+from hive_views.sql.spans import span
 from hive_views.sql.state import Place
 from hive_views.sql.trees import bare, expressions
 
@@ -54,16 +55,23 @@ class Ordering(Grouping):
         legacy = state.exact and (not state.cbo or (node.args.get("sort") is not None and limit))
         if not state.exact:
             for item in [*sorts, *spreads]:
-                self._complete_order(item, output, scope, plain, items)
+                if skip_input and not isinstance(item, exp.Literal):
+                    self.resolve(item, Place((output,), None, plain, False, True, True))
+                else:
+                    self._complete_order(item, output, scope, plain, items)
             return
         augmented: Scope | None = None
         for item in sorts:
             if isinstance(item, exp.Literal):
                 continue
+            if self.starred_tables and self._copied_from_star(item):
+                continue
             if not legacy and not skip_input:
                 self._try(item, Place((scope,), None, plain, True, True, True, True))
             if self._try(item, Place((output,), None, plain, False, True, True)):
                 continue
+            if skip_input:
+                self.resolve(item, Place((output,), None, plain, False, True, True))
             if legacy or union:
                 self.resolve(item, Place((output,), None, plain, True, True, True))
             augmented = augmented or output.with_inputs(scope)
@@ -80,6 +88,19 @@ class Ordering(Grouping):
             augmented = augmented or output.with_inputs(scope)
             self.resolve(item, Place((augmented,), None, plain, True, True, True))
 
+    def _copied_from_star(self, item: exp.Expr) -> bool:
+        """`SELECT DISTINCT * … ORDER BY t.a`: for Hive `t.a` is the star's own, which has no text."""
+        found = [
+            column
+            for column in item.find_all(exp.Column)
+            if len(column.parts) > 1 and column.parts[0].name.lower() in self.starred_tables
+        ]
+        for column in found:
+            first, last = span(self.state.text, column.parts[0]), span(self.state.text, column.parts[1])
+            if first is not None and last is not None:
+                self.state.edits.replace(first[0], last[1], "")
+        return bool(found)
+
     def _try(self, item: exp.Expr, place: Place) -> bool:
         try:
             self.resolve(item, place)
@@ -91,17 +112,15 @@ class Ordering(Grouping):
         self, item: exp.Expr, output: Scope, scope: Scope, plain: Scope | None, items: list[exp.Expr] | None
     ) -> None:
         """The portable form: an output name stays as it was written, any other name is completed."""
-        named = output.only_names()
         if plain is None:
-            self.resolve(item, Place((named,), None, None, False, True, True))
+            self.resolve(item, Place((output.only_names(),), None, None, False, True, True))
             return
         aliases = {
             other.alias.lower(): other.this
             for other in items or ()
             if type(other) is exp.Alias and not self._is_column_of_name(other)
         }
-        lower = plain.hiding(aliases) if aliases else plain
-        both = named.with_inputs(lower) if aliases else lower
+        both = output.only_names().with_inputs(plain.hiding(aliases)) if aliases else plain
         place = Place((both,), None, plain, False, True, True)
         if self._try(item, place):
             return

@@ -263,7 +263,6 @@ class Scope:
                 self.put_unique(table, name, new)
             for alternate in alternates.get(id(column), ()):
                 self.put(alternate[0], alternate[1], new)
-        self.ambiguous |= other.ambiguous
         self.with_virtual += other.with_virtual
 
     def add_tables(self, other: Scope) -> None:

@@ -98,7 +98,7 @@ class Sources(Laterals):
         if definition is not None:
             inner = self.cte(definition, block.level)
             scope = self._renamed(inner, alias, alias_node)
-            if definition.top or not state.exact:
+            if definition.top or not state.exact or name.lower() in self.top_names:
                 return alias, scope
             self._point_table(parts)
             self._quote(alias_identifier)
@@ -125,6 +125,8 @@ class Sources(Laterals):
         names = alias_node.args.get("columns") if alias_node is not None else None
         if names:
             scope = self._renamed(scope, alias, alias_node)
+        if state.strict:
+            self._table_ending(node, alias_identifier)
         self._sample(parts[-1], scope, schema.bucket_columns)
         return alias, scope
 
@@ -139,6 +141,16 @@ class Sources(Laterals):
                 return
             self.check_identifier(part)
             state.edits.replace(index, index, prefix + quoted(part.name))
+
+    def _table_ending(self, node: exp.Table, alias: exp.Expr | None) -> None:
+        """What Hive does not read behind a table."""
+        if node.args.get("pivots"):
+            raise self.state.fail("PIVOT and UNPIVOT: Hive has no such clause", node)
+        at = self._after(alias) if alias is not None else None
+        if at is not None and self.state.text.tokens[at].token_type is TokenType.TABLE_SAMPLE:
+            raise self.state.fail(
+                "TABLESAMPLE stands in front of the table's alias", self.state.text.tokens[at].start, node.name
+            )
 
     def _sample(self, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> None:
         """`TABLESAMPLE (BUCKET x OUT OF y ON …)`: bucket columns are quoted, others completed."""
@@ -247,6 +259,14 @@ class Sources(Laterals):
     def cte(self, definition: CteDefinition, level: int) -> Scope:
         """The columns of a common table expression, resolved when it is first named."""
         if definition.scope is None:
+            if definition.running and not definition.recursive:
+                name = definition.node.alias
+                raise self.state.fail(
+                    f"Recursive common table expression {name}: its query names itself",
+                    definition.node.args["alias"],
+                    name,
+                )
+            definition.running = True
             if definition.recursive:
                 self._recursive(definition)
             definition.scope = self.query(
@@ -329,7 +349,9 @@ class Sources(Laterals):
             return self._unnest(node, left, block)[1]
         if state.strict and join.args.get("method"):
             raise state.fail(f"{join.args['method']} JOIN: Hive has no such join. Write JOIN … ON", node)
-        if state.strict and (join.kind == "ANTI"):
+        if state.strict and join.kind == "SEMI" and join.args.get("using"):
+            raise state.fail("LEFT SEMI JOIN … USING: Hive cannot plan it. Write ON", node)
+        if state.strict and join.kind == "ANTI":
             raise state.fail("LEFT ANTI JOIN is not read by Hive 4.1: write NOT EXISTS", node)
         if state.strict and isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
             raise state.fail("A join in parentheses can only stand first in FROM", node)

@@ -32,6 +32,8 @@ class Stars(Sources):
         self.renamed: dict[int, str] = {}
         self._star_texts: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
         self._current_ctes: dict[str, CteDefinition] = {}
+        self.starred_tables: frozenset[str] = frozenset()
+        """The table aliases of the block while ORDER BY of a `SELECT DISTINCT *` is looked up, as Hive does it."""
 
     def _items(
         self,
@@ -244,6 +246,8 @@ class Stars(Sources):
 
     def _star_changes(self, star: exp.Expr) -> set[str]:
         """The columns that `* EXCEPT (…)` leaves out."""
+        if self.state.strict and (star.args.get("except_") or star.args.get("except")):
+            raise self.state.fail("Hive has no EXCEPT behind a star: list the columns", star)
         if star.args.get("replace") or star.args.get("rename"):
             raise self.state.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
         return {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
@@ -416,6 +420,8 @@ class Stars(Sources):
 
 def state_name(bare: exp.Expr) -> bool:
     """Whether Hive's planner sees just the column in an expression: `x * 1`, `coalesce(x)`."""
+    if type(bare) is exp.And:
+        return type(bare.expression) is exp.Boolean and bare.expression.this is True
     if type(bare) is exp.Mul:
         right = bare.expression
         return type(right) is exp.Literal and right.this == "1" and not right.is_string

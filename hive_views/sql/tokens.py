@@ -170,7 +170,7 @@ class Edits:
     def __init__(self, text: Text) -> None:
         self.text = text
         self._edits: dict[tuple[int, int], str] = {}
-        """What each range becomes, by its first token and the last one's negative: in this order the outer comes first."""
+        """What each range becomes, by its first token and the last one's negative: so the outer ones sort first."""
         self._copies: list[tuple[int, int, int, int]] = []
         self._additions: dict[int, str] = {}
 

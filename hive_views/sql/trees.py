@@ -25,6 +25,15 @@ def bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def begins_with_with(query: exp.Expr) -> bool:
+    """Whether a query, in parentheses or not, begins with WITH."""
+    while type(query) in (exp.Subquery, exp.Paren):
+        if query.args.get("with_") is not None:
+            return True
+        query = query.this
+    return query.args.get("with_") is not None
+
+
 def is_star(item: exp.Expr) -> bool:
     """Whether an element of a SELECT list is `*` or `t.*`."""
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)

@@ -314,7 +314,8 @@ class Types:
                 first if first is not None and typetext.base(first) in ("varchar", "char") else fixed if first else None
             )
         if first is None or rule is None:
-            return first
+            number = name in _NUMBERS_OF_STRINGS and first is not None and typetext.base(first) in typetext.STRINGS
+            return "double" if number else first
         return rule(self, first, arguments)
 
     def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
@@ -450,6 +451,8 @@ def _boolean(types: Types, node: exp.Expr) -> str | None:
     return "boolean"
 
 
+_NUMBERS_OF_STRINGS = frozenset({"round", "bround", "pmod", "negative", "positive"})
+"""Functions of numbers that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TARGETS = {

@@ -1,0 +1,151 @@
+"""What Hive refuses although every name is known: subqueries beside lateral views, arguments of another type.
+
+Each rule was seen on a real Hive 4.1.0; the statements are in this package's test fixtures. They hold in mode
+`hive-exact` only: there a text has to be refused where Hive refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from hive_views.sql import typetext
+from hive_views.sql.scopes import Scope
+from hive_views.sql.state import State
+from hive_views.sql.trees import bare
+
+TypeOf = Callable[[exp.Expr], str | None]
+
+
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that AND puts together, parentheses taken off."""
+    waiting = [node]
+    while waiting:
+        found = bare(waiting.pop())
+        if type(found) is exp.And:
+            waiting += [found.expression, found.this]
+        else:
+            yield found
+
+
+def check_lateral_where(state: State, where: exp.Expr, laterals: list[exp.Expr]) -> None:
+    """Subqueries in WHERE over a lateral view.
+
+    With its cost based optimizer Hive moves one that asks about the table only below the lateral view, and then
+    refuses the join that it made itself; without, it does not find a lateral view's alias beside a subquery.
+
+    Args:
+        state: The resolution, the condition's names bound.
+        where: The condition.
+        laterals: The block's lateral views.
+
+    Raises:
+        UnknownNameError: If Hive refuses the condition.
+    """
+    aliases = {item.args["alias"].this.name.lower() for item in laterals if item.args.get("alias") is not None}
+    for condition in conjuncts(where):
+        if condition.find(exp.Select) is None:
+            continue
+        asked = [
+            column
+            for column in condition.find_all(exp.Column)
+            if (bound := state.bindings.get(id(column))) is not None and bound.table in aliases
+        ]
+        inner = condition.this if type(condition) is exp.Not else condition
+        if state.cbo and not asked and isinstance(bare(inner), (exp.In, exp.Exists)):
+            raise state.fail("JOIN with a LATERAL VIEW is not supported: Hive makes one of this subquery", condition)
+        if not state.cbo and asked:
+            raise state.fail(f"Invalid table alias '{asked[0].table or asked[0].name}' beside a subquery", asked[0])
+
+
+def is_correlated(state: State, query: exp.Expr, outer: Scope) -> bool:
+    """Whether a resolved query names a column of the block around it."""
+    around = set(map(id, outer.columns))
+    return any(id(state.bindings.get(id(column))) in around for column in query.find_all(exp.Column))
+
+
+def check_function(state: State, name: str, node: exp.Expr, arguments: list[exp.Expr], type_of: TypeOf) -> None:
+    """The type of a built-in function's first argument, where Hive is strict about it.
+
+    Raises:
+        UnknownNameError: If it is known and Hive refuses it.
+    """
+    refused = _REFUSED.get(name)
+    if refused is None or not arguments:
+        return
+    type_text = type_of(arguments[0])
+    if type_text is not None and typetext.base(type_text) in refused:
+        raise state.fail(f"Wrong arguments: {name}() does not take {type_text}", arguments[0], name)
+
+
+def check_condition(state: State, node: exp.Expr, type_of: TypeOf) -> None:
+    """`if(condition, …)` and `case when condition`: Hive takes booleans only."""
+    if type(node) is exp.If:
+        conditions = [] if type(node.parent) is exp.Case else [node.this]
+    elif node.args.get("this") is None:
+        conditions = [item.this for item in node.args.get("ifs") or ()]
+    else:
+        for item in node.args.get("ifs") or ():
+            check_comparison(state, node.this, item.this, type_of)
+        return
+    for condition in conditions:
+        type_text = type_of(condition)
+        if type_text not in (None, "boolean", "void"):
+            raise state.fail(f'Argument type mismatch: "boolean" is expected here, but {type_text} is found', condition)
+
+
+def check_comparison(state: State, left: exp.Expr, right: exp.Expr, type_of: TypeOf) -> None:
+    """A comparison that loses digits is refused by default (`hive.strict.checks.type.safety`)."""
+    simple = (exp.Column, exp.Literal, exp.Dot, exp.Cast, exp.TryCast, exp.Subquery)
+    if not isinstance(left, simple) or not isinstance(right, simple):
+        return
+    one, other = type_of(left), type_of(right)
+    if one is None or other is None:
+        return
+    for exact, loose in ((one, other), (other, one)):
+        kind = typetext.base(loose)
+        lossy = (exact == "bigint" or exact.startswith("decimal")) and kind in typetext.STRINGS
+        lossy = lossy or (exact == "bigint" and kind in ("double", "float"))
+        if lossy or (exact == "timestamp" and kind in (*typetext.NUMERIC, "decimal")):
+            raise state.fail(
+                f"Unsafe compares between different types are disabled: {one} and {other} "
+                "(hive.strict.checks.type.safety). Cast one of them",
+                right,
+            )
+
+
+def check_index(state: State, node: exp.Bracket, type_of: TypeOf) -> None:
+    """`array[index]`: Hive takes int and what becomes one without loss."""
+    outer = type_of(node.this)
+    if outer is None or typetext.base(outer) != "array" or len(node.expressions) != 1:
+        return
+    index = type_of(node.expressions[0])
+    if index not in (None, "tinyint", "smallint", "int", "void"):
+        raise state.fail(f"Not proper type for index of ARRAY: only integers are supported, not {index}", node)
+
+
+def check_grouping_sets(state: State, keys: list[exp.Expr], key_of: Callable[[exp.Expr], str]) -> None:
+    """ROLLUP and CUBE with one key twice: Hive's planner fails (`must be sorted`)."""
+    seen: set[str] = set()
+    for item in keys:
+        text = key_of(item)
+        if text in seen:
+            raise state.fail("ROLLUP or CUBE with the same key twice: Hive cannot plan it", item)
+        seen.add(text)
+
+
+_NUMBERS = frozenset({*typetext.NUMERIC, "decimal"})
+_NESTED = frozenset({"array", "map", "struct"})
+_TIMES = frozenset({"date", "timestamp"})
+_SIMPLE = frozenset({*_NUMBERS, *_TIMES, *typetext.STRINGS, "boolean", "binary"})
+_REFUSED: dict[str, frozenset[str]] = {
+    "length": _NUMBERS | _TIMES | _NESTED | {"boolean"},
+    **dict.fromkeys(("rlike", "regexp"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
+    **dict.fromkeys(("trim", "ltrim", "rtrim"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
+    **dict.fromkeys(("upper", "lower", "ucase", "lcase"), _NESTED),
+    "size": _SIMPLE,
+    "array_contains": _SIMPLE | {"map", "struct"},
+    "abs": _TIMES | _NESTED | {"boolean"},
+}
+"""For each function the types that its first argument cannot have."""
