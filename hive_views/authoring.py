@@ -18,6 +18,7 @@ from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.identities import children
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.metastore.view_partitions import partition_keys
 from hive_views.spec.metadata import ViewVersion
 from hive_views.sql.analyzer import RuleAnalyzer, unknown_type
 from hive_views.sql.define import define_view, position_of
@@ -129,6 +130,7 @@ def author_statement(
     listed = statement.columns if isinstance(statement, CreateView) else None
     if listed is not None:
         schema = Schema(*(_commented(field, spec.comment) for field, spec in zip(schema.fields, listed, strict=True)))
+    partitioned_on = _partitioned_on(store, name, statement, expansion)
     # Last, because Hive's own tables are marked here: nothing is written for a text that is refused.
     default_catalog = _default_catalog(store, rows)
     lineage = children(store, rows, mark=mark)
@@ -141,9 +143,35 @@ def author_statement(
         expanded=hive_text(statement.dialect, expansion, schemas, database=database, functions=functions),
         field_aliases=None if listed is None else [spec.name for spec in listed],
         field_comments=None if listed is None else [spec.comment for spec in listed],
+        partitioned_on=partitioned_on,
         summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
     )
     return Definition(schema, version, tables)
+
+
+def _partitioned_on(
+    store: Store, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
+) -> tuple[str, ...] | None:
+    """The columns of PARTITIONED ON; a definition that cannot name any, as ALTER VIEW AS, keeps those of the view."""
+    if isinstance(statement, CreateView) and statement.partitioned_on:
+        return statement.partitioned_on
+    row = store.row(name)
+    keys = tuple(key for key, _ in partition_keys(row)) if row is not None and row.kind.is_view else ()
+    if not keys:
+        return None
+    if isinstance(statement, CreateView) and statement.or_replace:
+        return ()  # a replace without the clause takes them away, as Hive's does
+    last = tuple(column.lower() for column in expansion.names[-len(keys) :])
+    if last == keys and len(expansion.names) > len(keys):
+        return keys
+    line, column = position_of(statement.text, statement.query.start)
+    raise SqlError(
+        f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, behind at least one "
+        f"other; this one ends with {', '.join(last)}. CREATE OR REPLACE VIEW can name others",
+        line=line,
+        column=column,
+        name=str(name),
+    )
 
 
 def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, str]:

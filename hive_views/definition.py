@@ -9,6 +9,7 @@ version's summary says so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, 
 
 ORIGINAL_SQL = "hive-views.original-sql"
 """Summary key: the author's text, where no representation holds it."""
+
+PARTITIONED_ON = "hive-views.partitioned-on"
+"""Summary key: the columns of PARTITIONED ON (HIVE-1941) as a JSON list; an empty list says that there are none."""
 
 HIVE = "hive"
 """The dialect whose text stands in the row."""
@@ -41,6 +45,7 @@ def define(
     expanded: str | None = None,
     field_aliases: Sequence[str] | None = None,
     field_comments: Sequence[str | None] | None = None,
+    partitioned_on: Sequence[str] | None = None,
     summary: Mapping[str, str] | None = None,
 ) -> ViewVersion:
     """Make a version from an author's text and what was derived from it.
@@ -54,6 +59,7 @@ def define(
         expanded: Hive's expansion of the text; None stores none, and the row then shows the stored text.
         field_aliases: The column names in front of AS, where the author gave them.
         field_comments: Their comments, None for a column without one.
+        partitioned_on: The columns of PARTITIONED ON; None leaves a view's partition columns as they are.
         summary: More entries for the version's summary, e.g. `engine-name`.
 
     Returns:
@@ -63,6 +69,8 @@ def define(
     comments = list(field_comments) if field_comments is not None else None
     texts = {dialect: sql if stored is None else stored}
     entries = dict(summary or {})
+    if partitioned_on is not None:
+        entries[PARTITIONED_ON] = json.dumps(list(partitioned_on))
     if expanded is not None:
         if dialect.lower() != HIVE:
             entries[GENERATED_DIALECTS] = HIVE
@@ -85,6 +93,24 @@ def define(
         default_catalog=default_catalog,
         default_namespace=(default_namespace,) if isinstance(default_namespace, str) else tuple(default_namespace),
     )
+
+
+def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
+    """The columns that a version's author named in PARTITIONED ON.
+
+    Args:
+        version: Any version, whoever wrote it.
+
+    Returns:
+        Their names in lower case; None where the version does not say, as those of other engines.
+    """
+    try:
+        names = json.loads(version.summary.get(PARTITIONED_ON, "null"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(name.lower() for name in names)
 
 
 def sql_texts(version: ViewVersion) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 
+from hive_views.definition import partition_columns
 from hive_views.dependencies.texts import ViewText, of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
@@ -45,10 +46,13 @@ def create_statement(store: Store, view: HiveView) -> str:
     head = f"CREATE VIEW {_quoted(name.database, quote)}.{_quoted(name.name, quote)}"
     columns = _column_list(store, view, text, quote)
     lines.append(f"{head} (\n  {columns})" if columns else head)
+    partitioned_on = partition_columns(view.current_version())
     properties = dict(view.metadata.properties)
     comment = properties.pop(COMMENT, None)
     if comment is not None:
         lines.append(f"COMMENT {_literal(comment, text.dialect)}")
+    if partitioned_on:
+        lines.append(f"PARTITIONED ON ({', '.join(_quoted(column, quote) for column in partitioned_on)})")
     if properties:
         pairs = (
             f"{_literal(key, text.dialect)} = {_literal(value, text.dialect)}"
@@ -110,6 +114,7 @@ def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ..
         ("Owner", view.owner),
         ("Created", datetime.fromtimestamp(view.create_time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")),
         ("UUID", metadata.view_uuid),
+        ("Partitioned On", ", ".join(partition_columns(version) or ()) or None),
         ("Version", str(version.version_id)),
         ("Current Catalog", version.default_catalog),
         ("Current Database", ".".join(version.default_namespace)),

@@ -14,6 +14,7 @@ from hive_views.authoring import Analyzer, Definition, author_statement
 from hive_views.describe import COMMENT, create_statement, describe
 from hive_views.errors import (
     InvalidIdentifierError,
+    InvalidViewError,
     NoSuchTableError,
     NoSuchViewError,
     SqlError,
@@ -21,6 +22,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.flat_model import RowKind
+from hive_views.metastore.view_partitions import partition_keys
 from hive_views.sql import statements as sql
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import position_of
@@ -171,7 +173,6 @@ def _create(run: _Run) -> Result:
     statement: sql.CreateView = run.statement
     for asked, what in (
         (statement.temporary, "A temporary view: it lives in a session, and a metastore has none. Leave TEMPORARY out"),
-        (statement.partitioned_on is not None, "PARTITIONED ON: views with partitions are not possible yet"),
         (statement.security is not None, "SECURITY: an Iceberg view does not keep it. Leave it out"),
         (statement.schema_mode is not None, "WITH SCHEMA: an Iceberg view does not keep it. Leave it out"),
     ):
@@ -227,6 +228,13 @@ def _alter_as(run: _Run) -> Result:
     name = run.name()
     before = run.catalog.load_view(name.identifier)
     made = run.define(name)
+    row = run.catalog._store.row(name)
+    if row is not None and partition_keys(row) and run.catalog.list_partitions(name.identifier):
+        raise _refused(
+            run.statement,
+            f"{name} has partitions, which its owner added for the old definition. Drop them first, by ALTER VIEW … "
+            "DROP PARTITION; or say by CREATE OR REPLACE VIEW … PARTITIONED ON that they stay",
+        )
     return _written("replaced", before, before.update().replace_version(made.version, made.schema).commit())
 
 
@@ -265,6 +273,30 @@ def _recompile(run: _Run) -> Result:
     done = run.catalog.recompile_view(name.identifier, analyzer=run.analyzer)
     view = run.catalog.load_view(name.identifier)
     return Result("recompiled" if done.changed else "unchanged", name.identifier, view=view)
+
+
+def _add_partitions(run: _Run) -> Result:
+    statement: sql.AlterViewAddPartitions = run.statement
+    name = run.name()
+    try:
+        added = run.catalog.add_partitions(
+            name.identifier, *statement.partitions, if_not_exists=statement.if_not_exists
+        )
+    except InvalidViewError as error:
+        raise _refused(statement, str(error)) from error
+    rows = tuple((partition,) for partition in added)
+    return Result("changed" if added else "unchanged", name.identifier, ("partition",) if rows else (), rows)
+
+
+def _drop_partitions(run: _Run) -> Result:
+    statement: sql.AlterViewDropPartitions = run.statement
+    name = run.name()
+    try:
+        dropped = run.catalog.drop_partitions(name.identifier, *statement.partitions, if_exists=statement.if_exists)
+    except InvalidViewError as error:
+        raise _refused(statement, str(error)) from error
+    rows = tuple((partition,) for partition in dropped)
+    return Result("changed" if dropped else "absent", name.identifier, ("partition",) if rows else (), rows)
 
 
 def _plain(statement: Any) -> Any:
@@ -332,6 +364,16 @@ def _pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
     return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
 
 
+def _show_partitions(run: _Run) -> Result:
+    statement: sql.ShowPartitions = run.statement
+    name = run.name()
+    try:
+        names = run.catalog.list_partitions(name.identifier, statement.partition)
+    except InvalidViewError as error:
+        raise _refused(statement, str(error)) from error
+    return Result("rows", name.identifier, ("partition",), tuple((partition,) for partition in names))
+
+
 def _show_create(run: _Run) -> Result:
     statement: sql.ShowCreate = run.statement
     if statement.kind != "view":
@@ -358,8 +400,11 @@ _HANDLERS: dict[type[sql.Statement], Callable[[_Run], Result]] = {
     sql.AlterViewUnsetProperties: _unset,
     sql.AlterViewRename: _rename,
     sql.AlterViewRecompile: _recompile,
+    sql.AlterViewAddPartitions: _add_partitions,
+    sql.AlterViewDropPartitions: _drop_partitions,
     sql.Drop: _drop,
     sql.ShowViews: _show_views,
+    sql.ShowPartitions: _show_partitions,
     sql.ShowCreate: _show_create,
     sql.Describe: _describe,
 }
@@ -368,6 +413,4 @@ _SHOWN: dict[type[sql.Statement], str] = {
     sql.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
     sql.RefreshMaterializedView: "Refreshing a materialized view",
     sql.AlterMaterializedViewRewrite: "ALTER MATERIALIZED VIEW … REWRITE",
-    sql.AlterViewAddPartitions: "ALTER VIEW … ADD PARTITION",
-    sql.AlterViewDropPartitions: "ALTER VIEW … DROP PARTITION",
 }

@@ -54,6 +54,7 @@ from hive_views.metastore.flat_model import (
     read_row,
     renamed_row,
 )
+from hive_views.metastore.view_partitions import refuse_other_keys
 from hive_views.spec.files import new_location
 from hive_views.spec.metadata import ViewMetadata
 

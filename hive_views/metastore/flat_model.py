@@ -281,8 +281,8 @@ def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig)
     if wanted and not _are_last(wanted, columns):
         raise InvalidViewError(
             str(name),
-            f"PARTITIONED ON names {', '.join(wanted)}, which must be its last columns, behind at least one other. It has "
-            f"{', '.join(columns)}",
+            f"PARTITIONED ON names {', '.join(wanted)}, which must be its last columns, behind at least one other. "
+            f"It has {', '.join(columns)}",
         )
 
 

@@ -1,0 +1,235 @@
+"""Which columns of tables a view's column restricts: case by case, and against a database over random queries."""
+
+# ruff: noqa: E501  (a case is a line)
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hive_views.dependencies.partition_flow import Node, Use, uses
+from hive_views.identifiers import ViewName
+
+TYPES = {"ds": "string", "hr": "string", "n": "bigint", "day": "date"}
+TABLES = {ViewName("d", name): Node(ViewName("d", name), TYPES) for name in ("a", "b", "c")}
+VIEW = ViewName("d", "v")
+
+
+def found(sql: str, columns: Mapping[str, str] | None = None, **views: Node) -> list[Use]:
+    known = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
+    view = Node(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, "hive"))
+    return uses(view, known.get, ["ds"])
+
+
+def said(use: Use) -> str:
+    """`a.ds=ds`, or `a` where nothing is restricted."""
+    restricted = [
+        f"{column}={bound.column or repr(bound.literal)}"
+        for column, bounds in use.columns
+        for bound in bounds
+        if column in ("ds", "hr") and (bound.column in ("ds", None))
+    ]
+    return f"{use.table.name}({' '.join(restricted)})"
+
+
+CASES = [
+    ("plain", "SELECT a.ds, a.n FROM d.a a", "a(ds=ds)"),
+    ("renamed", "SELECT a.hr AS ds, a.n FROM d.a a", "a(hr=ds)"),
+    ("parentheses", "SELECT (a.ds) ds, a.n FROM d.a a", "a(ds=ds)"),
+    ("computed", "SELECT concat(a.ds, '') ds, a.n FROM d.a a", "a()"),
+    ("constant", "SELECT 'x' ds, a.n FROM d.a a", "a()"),
+    ("cast", "SELECT CAST(a.day AS STRING) ds, a.n FROM d.a a", "a()"),
+    ("filter", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = '1' AND (a.hr = '2')", "a(ds='1' hr='2')"),
+    ("filter or", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = '1' OR a.hr = '2'", "a()"),
+    ("filter not", "SELECT a.n ds, a.n FROM d.a a WHERE NOT a.ds = '1'", "a()"),
+    ("filter by a number", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = 1", "a()"),
+    ("both columns", "SELECT a.ds, a.n FROM d.a a WHERE a.hr = a.ds", "a(ds=ds hr=ds)"),
+    ("join", "SELECT a.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.ds AND a.n = b.n", "a(ds=ds) b(ds=ds)"),
+    ("join the other way", "SELECT b.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("comma and where", "SELECT a.ds, b.n FROM d.a a, d.b b WHERE b.hr = a.ds", "a(ds=ds) b(hr=ds)"),
+    ("join over types", "SELECT a.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.day", "a(ds=ds) b()"),
+    ("join by or", "SELECT a.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.ds OR a.n = b.n", "a(ds=ds) b()"),
+    ("left", "SELECT a.ds, b.n FROM d.a a LEFT JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("left, of the right", "SELECT b.ds, b.n FROM d.a a LEFT JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("left, filter of left", "SELECT a.n ds, b.n FROM d.a a LEFT JOIN d.b b ON a.ds = '1' AND b.ds = '2'", "a() b(ds='2')"),
+    ("left, filter of left, matched", "SELECT b.n ds, b.n FROM d.a a LEFT JOIN d.b b ON a.ds = '1'", "a(ds='1') b()"),
+    ("right", "SELECT a.ds, b.n FROM d.a a RIGHT JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("full", "SELECT a.ds, b.n FROM d.a a FULL JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("full, coalesced", "SELECT coalesce(a.ds, b.ds) ds, b.n FROM d.a a FULL JOIN d.b b ON a.ds = b.ds", "a() b()"),
+    (
+        "left behind left",
+        "SELECT a.ds, b.n FROM d.a a LEFT JOIN d.b b ON a.n = b.n LEFT JOIN d.c c ON c.ds = a.ds AND c.ds = b.ds",
+        "a(ds=ds) b() c(ds=ds)",
+    ),
+    ("semi", "SELECT a.ds, a.n FROM d.a a LEFT SEMI JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("anti", "SELECT a.ds, a.n FROM d.a a LEFT ANTI JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("cross", "SELECT a.ds, b.n FROM d.a a CROSS JOIN d.b b", "a(ds=ds) b()"),
+    ("in parentheses", "SELECT a.ds, b.n FROM d.a a JOIN (d.b b JOIN d.c c ON b.ds = c.ds) ON a.ds = b.ds", "a(ds=ds) b(ds=ds) c()"),
+    ("derived", "SELECT x.p ds, x.n FROM (SELECT a.ds p, a.n FROM d.a a WHERE a.hr = '3') x", "a(ds=ds hr='3')"),
+    ("cte twice", "WITH x AS (SELECT a.ds, a.n FROM d.a a) SELECT p.ds, q.n FROM x p JOIN x q ON p.n = q.n", "a(ds=ds) a()"),
+    ("union", "SELECT a.ds, a.n FROM d.a a UNION ALL SELECT b.hr, b.n FROM d.b b", "a(ds=ds) b(hr=ds)"),
+    ("union in from", "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a UNION SELECT 'q', b.n FROM d.b b) x", "a(ds=ds) b()"),
+    ("group", "SELECT a.ds, sum(a.n) n FROM d.a a GROUP BY a.ds", "a(ds=ds)"),
+    ("group by place", "SELECT a.ds, sum(a.n) n FROM d.a a GROUP BY 1", "a(ds=ds)"),
+    ("aggregated", "SELECT max(a.ds) ds, a.n FROM d.a a GROUP BY a.n", "a()"),
+    ("rollup", "SELECT a.ds, a.n FROM d.a a GROUP BY a.ds, a.n WITH ROLLUP", "a()"),
+    ("window", "SELECT a.ds, sum(a.n) OVER (ORDER BY a.ds) n FROM d.a a", "a()"),
+    ("window by it", "SELECT a.ds, sum(a.n) OVER (PARTITION BY a.ds, a.hr ORDER BY a.n) n FROM d.a a", "a(ds=ds)"),
+    ("named window", "SELECT a.ds, sum(a.n) OVER w n FROM d.a a WINDOW w AS (ORDER BY a.ds)", "a()"),
+    ("limit", "SELECT a.ds, a.n FROM d.a a LIMIT 3", "a()"),
+    ("limit of a branch", "SELECT a.ds, a.n FROM d.a a UNION ALL (SELECT b.ds, b.n FROM d.b b LIMIT 2)", "a(ds=ds) b()"),
+    ("distinct", "SELECT DISTINCT a.ds, a.n FROM d.a a", "a(ds=ds)"),
+    ("exists", "SELECT a.ds, a.n FROM d.a a WHERE EXISTS (SELECT 1 FROM d.b b WHERE b.ds = a.ds)", "a(ds=ds) b()"),
+    ("scalar", "SELECT a.ds, (SELECT max(b.n) FROM d.b b WHERE b.ds = '4') n FROM d.a a", "a(ds=ds) b(ds='4')"),
+    ("lateral", "SELECT a.ds, e.n FROM d.a a LATERAL VIEW explode(array(1)) e AS n", "a(ds=ds)"),
+    ("recursive", "WITH RECURSIVE x AS (SELECT a.ds, a.n FROM d.a a UNION ALL SELECT x.ds, x.n FROM x) SELECT x.ds, x.n FROM x", "a()"),
+    ("table alias columns", "SELECT x.hr ds, x.n FROM (SELECT a.ds, a.n FROM d.a a) AS x (hr, n)", "a(ds=ds)"),
+    ("nothing", "SELECT '1' ds, 2 n", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_a_text_restricts(sql: str, expected: str) -> None:
+    got = found(sql)
+    assert " ".join(sorted(said(use) for use in got)) == " ".join(sorted(_split(expected)))
+
+
+def _split(expected: str) -> list[str]:
+    return [f"{part})" for part in expected.split(") ")[:-1]] + ([expected.split(") ")[-1]] if expected else [])
+
+
+def test_through_views() -> None:
+    w = Node(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
+    got = found("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
+    assert [said(use) for use in got] == ["a(ds=ds)", "b(hr=ds)"]
+
+
+def test_a_view_that_cannot_be_followed_is_read_whole() -> None:
+    w = Node(ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone")))
+    got = found("SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", w=w)
+    assert [(said(use), use.reasons) for use in got] == [
+        ("a()", ("no text",)),
+        ("gone()", ("no text",)),
+        ("b(ds=ds)", ()),
+    ]
+
+
+def test_views_in_a_circle_end() -> None:
+    w = Node(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
+    assert found("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
+
+
+@pytest.mark.parametrize("sql", ["", "not sql (", "SELECT 1 ds, 2 n; SELECT 2", "INSERT INTO d.a SELECT 1"])
+def test_what_is_no_query_is_no_error(sql: str) -> None:
+    view = Node(VIEW, {"ds": "string"}, query=(sql, "hive"), reads=(ViewName("d", "a"),))
+    assert [(use.table.name, use.columns) for use in uses(view, TABLES.get, ["ds"])] == [("a", ())]
+
+
+# -- Against a database -----------------------------------------------------------------------------------------------
+
+
+class Grammar:
+    """Queries over three tables that SQLite and Hive read alike; every one gives `ds` and `n`."""
+
+    def __init__(self, source: random.Random) -> None:
+        self.pick = source
+
+    def query(self, depth: int) -> str:
+        kind = self.pick.random()
+        if depth > 0 and kind < 0.15:
+            operation = self.pick.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
+            return f"{self.select(depth - 1)} {operation} {self.select(depth - 1)}"
+        return self.select(depth)
+
+    def select(self, depth: int) -> str:
+        count = self.pick.choice([1, 1, 2, 2, 3])
+        text = f"FROM {self.source(depth, 0)}"
+        for number in range(1, count):
+            join = self.pick.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"])
+            text += f" {join} {self.source(depth, number)}"
+            if join != "CROSS JOIN":
+                text += " ON " + self.conditions(number + 1, self.pick.choice([1, 1, 2, 3]))
+        if self.pick.random() < 0.4:
+            text += " WHERE " + self.conditions(count, self.pick.choice([1, 2]))
+        first = self.column(count)
+        kind = self.pick.random()
+        if kind < 0.15:
+            return f"SELECT {first} AS ds, count(*) AS n {text} GROUP BY {first}"
+        if kind < 0.25:
+            by = self.pick.choice([first, self.column(count)])
+            return f"SELECT {first} AS ds, sum(s0.n) OVER (PARTITION BY {by}) AS n {text}"
+        if kind < 0.35:
+            first = f"coalesce({first}, {self.column(count)})"
+        return f"SELECT {first} AS ds, s{self.pick.randrange(count)}.n AS n {text}"
+
+    def source(self, depth: int, number: int) -> str:
+        if depth > 0 and self.pick.random() < 0.3:
+            inner = f"SELECT q.ds AS ds, q.ds AS hr, q.n AS n FROM ({self.query(depth - 1)}) q"
+            return f"({inner}) s{number}"
+        return f"d.{self.pick.choice('abc')} s{number}"
+
+    def conditions(self, count: int, number: int) -> str:
+        joined = self.pick.choice([" AND ", " AND ", " AND ", " OR "])
+        return joined.join(self.condition(count) for _ in range(number))
+
+    def condition(self, count: int) -> str:
+        kind = self.pick.random()
+        if kind < 0.7:
+            return f"{self.column(count)} = {self.column(count)}"
+        if kind < 0.85:
+            return f"{self.column(count)} = '{self.pick.randrange(3)}'"
+        return f"s{self.pick.randrange(count)}.n {self.pick.choice(['>', '=', '<>'])} {self.pick.randrange(3)}"
+
+    def column(self, count: int) -> str:
+        return f"s{self.pick.randrange(count)}.{self.pick.choice(['ds', 'ds', 'hr'])}"
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_other_partitions_change_nothing(source: random.Random) -> None:
+    """A row of the view with ds = X is the same if the tables hold nothing but the partitions that are named."""
+    sql = Grammar(source).query(2)
+    known = found(sql, {"ds": "string", "n": "bigint"})
+    connection = sqlite3.connect(":memory:")
+    connection.execute("ATTACH ':memory:' AS d")
+    rows = {
+        name: [(source.choice("012"), source.choice("012"), source.randrange(3)) for _ in range(source.randrange(7))]
+        for name in "abc"
+    }
+    try:
+        for name, values in rows.items():
+            connection.execute(f"CREATE TABLE d.{name} (ds TEXT, hr TEXT, n INTEGER)")
+            connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", values)
+        wanted = "0"
+        before = _rows(connection, sql, wanted)
+        for name, values in rows.items():
+            kept = [row for row in values if any(_behind(use, row, wanted) for use in known if use.table.name == name)]
+            connection.execute(f"DELETE FROM d.{name}")
+            connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", kept)
+        after = _rows(connection, sql, wanted)
+    except sqlite3.OperationalError as error:
+        assume("tables to its right" not in str(error))  # joins that SQLite does not do
+        raise
+    finally:
+        connection.close()
+    assert after == before, sql
+
+
+def _rows(connection: sqlite3.Connection, sql: str, wanted: str) -> list[tuple[str, int]]:
+    # Compared here: SQLite 3.40 pushes a filter into a union with a RIGHT JOIN, where it gets lost.
+    return sorted((row for row in connection.execute(sql) if row[0] == wanted), key=repr)
+
+
+def _behind(use: Use, row: tuple[str, str, int], wanted: str) -> bool:
+    values = {"ds": row[0], "hr": row[1]}
+    return all(
+        values[column] == (bound.literal if bound.column is None else wanted)
+        for column, bounds in use.columns
+        if column in values
+        for bound in bounds
+        if bound.column in (None, "ds")
+    )
