@@ -99,6 +99,10 @@ class Ordering(Grouping):
             first, last = span(self.state.text, column.parts[0]), span(self.state.text, column.parts[1])
             if first is not None and last is not None:
                 self.state.edits.replace(first[0], last[1], "")
+            for part in column.parts[2:]:
+                at = span(self.state.text, part)
+                if at is not None:
+                    self.state.edits.replace(*at, self.state.text.quoted(part.name.lower()))
         return bool(found)
 
     def _try(self, item: exp.Expr, place: Place) -> bool:

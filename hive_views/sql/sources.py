@@ -32,6 +32,8 @@ class Sources(Laterals):
     def _with_joins(self, first: exp.Expr, joins: Any, laterals: Any, block: Block) -> Scope:
         alias, scope = self.source(first, block)
         joins = joins or ()
+        if laterals and self.state.strict and first.name.lower() in functions.PARTITIONED:
+            raise self.state.fail("A partitioned table function cannot have a lateral view", laterals[0])
         if laterals and joins and self.state.strict:
             raise self.state.fail(
                 "JOIN with a LATERAL VIEW is not supported: put the lateral view into a derived table", laterals[0]
