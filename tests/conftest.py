@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
+from hive_views.metastore.process import MetastoreProcess
+from hive_views.metastore.standalone import Database as StoreDatabase
+from hive_views.metastore.standalone import StandaloneMetastore
 from tests.browser import browser, chromium
 from tests.metastore.rpc import connect
+from tests.upgrade.servers import PASSWORD, mariadb, postgresql
 
 __all__ = ["browser", "chromium"]
 
@@ -20,10 +27,45 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+CACHE = Path(__file__).parent.parent / ".cache"
+
+SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
+"""The metastore for this run, `release/database` (`4.0.1/postgresql`, `3.1.3/mysql`); the embedded one by default."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if SERVER == EMBEDDED_VERSION:
+        return
+    for item in items:
+        if item.get_closest_marker("hive2"):
+            item.add_marker(pytest.mark.skip(reason=f"it is about Hive {EMBEDDED_VERSION}, and this is {SERVER}"))
+
+
+@contextmanager
+def started(directory: Path, server: str) -> Iterator[MetastoreProcess]:
+    """A metastore of a release on a database.
+
+    Args:
+        directory: Where its files are.
+        server: See `SERVER`; without a database it is Derby.
+    """
+    version, _, kind = server.partition("/")
+    with ExitStack() as stack:
+        database = None
+        if kind:
+            place = stack.enter_context({"postgresql": postgresql, "mysql": mariadb}[kind]())
+            place.create("metastore")
+            database = StoreDatabase(kind, place.port, "metastore", "hive", PASSWORD)
+        if version == EMBEDDED_VERSION:
+            yield stack.enter_context(EmbeddedMetastore(directory))
+        else:
+            yield stack.enter_context(StandaloneMetastore(directory, version=version, database=database, cache=CACHE))
+
+
 @pytest.fixture(scope="session")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """One Hive Metastore 2.3.10, shared by all tests: keep to your own `database`."""
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running:
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
+    """One Hive Metastore, shared by all tests: keep to your own `database`."""
+    with started(tmp_path_factory.mktemp("metastore"), SERVER) as running:
         yield running
 
 

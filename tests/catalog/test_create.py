@@ -98,6 +98,7 @@ def test_a_name_that_not_every_metastore_takes(
     assert nothing_there(metastore, raw, database)
 
 
+@pytest.mark.hive2
 def test_the_longest_names(open_catalog: CatalogFactory, database: str, own_directory: str) -> None:
     """Hive 2.3 stores names of 256 characters, and locks names of 128."""
     catalog = open_catalog({"iceberg.hive.lock-check-min-wait-ms": "1"})
@@ -404,6 +405,7 @@ def test_the_longest_text(catalog: HiveViewCatalog, database: str) -> None:
     assert catalog.load_view(f"{database}.v") == view
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize(
     ("schema", "definition", "given", "cause"),
     [

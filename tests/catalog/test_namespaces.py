@@ -154,6 +154,7 @@ def test_every_error_is_one_of_ours(catalog: HiveViewCatalog) -> None:
         catalog.drop_namespace("nope")
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize(
     ("change", "key"),
     [

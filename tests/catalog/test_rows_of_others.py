@@ -67,6 +67,7 @@ POINTERS = {"parameters.metadata_location", "parameters.previous_metadata_locati
 DEFINITION = {"viewOriginalText", "viewExpandedText", "parameters.current-schema", "sd.cols"}
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize(
     ("change", "changed"),
     [
@@ -105,6 +106,7 @@ def test_a_commit_keeps_what_others_put_into_the_row(
     check_kept(before, row(raw, moved), changed)
 
 
+@pytest.mark.hive2
 def test_a_rollback_brings_the_texts_back_and_keeps_the_rest(
     catalog: HiveViewCatalog, raw: Client, full: HiveView
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_rollback_brings_the_texts_back_and_keeps_the_rest(
     check_kept(before, row(raw, back), POINTERS)
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize("golden", ["spark_iceberg_v_spark", "spark_iceberg_v_star"])
 def test_our_row_of_java_s_file_is_java_s_row(
     catalog: HiveViewCatalog, database: str, raw: Client, own_directory: str, golden: str

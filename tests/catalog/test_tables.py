@@ -269,6 +269,7 @@ def test_errors_of_names(catalog: HiveViewCatalog, database: str, open_catalog: 
     assert catalog.load_table(f"{database}.t").metadata == table.metadata
 
 
+@pytest.mark.hive2
 def test_pyiceberg_s_own_catalog_reads_our_tables(
     catalog: HiveViewCatalog, database: str, view: HiveView, properties: dict[str, str]
 ) -> None:

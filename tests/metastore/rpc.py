@@ -9,6 +9,14 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import GetTableRequest, Table
+
+
+class BareClient(Client):  # type: ignore[misc]
+    """The generated client, whose `get_table` is understood by every server: Hive 4 has `get_table_req` only."""
+
+    def get_table(self, dbname: str, tbl_name: str) -> Table:
+        return self.get_table_req(GetTableRequest(dbName=dbname, tblName=tbl_name)).table
 
 
 class connect:  # noqa: N801 - used like a function
@@ -23,9 +31,9 @@ class connect:  # noqa: N801 - used like a function
         socket.setTimeout(timeout_s * 1000)
         self._transport = TBufferedTransport(socket)
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> BareClient:
         self._transport.open()
-        return Client(TBinaryProtocolAccelerated(self._transport))
+        return BareClient(TBinaryProtocolAccelerated(self._transport))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -354,6 +354,7 @@ def test_a_real_restart_of_the_server_is_survived_by_reads_and_writes(tmp_path: 
 # -- Time-outs --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize(
     "fault", [BlackHole(), DropReply(silent=True), Delay(reply_s=3)], ids=lambda f: type(f).__name__
 )
@@ -475,6 +476,7 @@ def test_settings_of_the_server_can_be_read(client: MetastoreClient) -> None:
 # -- What a server knows ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.hive2
 def test_what_a_server_supports_is_asked_once(client: MetastoreClient, proxy: ThriftProxy) -> None:
     assert client.supports("get_table_req")
     assert client.supports("get_table")
@@ -499,6 +501,7 @@ def test_what_cannot_be_asked_without_an_effect_is_not_asked(client: MetastoreCl
     assert proxy.methods == []
 
 
+@pytest.mark.hive2
 def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMetastore, database: str) -> None:
     def new(client: object, database: str) -> list[str]:
         tried.append("new")

@@ -302,6 +302,7 @@ def test_rename_into_a_database_that_is_not_there(store: Store, created: Loaded,
     assert raw.get_all_tables(created.row.name.database) == ["v"]
 
 
+@pytest.mark.hive2
 def test_rename_to_a_name_that_the_server_refuses(store: Store, created: Loaded, database: str) -> None:
     with pytest.raises(MetastoreRefusedError, match="not a valid object name"):
         rename(store, created, ViewName(database, "a b"))

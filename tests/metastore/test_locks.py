@@ -373,6 +373,7 @@ def test_a_waiting_lock_that_was_removed_is_an_error(
         assert "the server dropped the request while it waited" in str(problems[0])
 
 
+@pytest.mark.hive2
 def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
     client: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
