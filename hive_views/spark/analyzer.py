@@ -126,3 +126,26 @@ def _convert(kind: DataType, column: str, ids: Iterator[int]) -> IcebergType:
             f"column {column!r}: Iceberg has no type for Spark's {simple}; cast it in the query", name=column
         )
     return _PRIMITIVES[simple]
+
+
+_NAMES = {"int": "int", "long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
+
+
+def spark_type(kind: IcebergType) -> str:
+    """Spark's name of a column's type (DataType.simpleString).
+
+    Args:
+        kind: An Iceberg type.
+
+    Returns:
+        The name; types that Spark does not have keep Iceberg's.
+    """
+    if isinstance(kind, ListType):
+        return f"array<{spark_type(kind.element_type)}>"
+    if isinstance(kind, MapType):
+        return f"map<{spark_type(kind.key_type)},{spark_type(kind.value_type)}>"
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{field.name}:{spark_type(field.field_type)}' for field in kind.fields)}>"
+    if isinstance(kind, DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _NAMES.get(str(kind), str(kind))

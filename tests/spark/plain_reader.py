@@ -1,6 +1,7 @@
 """Plain Spark, without Iceberg on its class path, in a process of its own: a program has one JVM only.
 
 Requests and answers are lines of JSON: `{"sql": …}` in; `{"columns": […], "rows": [[…]]}` or `{"error": …}` out.
+`{"sql": …, "views": true}` goes through a `ViewSession`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,17 @@ class PlainReader:
         """
         return list(self._ask(text)["columns"])
 
+    def ask_views(self, text: str) -> dict[str, Any]:
+        """Run a statement through a `ViewSession` over plain Spark.
+
+        Args:
+            text: One statement.
+
+        Returns:
+            `columns` and `rows`, or `error` as `tests.spark.speakers.told` gives it.
+        """
+        return self._ask(text, views=True)
+
     def close(self) -> None:
         """End it."""
         if self._process is not None:
@@ -71,7 +83,7 @@ class PlainReader:
     ) -> None:
         self.close()
 
-    def _ask(self, text: str) -> dict[str, Any]:
+    def _ask(self, text: str, *, views: bool = False) -> dict[str, Any]:
         if self._process is None:
             with self._log.open("w") as log:
                 self._process = subprocess.Popen(
@@ -85,13 +97,13 @@ class PlainReader:
                 )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"sql": text}) + "\n")
+        self._process.stdin.write(json.dumps({"sql": text, "views": views}) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"plain Spark has ended; its output:\n{self._log.read_text()[-3000:]}")
         answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
+        if "error" in answer and not views:
             raise PlainSparkError(answer["error"])
         return answer
 
@@ -101,16 +113,24 @@ def serve(uri: str, warehouse: str) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
+    from hive_views import HiveViewCatalog
+    from hive_views.spark import ViewSession
     from hive_views.spark.runtime import plain_session
+    from tests.spark.speakers import told
 
     # Spark's JVM inherits standard output: what it prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     spark = plain_session(uri, warehouse)
+    session = ViewSession(spark, HiveViewCatalog("prod", uri=uri, warehouse=warehouse))
     for line in sys.stdin:
+        request = json.loads(line)
         try:
-            frame = spark.sql(json.loads(line)["sql"])
-            answer: dict[str, Any] = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
+            if request["views"]:
+                answer: dict[str, Any] = told(session, request["sql"])
+            else:
+                frame = spark.sql(request["sql"])
+                answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
         except (PySparkException, Py4JJavaError) as error:
             # PySpark leaves some of the JVM's exceptions as they come.
             answer = {"error": str(error)}

@@ -1,0 +1,161 @@
+"""Views for one query: global temporary views, made in a session of their own, under settings of their own.
+
+Spark keeps with a temporary view the catalog, the database and the SQL settings that were current when it was made, and
+analyzes the view's text under them wherever it is read (`view.sqlConfig.*`, measured on 4.1.4, classic and Connect).
+They are made in a second session so that the user's settings, current database and temporary views are neither
+changed for a moment nor seen by a view's text.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from hive_views.errors import SqlError
+from hive_views.spark.failures import Source, pointing_into, unchanged
+from hive_views.spark.names import GLOBAL_TEMP, Context, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class HelperSession:
+    """A second session of the same Spark.
+
+    Args:
+        spark: The user's session.
+        session: The second one; None makes it, at the first need.
+    """
+
+    def __init__(self, spark: SparkSession, session: SparkSession | None = None) -> None:
+        self._spark = spark
+        self._session = session
+        self._lock = threading.RLock()
+        self._prefix = f"hive_views_{uuid4().hex[:8]}"
+        self._made: dict[tuple[object, ...], str] = {}
+        self._kept: set[str] = set()
+
+    def view(
+        self, body: str, columns: tuple[str, ...], context: Context, settings: Mapping[str, str], source: Source
+    ) -> str:
+        """A global temporary view of a query; the same one for the same query.
+
+        Args:
+            body: The query.
+            columns: The names of its columns.
+            context: The current catalog and database that its names mean.
+            settings: SQL settings in which it differs from the user's session.
+            source: Where the query comes from, for errors.
+
+        Returns:
+            Its name, complete and quoted.
+
+        Raises:
+            SparkSqlError: If Spark refuses the query.
+        """
+        with self.under(None, settings) as (session, state):
+            key = (body, columns, context, state)
+            known = self._made.get(key)
+            if known is not None:
+                return known
+            name = f"{quoted(GLOBAL_TEMP)}.{self._name()}"
+            listed = ", ".join(quoted(column) for column in columns)
+            head = f"CREATE GLOBAL TEMPORARY VIEW {name.split('.')[1]} ({listed}) AS "
+            moved = Source(
+                source.text,
+                head + body,
+                lambda at: source.offset(at - len(head)) if at >= len(head) else None,
+                source.view,
+            )
+            with pointing_into(Source(source.text, context.use, lambda at: None, source.view)):
+                session.sql(context.use)
+            with pointing_into(moved):
+                session.sql(head + body)
+            self._made[key] = name
+            return name
+
+    def frame_as_view(self, frame: DataFrame) -> str:
+        """A global temporary view of a data frame of the user's session.
+
+        Args:
+            frame: The data frame.
+
+        Returns:
+            Its name, complete and quoted.
+        """
+        with self._lock:
+            name = self._name()
+            frame.createGlobalTempView(name.strip("`"))
+            complete = f"{quoted(GLOBAL_TEMP)}.{name}"
+            self._made[(complete,)] = complete
+            return complete
+
+    @contextmanager
+    def under(
+        self, context: Context | None, settings: Mapping[str, str]
+    ) -> Iterator[tuple[SparkSession, frozenset[tuple[str, str]]]]:
+        """The second session with the user's SQL settings, some of them replaced, and a current database.
+
+        Args:
+            context: The current catalog and database; None leaves them.
+            settings: SQL settings in which it differs from the user's session.
+
+        Yields:
+            The session, and all of its SQL settings. It is the caller's alone until the block ends.
+        """
+        with self._lock:
+            session = self._second()
+            state = self._settle(session, settings)
+            if context is not None:
+                with pointing_into(unchanged(context.use)):
+                    session.sql(context.use)
+            yield session, state
+
+    def keep(self, names: set[str]) -> None:
+        """Do not drop some views at the end: a temporary view of the user's reads them."""
+        self._kept |= names
+
+    def close(self) -> None:
+        """Drop the views that were made."""
+        with self._lock:
+            for name in {*self._made.values()} - self._kept:
+                self._spark.sql(f"DROP VIEW IF EXISTS {name}")
+            self._made = {}
+
+    def _name(self) -> str:
+        return quoted(f"{self._prefix}_{uuid4().hex[:8]}")
+
+    def _second(self) -> SparkSession:
+        if self._session is not None:
+            return self._session
+        clone = getattr(self._spark, "cloneSession", None) if hasattr(type(self._spark), "cloneSession") else None
+        if clone is not None:
+            session: SparkSession = clone()
+            # A clone has the user's temporary views, which a view's text must not find.
+            for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
+                if not row.namespace:
+                    session.sql(f"DROP VIEW {quoted(row.viewName)}")
+        elif hasattr(type(self._spark), "newSession"):
+            session = self._spark.newSession()
+        else:
+            raise SqlError(
+                "This Spark Connect client cannot open a second session (cloneSession, since 4.1), which this query "
+                "needs. Give one: ViewSession(spark, catalog, helper=SparkSession.builder.remote(…).create())"
+            )
+        self._session = session
+        return session
+
+    def _settle(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+        wanted = {key: value for key, value in self._spark.conf.getAll.items() if key.startswith("spark.sql.")}
+        wanted.update(settings)
+        there = {key: value for key, value in session.conf.getAll.items() if key.startswith("spark.sql.")}
+        for key in there.keys() - wanted.keys():
+            if session.conf.isModifiable(key):
+                session.conf.unset(key)
+        for key, value in wanted.items():
+            if there.get(key) != value:
+                session.conf.set(key, value)
+        return frozenset(wanted.items())

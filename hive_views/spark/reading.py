@@ -1,0 +1,377 @@
+"""Which views Spark reads by itself, and which are put into a statement by their definitions.
+
+Measured on Spark 4.1.4 with Iceberg 1.11.0: Iceberg's catalog analyzes a view's text under the settings of the reading
+session. Spark's session catalog reads the row's expanded text with ANSI off and the default time zone, whatever the
+session says. Neither reads other versions than the current one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.types import IcebergType
+
+from hive_views.definition import HIVE, sql_texts
+from hive_views.errors import CyclicViewError, NoSuchVersionError, SqlError, ViewDriftWarning
+from hive_views.identifiers import ViewName
+from hive_views.metastore.flat_model import RowKind
+from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.failures import Source, pointing_into
+from hive_views.spark.helper_session import HelperSession
+from hive_views.spark.metadata_tables import METADATA_TABLES, metadata_table
+from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
+from hive_views.spark.rewrite import Place, Replacement, Rewritten, places, position, replace
+from hive_views.spark.settings import RECORDED, recorded, same
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.spec.metadata import ViewVersion
+    from hive_views.view import HiveView
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A statement as Spark is to be given it."""
+
+    rewritten: Rewritten
+    """The statement."""
+    views: Mapping[str, ViewName]
+    """The views that stand in it by other names, by those names."""
+
+    @classmethod
+    def untouched(cls, text: str) -> Prepared:
+        """A statement in which nothing is replaced."""
+        return cls(Rewritten(text, text), {})
+
+    @property
+    def source(self) -> Source:
+        """For errors."""
+        return Source(self.rewritten.original, self.rewritten.text, self.rewritten.offset)
+
+
+class Reader:
+    """Prepares statements that read views.
+
+    Args:
+        spark: The user's session.
+        catalog: Where the views are.
+        names: Resolves names.
+        helper: Makes what a statement reads in place of a view.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, names: Names, helper: HelperSession) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._names = names
+        self._helper = helper
+
+    def prepare(self, text: str) -> Prepared:
+        """A statement of the user's with those views replaced that Spark does not read as they are meant.
+
+        Args:
+            text: The statement.
+
+        Returns:
+            The statement for Spark; the very text where Spark reads all of it by itself.
+
+        Raises:
+            SqlError: If a version is not there, or a view has no text for this Spark.
+            SparkSqlError: If Spark refuses a view's definition.
+        """
+        try:
+            found = places(text)
+        except SqlError:
+            # Nothing that sqlglot reads: Spark may. Its own error is better than ours if it does not.
+            return Prepared.untouched(text)
+        return self._replaced(text, found, self._names.current() if found else None, (), temporary=True)
+
+    def prepare_definition(self, text: str, context: Context) -> Prepared:
+        """The same for a query that is to be a view's definition: it sees no temporary views.
+
+        Args:
+            text: The query.
+            context: What is current for it.
+
+        Returns:
+            The query for Spark.
+
+        Raises:
+            SqlError: As `prepare` does.
+        """
+        return self._replaced(text, places(text), context, (), temporary=False)
+
+    def home(self, text: str, database: str) -> Context:
+        """The catalog of Spark in which a query over this metastore's tables is analyzed (see `authoring`).
+
+        Args:
+            text: The query.
+            database: The current database.
+
+        Returns:
+            Iceberg's catalog where Spark has it and the query reads none of Hive's own tables.
+        """
+        session = not self._names.iceberg
+        for place in places(text):
+            name = ViewName.parse(place.parts[-2:] if len(place.parts) > 1 else (database, *place.parts))
+            row = self._catalog._store.row(name)
+            if row is not None and row.kind is RowKind.ICEBERG_VIEW:
+                default = self._catalog.load_view(name.identifier).current_version().default_catalog
+                session = session or default == SESSION_CATALOG
+            elif row is not None and row.kind is not RowKind.ICEBERG_TABLE:
+                session = True
+        return Context(SESSION_CATALOG if session else self._catalog.name, (database,))
+
+    # -- One text -----------------------------------------------------------------------------------------------------
+
+    def _replaced(
+        self,
+        text: str,
+        found: tuple[Place, ...],
+        context: Context | None,
+        above: tuple[ViewName, ...],
+        *,
+        temporary: bool,
+        view: str | None = None,
+    ) -> Prepared:
+        replacements: list[Replacement] = []
+        views: dict[str, ViewName] = {}
+        for place in found:
+            assert context is not None
+            try:
+                made = self._place(text, place, context, above, temporary=temporary)
+            except _AtPlaceError as error:
+                line, column = position(text, place.start)
+                raise SqlError(error.reason, line=line, column=column, name=view or ".".join(place.parts)) from None
+            if made is not None:
+                replacements.append(Replacement(place, made.name, made.target.complete))
+                if made.needed:
+                    views[made.name] = made.target.name
+        return Prepared(replace(text, replacements) if replacements else Rewritten(text, text), views)
+
+    def _place(
+        self, text: str, place: Place, context: Context, above: tuple[ViewName, ...], *, temporary: bool
+    ) -> _Instead | None:
+        """What to write at a place instead; None where Spark reads it by itself."""
+        target = self._names.resolve(place.parts, context)
+        row = self._catalog._store.row(target.name) if target is not None else None
+        if target is not None and row is not None:
+            if row.kind is not RowKind.ICEBERG_VIEW:
+                return self._other(target, row.kind, in_definition=not temporary)
+            if temporary and len(place.parts) == 1 and self._names.is_temporary(place.parts[0]):
+                return None
+            made = self._view(text, place, target, above)
+            if made is None and not temporary and target.catalog == self._catalog.name:
+                # Iceberg looks for an unqualified view in the reading session's current catalog, not in the one that
+                # was current for the definition (its ResolveViews, 1.11).
+                return _Instead(".".join(quoted(part) for part in target.complete), target, needed=False)
+            return made
+        if len(place.parts) > 1 and place.parts[-1].lower() in METADATA_TABLES:
+            return self._metadata_table(place, context, temporary)
+        return None
+
+    def _other(self, target: Target, kind: RowKind, *, in_definition: bool) -> _Instead | None:
+        """A table, or a view of Hive's own: nothing to do, unless it is named by a catalog that Spark does not have."""
+        if self._names.iceberg:
+            return None
+        if kind is RowKind.ICEBERG_TABLE and not self._names.is_served_by_iceberg:
+            if not in_definition:
+                return None
+            raise _AtPlaceError(
+                f"{target.name} is an Iceberg table, which this Spark cannot read: it has no catalog "
+                f"{self._catalog.name!r}. Start it with Iceberg's runtime (hive_views.spark.runtime)"
+            )
+        if target.catalog != self._catalog.name:
+            return None
+        return _Instead(".".join(quoted(part) for part in (SESSION_CATALOG, *target.name.identifier)), target)
+
+    def _metadata_table(self, place: Place, context: Context, temporary: bool) -> _Instead | None:
+        target = self._names.resolve(place.parts[:-1], context)
+        row = self._catalog._store.row(target.name) if target is not None else None
+        if target is None or row is None or row.kind is not RowKind.ICEBERG_VIEW:
+            return None
+        if temporary and self._names.is_temporary(place.parts[-2]) and len(place.parts) == 2:
+            return None
+        if place.travel is not None:
+            raise _AtPlaceError(f"{'.'.join(place.parts)} has no versions of its own: leave AS OF out")
+        view = self._catalog.load_view(target.name.identifier)
+        frame = metadata_table(self._spark, self._catalog, view, place.parts[-1].lower())
+        complete = ViewName(target.name.name, place.parts[-1].lower())
+        return _Instead(self._helper.frame_as_view(frame), Target(target.name.database, complete))
+
+    # -- One view -----------------------------------------------------------------------------------------------------
+
+    def _view(self, statement: str, place: Place, target: Target, above: tuple[ViewName, ...]) -> _Instead | None:
+        if target.name in above:
+            raise CyclicViewError(str(target.name), [str(name) for name in (*above, target.name)])
+        view = self._catalog.load_view(target.name.identifier)
+        version = view.current_version() if place.travel is None else self._version(statement, view, place)
+        text = _text(target.name, version)
+        context = self._home_of(version, target.name)
+        settings = recorded(version.summary)
+        native = place.travel is None and self._reads(target, view, context, settings)
+        try:
+            found = places(text)
+        except SqlError as error:
+            if native:
+                return None  # a text that only Spark reads, and Spark does
+            raise _AtPlaceError(f"The definition of {target.name} cannot be read: {error}") from error
+        name = str(target.name)
+        prepared = self._replaced(text, found, context, (*above, target.name), temporary=False, view=name)
+        if native and not prepared.views:
+            return None
+        if view.drift:
+            warnings.warn(
+                f"The row of {target.name} was changed by another program; its metadata file is read. See view.drift, "
+                "catalog.adopt_view and catalog.repair_view",
+                ViewDriftWarning,
+                stacklevel=6,
+            )
+        return _Instead(self._define(target.name, view, version, prepared, context, settings), target)
+
+    def _version(self, statement: str, view: HiveView, place: Place) -> ViewVersion:
+        assert place.travel is not None
+        wanted = place.travel.expression
+        if place.travel.kind == "timestamp":
+            head = "SELECT unix_millis(CAST("
+            query = f"{head}{wanted} AS TIMESTAMP)) AS at"
+            start = place.travel.start
+            with pointing_into(Source(statement, query, lambda at: start + max(at - len(head), 0))):
+                millis = self._spark.sql(query).collect()[0].at
+            if millis is None:
+                raise _AtPlaceError(f"{wanted} is no time")
+            try:
+                return view.version_at(int(millis))
+            except NoSuchVersionError as error:
+                raise _AtPlaceError(f"{error}; it was first defined at {_first(view)}") from None
+        number = wanted.strip("'\"")
+        found = view.version(int(number)) if number.isdecimal() else None
+        if found is None:
+            available = [item.version_id for item in view.versions]
+            raise _AtPlaceError(str(NoSuchVersionError(".".join(view.name()), number, available)))
+        return found
+
+    def _home_of(self, version: ViewVersion, name: ViewName) -> Context:
+        catalog = version.default_catalog or self._catalog.name
+        if catalog == self._catalog.name and not self._names.iceberg:
+            catalog = SESSION_CATALOG
+        return Context(catalog, tuple(version.default_namespace) or (name.database,))
+
+    def _reads(self, target: Target, view: HiveView, context: Context, settings: Mapping[str, str]) -> bool:
+        """Whether Spark reads the current version of a view as it is meant."""
+        if target.catalog == self._catalog.name:
+            known = self._names.iceberg
+            return known and all(same(key, value, self._names.setting(key)) for key, value in settings.items())
+        # The session catalog: the row's text, ANSI off, the default time zone.
+        return not settings and not view.drift and context.catalog == SESSION_CATALOG
+
+    def _define(
+        self,
+        name: ViewName,
+        view: HiveView,
+        version: ViewVersion,
+        prepared: Prepared,
+        context: Context,
+        settings: Mapping[str, str],
+    ) -> str:
+        schema = view.schemas()[version.schema_id]
+        columns = tuple(field.name for field in schema.fields)
+        under = {key: settings.get(key, self._names.setting(key)) for key in RECORDED}
+        inner = prepared.source
+        source = Source(inner.text, inner.given, inner.offset, str(name))
+        made = self._helper.view(prepared.rewritten.text, columns, context, under, source)
+        with pointing_into(source):
+            given = iceberg_schema(self._spark.table(made.replace("`", "")).schema)
+        casts = []
+        for declared, found in zip(schema.fields, given.fields, strict=True):
+            column = quoted(declared.name)
+            if str(declared.field_type) == str(found.field_type):
+                casts.append(column)
+                continue
+            kind = upcast(found.field_type, declared.field_type)
+            if kind is None:
+                raise SqlError(
+                    f"Column {declared.name} of view {name} is declared as {declared.field_type}, and its query gives "
+                    f"{found.field_type} now: a table was changed. ALTER VIEW {name} RECOMPILE takes the new type",
+                    name=str(name),
+                )
+            casts.append(f"CAST({column} AS {kind}) AS {column}")
+        if casts == [quoted(column) for column in columns]:
+            return made
+        body = f"SELECT {', '.join(casts)} FROM {made}"
+        return self._helper.view(body, columns, context, under, Source(inner.text, body, lambda at: None, str(name)))
+
+
+@dataclass(frozen=True)
+class _Instead:
+    """What to write at a place."""
+
+    name: str
+    """The name, with its quotes."""
+    target: Target
+    """What stood there."""
+    needed: bool = True
+    """Whether Spark would not read what stood there as it is meant."""
+
+
+class _AtPlaceError(Exception):
+    """What is wrong at one place of a text; the caller knows where that is."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _text(name: ViewName, version: ViewVersion) -> str:
+    texts = sql_texts(version)
+    for dialect in ("spark", HIVE):
+        if dialect in texts:
+            return texts[dialect]
+    # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
+    raise _AtPlaceError(
+        f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Give it one with CREATE OR "
+        "REPLACE VIEW"
+    )
+
+
+def _first(view: HiveView) -> str:
+    from datetime import datetime, timezone
+
+    times = [entry.timestamp_ms for entry in view.history()]
+    return datetime.fromtimestamp(min(times) / 1000, timezone.utc).isoformat(timespec="milliseconds")
+
+
+_WIDER = ("int", "long", "float", "double")
+_SPARK_TYPES = {"long": "BIGINT", "timestamptz": "TIMESTAMP", "timestamp": "TIMESTAMP_NTZ"}
+
+
+def upcast(found: IcebergType, declared: IcebergType) -> str | None:
+    """Spark's name for a declared type that a query's type fits into without loss (Cast.canUpCast, without strings).
+
+    Args:
+        found: The query's type.
+        declared: The column's type.
+
+    Returns:
+        The name; None where it does not fit.
+    """
+    one, other = str(found), str(declared)
+    shown = _SPARK_TYPES.get(other, other.upper())
+    if one in _WIDER and other in _WIDER:
+        return shown if _WIDER.index(one) < _WIDER.index(other) else None
+    if one == "date" and other in ("timestamp", "timestamptz"):
+        return shown
+    if one.startswith("decimal") and other.startswith("decimal"):
+        digits, scale = _digits(one)
+        wanted, wanted_scale = _digits(other)
+        return shown if wanted_scale >= scale and wanted - wanted_scale >= digits - scale else None
+    return None
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    digits, scale = decimal[len("decimal(") : -1].split(",")
+    return int(digits), int(scale)
