@@ -27,6 +27,8 @@ class Names:
         self.state = state
         self._starts = state.text.starts
         self.in_sets = False
+        self._reread_trees: list[exp.Expr] = []
+        """What was parsed again: while it lives, nothing else has the ids under which its names are bound."""
         self.top_names: set[str] = set()
         """The names that the outermost WITH defines: Hive takes them for these everywhere."""
 

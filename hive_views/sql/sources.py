@@ -229,7 +229,9 @@ class Sources(Laterals):
         if begin < len(prefix) or first >= last:
             raise self.state.fail("Cannot read this partitioned table function", begin)
         padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
-        return parse_query(Text(padded, text.dialect, whole=text.whole, offset=text.offset))
+        tree = parse_query(Text(padded, text.dialect, whole=text.whole, offset=text.offset))
+        self._reread_trees.append(tree)
+        return tree
 
     # -- Derived tables --------------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ class Stars(Sources):
         self._nameless: list[tuple[exp.Expr, str]] = []
         self.items_of: dict[int, exp.Expr] = {}
         self.renamed: dict[int, str] = {}
+        self._kept: list[Column] = []
+        """The columns in `items_of` and `renamed`: while they live, no other object has their ids."""
         self._star_texts: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
         self._current_ctes: dict[str, CteDefinition] = {}
         self.starred_tables: frozenset[str] = frozenset()
@@ -116,6 +118,7 @@ class Stars(Sources):
         column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
         self.items_of[id(column)] = item
+        self._kept.append(column)
         if not state.exact and output.names[id(column)][1] != name:
             self.renamed[id(column)] = output.names[id(column)][1]
         folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
@@ -292,6 +295,7 @@ class Stars(Sources):
             self.state.read.add((*column.base, column.name))
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         self.items_of[id(new)] = item
+        self._kept.append(new)
         if not output.put_unique(owner, name, new):
             raise self.state.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
         written = output.names[id(new)][1]
@@ -315,6 +319,7 @@ class Stars(Sources):
         """Give a column of a derived table's SELECT list another name, because its own is there twice."""
         item = self.items_of.get(id(column))
         self.renamed[id(column)] = name
+        self._kept.append(column)
         if item is None or is_star(item):
             return
         if type(item) is exp.Alias:
