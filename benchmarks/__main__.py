@@ -13,13 +13,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import catalog_operations, import_time, listing, writers
+from benchmarks import catalog_operations, dependents, import_time, listing, writers
 from benchmarks.measure import Result
 
 BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
     "import": import_time.run,
     "operations": catalog_operations.run,
     "listing": listing.run,
+    "dependents": dependents.run,
     "writers": writers.run,
 }
 

@@ -36,7 +36,8 @@ def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS) -> None:
     for number in range(views):
         pair = number % FACTS, number % DIMENSIONS
         if pair not in made:
-            sql = f"SELECT f.*, d.name AS label FROM fact_{pair[0]} f JOIN dim_{pair[1]} d ON f.id = d.id WHERE f.total > {pair[0]}"
+            tables = f"fact_{pair[0]} f JOIN dim_{pair[1]} d ON f.id = d.id"
+            sql = f"SELECT f.*, d.name AS label FROM {tables} WHERE f.total > {pair[0]}"
             made[pair] = catalog.author(f"{DATABASE}.v", sql)
         name = ViewName(DATABASE, f"v_{number:05d}")
         metadata = create(

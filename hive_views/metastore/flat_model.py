@@ -243,9 +243,13 @@ def changed_row(
     owner = _owner(metadata.properties)
     if owner and owner != _owner(base.properties):
         table.owner = owner
-    return _fill(
-        table, current.name, metadata, location, config, removed=frozenset(base.properties) - metadata.properties.keys()
-    )
+    keys = table.partitionKeys
+    removed = frozenset(base.properties) - metadata.properties.keys()
+    table = _fill(table, current.name, metadata, location, config, removed=removed)
+    own = {str(field.get("name")).lower() for field in _current_schema(base).get("fields", ())}
+    if keys and not table.partitionKeys and own.isdisjoint(field.name.lower() for field in keys):
+        table.partitionKeys = keys  # somebody else's: they never were columns of the view
+    return table
 
 
 def renamed_row(current: Row, name: ViewName) -> Table:
@@ -374,7 +378,11 @@ def _fill(
         table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
     fields = [FieldSchema(*column) for column in columns_of(name, metadata, config)]
     count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
-    table.partitionKeys = fields[len(fields) - count :]
+    keys = fields[len(fields) - count :]
+    if [(field.name, field.type) for field in keys] != [
+        (field.name, field.type) for field in table.partitionKeys or ()
+    ]:
+        table.partitionKeys = keys
     table.sd = _descriptor(table, fields[: len(fields) - count], metadata)
     return table
 

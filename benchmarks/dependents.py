@@ -1,0 +1,119 @@
+"""What depends on a table among 10,000 views, and a validity sweep over them; where the time of both goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+from benchmarks.many_views import DATABASE, DIMENSIONS, FACTS, VIEWS, fill
+from benchmarks.measure import Result, alternate, compare
+from hive_views import EmbeddedMetastore, HiveViewCatalog
+from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.texts import Overlay, schemas_of_rows
+from hive_views.dependencies.validity import _found, _read
+from hive_views.identifiers import ViewName
+from hive_views.metastore.find import all_views, recorded_readers, rows
+from hive_views.metastore.load import FILTER_FIELD
+from hive_views.metastore.schemas import MetastoreSchemas
+
+TABLE = ViewName(DATABASE, "fact_7")
+TURNS = 15
+T = TypeVar("T")
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure on an embedded metastore of its own."""
+    with (
+        EmbeddedMetastore(directory / "dependents") as metastore,
+        HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+    ):
+        fill(catalog, directory / "files")
+        return measure(catalog)
+
+
+def measure(catalog: HiveViewCatalog) -> list[Result]:
+    """Measure on a metastore that `fill` has filled.
+
+    Args:
+        catalog: The metastore, of whatever version and database.
+
+    Returns:
+        The lines.
+    """
+    store = catalog._store
+    reader = LineageReader(store)
+    child = reader.child(TABLE)
+    assert child is not None, "fill makes it"
+
+    def floor(_: int) -> object:
+        condition = f'{FILTER_FIELD}no_row_has_this_key = "u"'
+        return store.client.get_table_names_by_filter(DATABASE, condition)
+
+    def by_name(_: int) -> None:
+        _check(recorded_readers(store, DATABASE, TABLE, None))
+
+    def by_name_and_uuid(_: int) -> None:
+        _check(recorded_readers(store, DATABASE, TABLE, child.uuid))
+
+    def recorded(_: int) -> None:
+        _check(Dependents(reader, databases=[DATABASE], recorded_only=True).of(TABLE))
+
+    def whole(_: int) -> None:
+        _check(Dependents(reader, databases=[DATABASE]).of(TABLE))
+
+    absent = "the same filter on a key that no row has"
+    results = [
+        compare(
+            f"names of a table's dependents among {VIEWS:,} views", absent, *alternate(by_name, floor, TURNS), None
+        ),
+        compare("the same, renamed tables too", absent, *alternate(by_name_and_uuid, floor, TURNS), None),
+        compare("the same, with their rows", absent, *alternate(recorded, floor, TURNS), None),
+        compare("the same, and views of other writers", absent, *alternate(whole, floor, TURNS), None),
+    ]
+    seconds, graph = _timed(lambda: catalog.graph(DATABASE))
+    results.append(Result(f"graph of {VIEWS:,} views, read", f"{seconds:.1f} s", "", "", "", "", None))
+    seconds, found = _timed(lambda: graph.dependents(TABLE))
+    _check(found)
+    results.append(
+        Result("the same question to that graph", f"{seconds * 1e3:.3f} ms", "", "", "", "50 ms", seconds < 0.05)
+    )
+    return [*results, *_sweep(catalog, reader)]
+
+
+def _check(names: object) -> None:
+    if not isinstance(names, (list, tuple)) or len(names) != VIEWS // FACTS:
+        raise AssertionError(f"not the {VIEWS // FACTS} dependents: {names}")
+
+
+def _timed(call: Callable[[], T]) -> tuple[float, T]:
+    started = perf_counter()
+    found = call()
+    return perf_counter() - started, found
+
+
+def _sweep(catalog: HiveViewCatalog, reader: LineageReader) -> list[Result]:
+    """The sweep, and its parts one after the other, in one thread but for the rows."""
+    store = catalog._store
+    seconds, findings = _timed(lambda: catalog.check_views(DATABASE))
+    bad = [finding for finding in findings if finding.problems]
+    if bad or len(findings) != VIEWS:
+        raise AssertionError(f"{len(bad)} of {len(findings)} views are not valid: {bad[:1]}")
+    parts = {}
+    parts["rows from the metastore"], views = _timed(lambda: list(rows(store, all_views(store, DATABASE))))
+    schemas = Overlay(MetastoreSchemas(store), schemas_of_rows({row.name: row for row in views}))
+    for kind, count in (("fact", FACTS), ("dim", DIMENSIONS)):
+        for number in range(count):
+            schemas.table(DATABASE, f"{kind}_{number}")
+    parts["metadata files, drift"], read = _timed(lambda: [_read(reader, row) for row in views])
+    parts["parse, resolve, compare"], _ = _timed(lambda: [_found(item, schemas) for item in read])
+    shown = f"validity of {VIEWS:,} views"
+    return [
+        Result(shown, f"{seconds:.1f} s", "", "", "", "", None),
+        *(
+            Result(f"  {part}, alone", f"{time:.1f} s", shown, f"{seconds:.1f} s", f"{time / seconds:.2f}x", "", None)
+            for part, time in parts.items()
+        ),
+    ]
