@@ -53,7 +53,7 @@ def bind(
             filled in.
         render: Shows its result to people, on stdout.
         question: Called with the function's arguments; what it returns is asked before the function is called, and
-            `--yes` answers it. Without a terminal to ask on, `--yes` is required.
+            `--yes` answers it. An empty text asks nothing. Without a terminal to ask on, `--yes` is required.
         code: The exit code that a result means; always 0 by default.
         tell: What a parameter `tell` is given, unless JSON is asked for: shows parts of the result as they are made.
         panel: The heading of the list of commands that it stands under.
@@ -67,8 +67,9 @@ def bind(
         as_json = as_json or connection.as_json
         if TELL in signature.parameters:
             arguments[TELL] = None if as_json else tell
-        if question is not None and not yes:
-            _ask(question(**arguments))
+        asked = "" if question is None or yes else question(**arguments)
+        if asked:
+            _ask(asked)
         if CATALOG in signature.parameters:
             with closing(connection.catalog()) as catalog:
                 result = function(catalog, **arguments)

@@ -27,12 +27,17 @@ class ExitCode(IntEnum):
         return member
 
     OK = (0, "The command did what it was asked to do.")
-    FAILED = (1, "The command failed, or `doctor` found a problem; nothing was changed unless the text says so.")
+    FAILED = (
+        1,
+        "The command failed, or `doctor`, `deps check` or `deps impact` found a problem; "
+        "nothing was changed unless the text says so.",
+    )
     USAGE = (2, "Wrong usage: an option, a name, a property or a definition that cannot be used. Nothing was changed.")
     NOT_FOUND = (3, "No such view, version, database or table.")
     CONFLICT = (
         4,
-        "The name is taken, the view would lose a dialect, or somebody else changed or locked it meanwhile. "
+        "The name is taken, views depend on it, the view would lose a dialect, or somebody else changed or locked it "
+        "meanwhile. "
         "Nothing was changed.",
     )
     UNKNOWN = (5, "The metastore did not say whether the change took place. Look at the view before trying again.")
@@ -54,6 +59,7 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.NoSuchViewError: ExitCode.NOT_FOUND,
     errors.NoSuchTableError: ExitCode.NOT_FOUND,
     errors.DialectLossError: ExitCode.CONFLICT,
+    errors.DependentsError: ExitCode.CONFLICT,
     errors.NotAnIcebergViewError: ExitCode.CONFLICT,
     errors.ViewAlreadyExistsError: ExitCode.CONFLICT,
     errors.TableAlreadyExistsError: ExitCode.CONFLICT,

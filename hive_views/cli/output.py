@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hive_views.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -66,7 +68,7 @@ def print_table(table: Table, indent: str = "") -> None:
 
 
 def shown(value: object) -> str:
-    """A text of somebody else's as it can be shown: characters that would steer the terminal become visible signs.
+    """A text of somebody else's as it can be shown: what would steer the terminal or turn its neighbors round is seen.
 
     Args:
         value: Anything; None gives an empty text.
@@ -74,4 +76,4 @@ def shown(value: object) -> str:
     Returns:
         One text; its lines and tabs stay.
     """
-    return "" if value is None else str(value).translate(_VISIBLE)
+    return "" if value is None else visible(str(value).translate(_VISIBLE), lines=True)

@@ -106,13 +106,28 @@ def print_written(value: Written) -> None:
 
 
 def print_dropped(value: Dropped) -> None:
-    """One sentence on what was done, and how to undo it."""
+    """One sentence on what was done to each view, and how to undo it."""
     out = console()
+    for other in value.others:
+        verb = value.outcome if value.outcome.startswith("would") else "dropped"
+        hive = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
+        out.print(f"{shown(other.view)}: {verb}{hive}", soft_wrap=True)
     purged = ", its metadata files deleted" if value.purged else ""
     out.print(f"{shown(value.view)}: {value.outcome}{purged}", soft_wrap=True)
-    if value.metadata_location:
-        again = f"hive-views register {shown(value.view)} {shown(value.metadata_location)}"
-        out.print(f"To bring it back: {again}", style="dim", soft_wrap=True)
+    if value.outcome.startswith("would"):
+        left = [name for name in value.dependents if name not in {other.view for other in value.others}]
+        if left:
+            said = "These views depend on it" if value.outcome == "would be refused" else "Left dangling"
+            out.print(f"{said}: {', '.join(map(shown, left))}", style="yellow", soft_wrap=True)
+        return
+    # What others read has to be there first.
+    for name, location in (
+        (value.view, value.metadata_location),
+        *((o.view, o.metadata_location) for o in value.others[::-1]),
+    ):
+        if location:
+            again = f"hive-views register {shown(name)} {shown(location)}"
+            out.print(f"To bring it back: {again}", style="dim", soft_wrap=True)
 
 
 def _print_texts(out: Console, value: ViewDetails) -> None:

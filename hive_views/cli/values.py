@@ -250,7 +250,7 @@ class Written:
     view: str
     """`database.name`, as it now is."""
     outcome: str
-    """`created`, `replaced`, `renamed`, `rolled back`, `changed`, `registered`, or `unchanged`."""
+    """`created`, `replaced`, `renamed`, `rolled back`, `changed`, `registered`, `adopted`, `repaired`, `unchanged`."""
     version_id: int
     """The version that readers get."""
     uuid: str
@@ -264,14 +264,31 @@ class Written:
 
 
 @dataclass(frozen=True)
+class DroppedView:
+    """A view that was dropped because it depends on another."""
+
+    view: str
+    """`database.name`."""
+    kind: str
+    """`view`, or `hive-view` for one of Hive's own."""
+    metadata_location: str | None
+    """Its last metadata file: what `register` needs to bring it back. Null where it was purged, or is Hive's own."""
+
+
+@dataclass(frozen=True)
 class Dropped:
     """What `drop` returns."""
 
     view: str
     """`database.name`."""
     outcome: str
-    """`dropped`, or `absent` where there was none and that was fine."""
+    """`dropped`, or `absent` where there was none and that was fine; `would be dropped` or `would be refused` of a dry
+    run."""
     purged: bool
     """Whether its metadata files were deleted as well."""
     metadata_location: str | None = field(default=None)
     """Its last metadata file: what `register` needs to bring it back. Null where it was purged, or absent."""
+    others: tuple[DroppedView, ...] = ()
+    """The views that were (or would be) dropped before it, in this order; empty without --cascade."""
+    dependents: tuple[str, ...] = ()
+    """The views that depend on it; empty where they were not looked for: without --cascade or --dry-run."""

@@ -13,8 +13,9 @@ import typer
 
 from hive_views.cli.columns import parse_columns
 from hive_views.cli.connection import parse_properties
+from hive_views.cli.exits import ExitCode
 from hive_views.cli.reading import ViewArgument, view_name
-from hive_views.cli.values import Dropped, Written
+from hive_views.cli.values import Dropped, DroppedView, Written
 from hive_views.errors import (
     MetadataFileError,
     NoSuchViewError,
@@ -103,13 +104,13 @@ def create_view(
     before = _load(catalog, name) if or_replace else None
     if or_replace:
         view = catalog.create_or_replace_view(name, schema, version, location, properties)
-        return _written(view, "created" if before is None else _outcome("replaced", before, view))
+        return written(view, "created" if before is None else _outcome("replaced", before, view))
     try:
-        return _written(catalog.create_view(name, schema, version, location, properties), "created")
+        return written(catalog.create_view(name, schema, version, location, properties), "created")
     except ViewAlreadyExistsError:
         if not if_not_exists:
             raise
-    return _written(catalog.load_view(name), "unchanged")
+    return written(catalog.load_view(name), "unchanged")
 
 
 def replace_view(
@@ -171,7 +172,7 @@ def replace_view(
     version = _define(query, expansion, dialect, namespace, namespace_catalog)
     update = view.update().replace_version(version, schema)
     changed = (update.set_properties(properties) if properties else update).commit()
-    return _written(changed, _outcome("replaced", view, changed))
+    return written(changed, _outcome("replaced", view, changed))
 
 
 def rename_view(
@@ -196,7 +197,7 @@ def rename_view(
         HiveViewsError: As `HiveViewCatalog.rename_view` says.
     """
     view = catalog.rename_view(old, new)
-    return _written(view, "renamed", renamed_from=_plain_name(old))
+    return written(view, "renamed", renamed_from=_plain_name(old))
 
 
 def rollback_view(
@@ -229,10 +230,19 @@ def rollback_view(
     milliseconds = None if to_time is None else parse_time(to_time)
     view = catalog.load_view(name)
     changed = view.update().rollback(version_id=to_version, timestamp_ms=milliseconds).commit()
-    return _written(changed, _outcome("rolled back", view, changed))
+    return written(changed, _outcome("rolled back", view, changed))
 
 
-def drop_view(catalog: HiveViewCatalog, name: ViewArgument, *, purge: bool = False, if_exists: bool = False) -> Dropped:
+def drop_view(
+    catalog: HiveViewCatalog,
+    name: ViewArgument,
+    *,
+    purge: bool = False,
+    if_exists: bool = False,
+    restrict: bool = False,
+    cascade: bool = False,
+    dry_run: bool = False,
+) -> Dropped:
     """Drop a view. Its metadata files stay, so that `register` can bring it back, unless they are purged.
 
     Args:
@@ -240,15 +250,22 @@ def drop_view(catalog: HiveViewCatalog, name: ViewArgument, *, purge: bool = Fal
         name: The view, as database.name.
         purge: Delete its metadata files as well (unless its property gc.enabled is false).
         if_exists: Do not fail if there is no such view.
+        restrict: Drop nothing if views depend on it. Without this and --cascade they are left dangling, as in Hive.
+        cascade: Drop every view that depends on it as well, dependents first.
+        dry_run: Only tell what would be dropped, and what depends on it.
 
     Returns:
         What was done.
 
     Raises:
+        UsageError: If it shall both be restricted and cascade.
         NoSuchViewError: If there is no such view.
         NotAnIcebergViewError: If the name belongs to something else.
+        DependentsError: If `restrict` forbids it; not of a dry run.
         HiveViewsError: As `HiveViewCatalog.drop_view` says.
     """
+    if restrict and cascade:
+        raise UsageError("--restrict", "it does not go with --cascade")
     from hive_views.catalog import GC_ENABLED
 
     shown = _plain_name(name)
@@ -265,8 +282,22 @@ def drop_view(catalog: HiveViewCatalog, name: ViewArgument, *, purge: bool = Fal
         if not if_exists or error.detail:
             raise
         return Dropped(shown, "absent", purged=False)
+    others: tuple[DroppedView, ...] = ()
     try:
-        catalog.drop_view(name, purge_files=purge)
+        if cascade or dry_run:
+            plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
+            others = tuple(
+                DroppedView(str(step.name), step.kind.value, step.metadata_location)
+                for step in plan.steps
+                if str(step.name) != shown
+            )
+            if dry_run:
+                outcome = "would be refused" if plan.refused else "would be dropped"
+                dependents = tuple(map(str, plan.dependents))
+                return Dropped(
+                    shown, outcome, purged=False, metadata_location=location, others=others, dependents=dependents
+                )
+        catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
     except NotAnIcebergViewError:
         raise
     except NoSuchViewError:
@@ -274,7 +305,21 @@ def drop_view(catalog: HiveViewCatalog, name: ViewArgument, *, purge: bool = Fal
             raise
         return Dropped(shown, "absent", purged=False)
     purged = purge and not kept
-    return Dropped(shown, "dropped", purged=purged, metadata_location=None if purged else location)
+    if purge:
+        others = tuple(DroppedView(other.view, other.kind, None) for other in others)
+    return Dropped(
+        shown,
+        "dropped",
+        purged=purged,
+        metadata_location=None if purged else location,
+        others=others,
+        dependents=tuple(other.view for other in others),
+    )
+
+
+def drop_code(value: Dropped) -> ExitCode:
+    """The exit code that a drop means: that of the refusal for a dry run that foretells one."""
+    return ExitCode.CONFLICT if value.outcome == "would be refused" else ExitCode.OK
 
 
 def register_view(
@@ -298,7 +343,7 @@ def register_view(
         MetadataFileError: If the file is missing or broken.
         HiveViewsError: As `HiveViewCatalog.register_view` says.
     """
-    return _written(catalog.register_view(name, metadata_location), "registered")
+    return written(catalog.register_view(name, metadata_location), "registered")
 
 
 def set_properties(
@@ -323,7 +368,7 @@ def set_properties(
     updates = parse_properties(properties, "KEY=VALUE")
     view = catalog.load_view(name)
     changed = view.update().set_properties(updates).commit()
-    return _written(changed, _outcome("changed", view, changed))
+    return written(changed, _outcome("changed", view, changed))
 
 
 def unset_properties(
@@ -345,7 +390,7 @@ def unset_properties(
     """
     view = catalog.load_view(name)
     changed = view.update().remove_properties(*keys).commit()
-    return _written(changed, _outcome("changed", view, changed))
+    return written(changed, _outcome("changed", view, changed))
 
 
 def parse_time(text: str) -> int:
@@ -375,9 +420,13 @@ def parse_time(text: str) -> int:
     return (zoned - _EPOCH) // timedelta(milliseconds=1)
 
 
-def question_before_drop(name: str, *, purge: bool = False, **_: object) -> str:
-    """What is asked before a view is dropped."""
-    return f"Drop view {name}{' and delete all its metadata files for good' if purge else ''}?"
+def question_before_drop(
+    name: str, *, purge: bool = False, cascade: bool = False, dry_run: bool = False, **_: object
+) -> str:
+    """What is asked before a view is dropped; nothing before a dry run."""
+    others = " and every view that depends on it (--dry-run tells which)" if cascade else ""
+    files = f"{', ' if cascade else ' '}and delete all {'their' if cascade else 'its'} metadata files for good"
+    return "" if dry_run else f"Drop view {name}{others}{files if purge else ''}?"
 
 
 def _define(
@@ -448,7 +497,8 @@ def _outcome(change: str, before: HiveView, after: HiveView) -> str:
     return "unchanged" if before.metadata_location == after.metadata_location else change
 
 
-def _written(view: HiveView, outcome: str, *, renamed_from: str | None = None) -> Written:
+def written(view: HiveView, outcome: str, *, renamed_from: str | None = None) -> Written:
+    """What a command tells of a view that it changed."""
     return Written(
         view=view_name(view),
         outcome=outcome,

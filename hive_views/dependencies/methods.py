@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hive_views.authoring import Analyzer
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.impact import Affected
-    from hive_views.dependencies.pictures import Picture
+    from hive_views.dependencies.pictures import Direction, Picture
     from hive_views.dependencies.recompile import Recompiled
     from hive_views.dependencies.validity import Finding
 
@@ -98,21 +98,46 @@ class DependencyMethods(PartitionMethods):
         """
         return read_graph(self._lineages, self._databases(namespaces) or None)
 
-    def picture(self, *namespaces: str | Identifier, workers: int = 4) -> Picture:
+    def picture(self, *namespaces: str | Identifier, check: bool = True, workers: int = 4) -> Picture:
         """What `hive_views.dependencies.pictures` draws: the graph, how each view stands, texts and columns.
 
         Args:
             namespaces: The databases; none means all.
-            workers: Threads that read metadata files.
+            check: Look how each view stands; it takes longest.
+            workers: Threads that read metadata files for that.
 
         Returns:
             The picture: for `tree`, `dot`, `mermaid` and `html`.
         """
         from hive_views.dependencies.pictures import read_picture
 
-        databases = self._databases(namespaces)
-        title = ", ".join(databases) or "All databases"
-        return read_picture(self._lineages, databases or None, workers=workers, title=title)
+        return read_picture(self._lineages, self._databases(namespaces) or None, check=check, workers=workers)
+
+    def picture_of(self, identifier: str | Identifier, direction: Direction) -> Picture:
+        """What `tree` draws for one object: what it reads, or what reads it, without a look at any other view.
+
+        Args:
+            identifier: `database.name` of a table or view; nothing need stand there.
+            direction: Which of them.
+
+        Returns:
+            The picture.
+        """
+        from hive_views.dependencies.pictures import read_tree
+
+        return read_tree(self._lineages, self._name(identifier), direction)
+
+    def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
+        """The columns of a table or view as the metastore's row has them.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Name in lower case and Hive type of each, partition columns last; none where nothing has the name.
+        """
+        row = self._store.row(self._name(identifier))
+        return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.columns)
 
     # -- Validity -----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).parents[2] / "docs"
-RUNNABLE = ["python.md", "dependencies.md", "sql.md"]
+RUNNABLE = ["python.md", "dependencies.md", "partitions.md", "sql.md"]
 
 
 @pytest.mark.parametrize("page", RUNNABLE)
@@ -14,7 +14,7 @@ def test_the_blocks_of_a_page_run(page, metastore, tmp_path):
     text = (PAGES / page).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks
-    names = {"metastore": metastore}
+    names = {"metastore": metastore, "tmp_path": tmp_path}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
 

@@ -3,7 +3,8 @@
 from hive_views.dependencies.pictures.dot import dot
 from hive_views.dependencies.pictures.mermaid import mermaid
 from hive_views.dependencies.pictures.page import html
-from hive_views.dependencies.pictures.picture import Box, Picture, Standing, draw, read_picture
+from hive_views.dependencies.pictures.picture import Box, Picture, Standing, draw
+from hive_views.dependencies.pictures.reading import read_picture, read_tree
 from hive_views.dependencies.pictures.tree import Direction, TreeLine, tree, tree_text
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "html",
     "mermaid",
     "read_picture",
+    "read_tree",
     "tree",
     "tree_text",
 ]

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hive_views.children import ChildKind
-from hive_views.dependencies.graph import Edge, Graph, read_graph
-from hive_views.dependencies.lineage import ChildState, LineageReader, LineageSource
-from hive_views.dependencies.validity import Finding, Problem, Validity, sweep
+from hive_views.dependencies.graph import Edge, Graph
+from hive_views.dependencies.lineage import ChildState, LineageSource
+from hive_views.dependencies.validity import Finding, Problem, Validity
 from hive_views.identifiers import ViewName
-from hive_views.metastore.find import rows
 from hive_views.metastore.flat_model import Row
 
 
@@ -151,29 +150,6 @@ def draw(
             () if row is None else tuple((column, kind, comment) for column, kind, comment in row.columns),
         )
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)
-
-
-def read_picture(
-    reader: LineageReader, scanned: list[str] | None = None, *, workers: int = 4, title: str = "All databases"
-) -> Picture:
-    """Read databases for a picture: graph, validity, texts and columns.
-
-    Args:
-        reader: Gives the metastore.
-        scanned: The databases; None is all.
-        workers: Threads that read metadata files.
-        title: What the picture is of.
-
-    Returns:
-        The picture. The three are read one behind the other: what others change meanwhile may not fit together.
-
-    Raises:
-        MetastoreError: If the metastore fails.
-    """
-    graph = read_graph(reader, scanned)
-    found = sweep(reader, scanned, workers=workers)
-    rows_of = {row.name: row for row in rows(reader.store, sorted(graph.nodes))}
-    return draw(graph, found, rows_of, title=title)
 
 
 def _own(kind: ChildKind | None, finding: Finding | None, edges: list[Edge]) -> tuple[Standing, list[str]]:

@@ -33,32 +33,14 @@ class TreeLine:
     note: str = ""
     """`cycle` where the object stands above itself, `repeated` where its branches are shown further up."""
 
-    def pieces(self) -> Iterator[tuple[str, str]]:
-        """The line's texts, each with what it is: `branch`, `name`, `kind`, `standing`, `reason` or `note`."""
-        yield self.branch, "branch"
-        yield visible(str(self.box.name)), "name"
-        if self.box.kind is not None:
-            yield f"  {self.box.kind_text}", "kind"
-        if self.note:
-            yield f"  ({_NOTES[self.note]})", "note"
-        elif self.box.standing not in (Standing.VALID, Standing.UNCHECKED):
-            yield f"  {self.box.standing.value}", "standing"
-            if self.box.reasons and self.box.standing is not Standing.MISSING:
-                yield f": {visible(self.box.reasons[0])}", "reason"
-
 
 _NOTES = {"cycle": "reads itself", "repeated": "see above"}
-
-_LINES = ("├─ ", "└─ ", "│  ", "   ")
-_ASCII = ("|- ", "`- ", "|  ", "   ")
 
 
 def tree(
     picture: Picture,
     roots: Sequence[ViewName] | None = None,
     direction: Direction = Direction.UP,
-    *,
-    ascii_only: bool = False,
 ) -> tuple[TreeLine, ...]:
     """The lines of a tree, or of several.
 
@@ -66,7 +48,6 @@ def tree(
         picture: What is drawn.
         roots: Where trees begin; None takes as many as are needed for every object to be in one.
         direction: Which way they grow.
-        ascii_only: Draw branches with `|` and `-`.
 
     Returns:
         The lines; at most one for each edge and each root.
@@ -96,9 +77,8 @@ def tree(
             path.append(name)
             on_path.add(name)
             for place, child in enumerate(sorted(children, reverse=True)):
-                fork, corner, through, blank = _ASCII if ascii_only else _LINES
                 last = place == 0
-                work.append((child, under + (corner if last else fork), under + (blank if last else through)))
+                work.append((child, under + ("└─ " if last else "├─ "), under + ("   " if last else "│  ")))
                 depths.append(depth + 1)
     return tuple(lines)
 
@@ -112,7 +92,18 @@ def tree_text(lines: Iterable[TreeLine]) -> str:
     Returns:
         One text, each line ended.
     """
-    return "".join("".join(text for text, _ in line.pieces()) + "\n" for line in lines)
+    return "".join(f"{line.branch}{visible(str(line.box.name))}{_said(line)}\n" for line in lines)
+
+
+def _said(line: TreeLine) -> str:
+    box = line.box
+    kind = "" if box.kind is None else f"  {box.kind_text}"
+    if line.note:
+        return f"{kind}  ({_NOTES[line.note]})"
+    if box.standing in (Standing.VALID, Standing.UNCHECKED):
+        return kind
+    reason = f": {visible(box.reasons[0])}" if box.reasons and box.kind is not None else ""
+    return f"{kind}  {box.standing.value}{reason}"
 
 
 def _roots(picture: Picture, direction: Direction, shown: set[ViewName]) -> Iterator[ViewName]:

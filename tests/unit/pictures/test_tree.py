@@ -23,14 +23,14 @@ def test_a_database_upstream():
     )
 
 
-def test_one_object_downstream_in_ascii():
+def test_one_object_downstream():
     picture = draw(graph({"top": ["left", "right"], "left": ["t"], "right": ["t"]}))
-    assert tree_text(tree(picture, [ViewName("d", "t")], Direction.DOWN, ascii_only=True)) == (
+    assert tree_text(tree(picture, [ViewName("d", "t")], Direction.DOWN)) == (
         "d.t  table\n"
-        "|- d.left  view\n"
-        "|  `- d.top  view\n"
-        "`- d.right  view\n"
-        "   `- d.top  view\n"
+        "├─ d.left  view\n"
+        "│  └─ d.top  view\n"
+        "└─ d.right  view\n"
+        "   └─ d.top  view\n"
     )  # fmt: skip
 
 
