@@ -86,3 +86,6 @@ SCALAR = frozenset(
     """.split()
 )
 """All others."""
+
+ALL = SCALAR | AGGREGATES | WINDOW | TABLE_GENERATING | PARTITIONED
+"""Every name above."""

@@ -524,7 +524,7 @@ class Names:
         return VALUE
 
 
-_KNOWN = functions.SCALAR | functions.AGGREGATES | functions.WINDOW | functions.TABLE_GENERATING | functions.PARTITIONED
+_KNOWN = functions.ALL
 
 
 @lru_cache(maxsize=8192)

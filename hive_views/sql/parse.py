@@ -12,6 +12,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
+from hive_views.sql.keywords import BEFORE_OPERAND
+from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.tokens import Text, parser_of
 
 MAX_DEPTH = 120
@@ -53,7 +55,7 @@ def parse_query(text: Text) -> exp.Expr:
     if text.dialect == "hive":
         _check_commas(text)
     try:
-        trees = parser_of(text.dialect).parse(_masked(text), text.sql)
+        trees = _trees(text)
     except ParseError as error:
         raise _parse_error(text, error) from error
     except RecursionError as error:
@@ -68,6 +70,41 @@ def parse_query(text: Text) -> exp.Expr:
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
     return tree
+
+
+def _trees(text: Text) -> list[exp.Expr | None]:
+    """Sqlglot's trees of a text; a function that it knows of another engine, with other arguments, is no error."""
+    parser = parser_of(text.dialect)
+    tokens = _masked(text)
+    try:
+        return parser.parse(tokens, text.sql)
+    except ParseError:
+        disguised = _disguised(text, tokens)
+        if disguised is None:
+            raise
+        return parser.parse(disguised, text.sql)
+
+
+def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
+    """The tokens with other names for the functions that only other engines have; None where there are none."""
+    own = functions.ALL if text.dialect == "hive" else functions.ALL | SPARK_FUNCTIONS
+    kept: list[Token] = []
+    found = False
+    for index, token in enumerate(tokens):
+        if (
+            token.token_type is TokenType.VAR
+            and 0 < index < len(tokens) - 1
+            and tokens[index + 1].token_type is TokenType.L_PAREN
+            and tokens[index - 1].token_type in BEFORE_OPERAND
+            and token.text.upper() in Parser.FUNCTIONS
+            and token.text.lower() not in own
+        ):
+            found = True
+            token = Token(
+                TokenType.VAR, f"a_{token.text}_of_its_own", token.line, token.col, token.start, token.end, []
+            )
+        kept.append(token)
+    return kept if found else None
 
 
 def check_depth(text: Text) -> None:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions as known
+from hive_views.sql.keywords import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parse import parse_query
 from hive_views.sql.resolve import Resolution
 from hive_views.sql.spans import function_token
+from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text
 
@@ -79,10 +82,8 @@ def references(sql: str, dialect: str = "hive") -> References:
         if name not in tables or start < tables[name].start:
             tables[name] = TableReference(parts, start)
     calls: dict[str, FunctionReference] = {}
-    for node in tree.find_all(exp.Func):
-        found = _function(text, node)
-        if found is not None:
-            calls.setdefault(found.name.lower(), found)
+    for found in _functions(text, tree):
+        calls.setdefault(found.name.lower(), found)
     return References(
         tuple(sorted(tables.values(), key=lambda item: item.start)),
         tuple(sorted(calls.values(), key=lambda item: item.start)),
@@ -130,18 +131,33 @@ def named_tables(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator
                     stack.append((item, visible))
 
 
-def _function(text: Text, node: exp.Func) -> FunctionReference | None:
-    token = function_token(text, node)
-    if token is None:
-        return None
-    written = unquoted(text.raw(token))
-    if not written or not (written[0].isalpha() or written[0] == "_"):
-        return None
-    if text.dialect == "hive":
-        registered = written.lower() not in _BUILT_IN and isinstance(node, exp.Anonymous)
-    else:
-        registered = isinstance(node, exp.Anonymous) and written.lower() not in _BUILT_IN
-    return FunctionReference(written, registered, text.tokens[token].start)
+def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:
+    """The calls of a text, in their order.
+
+    The tree tells which names are none (of tables, aliases and types); the tokens tell all others, since the parser
+    reads some calls as operators, and functions of other engines under other names.
+    """
+    tokens = text.tokens
+    named = {
+        text.starts.get(node._meta["start"])
+        for node in tree.find_all(exp.Identifier)
+        if node._meta and not isinstance(node.parent, exp.Anonymous)
+    }
+    called = {function_token(text, node): isinstance(node, exp.Anonymous) for node in tree.find_all(exp.Func)}
+    for index, token in enumerate(tokens):
+        if index in named:
+            continue
+        written = unquoted(text.raw(index))
+        lower = written.lower()
+        followed = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
+        word = token.token_type is TokenType.VAR and lower not in RESERVED
+        if index not in called and not (followed and word):
+            continue
+        if written and (written[0].isalpha() or written[0] == "_"):
+            own = lower in _BUILT_IN or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
+            if text.dialect == "trino":
+                own = own or not called.get(index, True)
+            yield FunctionReference(written, not own, token.start)
 
 
-_BUILT_IN = known.SCALAR | known.AGGREGATES | known.WINDOW | known.TABLE_GENERATING | known.PARTITIONED
+_BUILT_IN = known.ALL | PARSED_ELSEWHERE
