@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import diagnosis, exits, metastore, reading, sql, text, writing
+from hive_views.cli import diagnosis, exits, metastore, reading, sql, text, upgrade, writing
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
@@ -179,6 +179,7 @@ bind(
     code=diagnosis.exit_code,
 )
 metastore.register(app)
+upgrade.register(app, panel="Metastore")
 
 
 def run() -> None:

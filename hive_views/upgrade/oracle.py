@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from hive_views.upgrade.dialects import Dialect
@@ -81,8 +82,10 @@ class Oracle(Dialect):
 
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
         """A statement for a script that may run twice: a block that asks the dictionary first."""
+        if f" {SPARE}" in statement or " DROP COLUMN " in statement:
+            return self._over_a_spare(statement, table, name)
         if not missing:
-            return f"{statement};" if not statement.startswith("ALTER") else self._block("1 = 1", statement)
+            return self._block("1 = 1", statement)
         exists = {
             "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
             "table": "user_tables WHERE table_name = {1}",
@@ -91,6 +94,29 @@ class Oracle(Dialect):
         return (
             f"DECLARE\n  found NUMBER;\nBEGIN\n  SELECT COUNT(*) INTO found FROM {exists};\n"
             f"  IF found = 0 THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
+        )
+
+    def _over_a_spare(self, statement: str, table: str, name: str) -> str:
+        """A statement of a change of type, each of which commits: it runs only where the one before it left off."""
+        target = re.search(r"RENAME COLUMN \w+ TO (\w+)|DROP COLUMN (\w+)|SET \w+ = (\w+)", statement)
+        column = next((each for each in target.groups() if each), name) if target else name
+        asked = (
+            f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name <> {self.literal(SPARE)} THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name <> {self.literal(SPARE)} AND data_type <> 'CLOB' THEN 1 END)\n"
+            f"    INTO spare, old, narrow FROM user_tab_columns WHERE table_name = {self.literal(table)}\n"
+            f"    AND column_name IN ({self.literal(SPARE)}, {self.literal(column)})"
+        )
+        condition = (
+            "spare = 1 AND old = 0"
+            if "RENAME" in statement
+            else "spare = 0 AND narrow = 1"
+            if " ADD " in statement
+            else "spare = 1 AND narrow = 1"
+        )
+        return (
+            f"DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\nBEGIN\n    {asked};\n"
+            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
         )
 
     def _block(self, condition: str, statement: str) -> str:

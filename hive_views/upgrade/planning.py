@@ -132,7 +132,7 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
     if len(schema.version_rows) > 1:
         yield f"VERSION has {len(schema.version_rows)} rows, and schematool wants one: {', '.join(schema.version_rows)}"
     said = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
-    if said and not versions.at_least(schema.inferred_version, last_landmark(said)):
+    if said and schema.place and not versions.at_least(schema.inferred_version, last_landmark(said)):
         yield f"VERSION says {said}, and the tables are of {schema.inferred_version}: the tables are believed"
     if schema.vendor:
         yield (

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 from hive_views.upgrade import journal
+from hive_views.upgrade.derby import SPARE
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.plans import Kind, Plan, Step
 from hive_views.upgrade.table_types import decidable, new_type
@@ -93,8 +94,8 @@ class _Renderer:
         several = len(step.statements) > 1
         for statement in step.statements:
             missing, name = _MISSING.get(step.kind, ""), step.name
-            if several and (added := re.search(r" ADD (?:COLUMN )?\W?(\w+)", statement)):
-                missing, name = "column", added[1]
+            if several and re.search(r" ADD (?:COLUMN )?\W?\w+", statement) and self._sql.name == "derby":
+                missing, name = "column", SPARE
             yield self._sql.guarded(statement, step.table, missing, name)
 
     def _back_fill(self, step: Step) -> str:
