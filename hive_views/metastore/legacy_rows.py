@@ -32,7 +32,17 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 from hive_views.metastore.change_request import ChangeRequest, Refusal, message
 from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, Store
 from hive_views.metastore.drift import Difference, damages, long_values, may_be_damaged
-from hive_views.metastore.flat_model import METADATA_LOCATION, Row, RowKind, changed_row, read_row
+from hive_views.metastore.flat_model import (
+    CURRENT_SCHEMA,
+    METADATA_LOCATION,
+    PREVIOUS_METADATA_LOCATION,
+    TABLE_TYPE,
+    UUID,
+    Row,
+    RowKind,
+    changed_row,
+    read_row,
+)
 from hive_views.metastore.identities import HIVE_UUID
 from hive_views.spec.metadata import ViewMetadata
 
@@ -44,6 +54,8 @@ MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 _PASSING = frozenset({CHANGE_TIME, HIVE_UUID})
 _YOUNG_SECONDS = 2.0
+_INPUT_FORMAT = "org.apache.hadoop.mapred.SequenceFileInputFormat"
+_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"
 
 
 def encode(row: Row) -> bytes:
@@ -162,6 +174,26 @@ def converted_row(
         # descriptor (HIVE-2966): so a partitioned view keeps its columns' own types.
         table.partitionKeys, table.sd.cols = seen.table.partitionKeys, list(seen.table.sd.cols)
     table.parameters[CHANGE_TIME] = _later(original.get(CHANGE_TIME))
+    return read_row(table)
+
+
+def plain_row(row: Row, *, dropped: Callable[[str], bool]) -> Row:
+    """A plain Hive view's row in an Iceberg view's place: the same texts and columns, without what Iceberg reads.
+
+    Args:
+        row: The Iceberg view's row.
+        dropped: Says of a parameter's key whether it goes, besides those of Iceberg's own.
+
+    Returns:
+        The row to send.
+    """
+    table = copy.copy(row.table)
+    own = {TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}
+    table.parameters = {key: value for key, value in row.parameters.items() if key not in own and not dropped(key)}
+    table.parameters[CHANGE_TIME] = _later(row.parameters.get(CHANGE_TIME))
+    table.sd = copy.copy(table.sd)
+    table.sd.location = None
+    table.sd.inputFormat, table.sd.outputFormat = _INPUT_FORMAT, _OUTPUT_FORMAT
     return read_row(table)
 
 
