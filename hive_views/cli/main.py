@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import diagnosis, exits, metastore, reading, sql, text, upgrade, writing
+from hive_views.cli import diagnosis, exits, importing, metastore, reading, sql, text, upgrade, writing
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
@@ -178,6 +178,7 @@ bind(
     tell=diagnosis.print_finding,
     code=diagnosis.exit_code,
 )
+importing.register(app, panel="Bring views over")
 metastore.register(app)
 upgrade.register(app, panel="Metastore")
 
