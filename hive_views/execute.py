@@ -31,6 +31,7 @@ from hive_views.view import HiveView
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.work import Engine
 
 Row = tuple[str | None, ...]
 """One row of an answer."""
@@ -41,8 +42,8 @@ class Result:
     """What a statement did, or what it answers."""
 
     kind: str
-    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`; `unchanged` where all was so already;
-    `absent` where IF EXISTS found nothing; `rows` for SHOW and DESCRIBE."""
+    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`, `refreshed`; `unchanged` where all was so
+    already; `absent` where IF EXISTS found nothing; `rows` for SHOW and DESCRIBE."""
     identifier: tuple[str, str] | None = None
     """The view or table (or, dropped, what was named), as it now is; None for SHOW VIEWS."""
     columns: tuple[str, ...] = ()
@@ -89,6 +90,7 @@ def execute_statement(
     database: str = "default",
     analyzer: Analyzer | None = None,
     summary: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
 ) -> Result:
     """Run a statement that was read already.
 
@@ -98,6 +100,7 @@ def execute_statement(
         database: The current database: what names without one mean.
         analyzer: Where column types come from; see `execute`.
         summary: More entries for the summary of a version that it makes, e.g. the settings of a session.
+        engine: What refreshes materialized views; None refuses REFRESH.
 
     Returns:
         What was done.
@@ -107,17 +110,26 @@ def execute_statement(
         HiveViewsError: As the method of `HiveViewCatalog` does that the statement stands for.
     """
     current = parse_namespace(database, catalog=catalog.name)
-    handler = _HANDLERS.get(type(statement))
-    if handler is None:
-        raise _refused(statement, f"{_SHOWN[type(statement)]} is not possible yet")
-    return handler(_Run(catalog, statement, current, analyzer, summary or {}))
+    run = Run(catalog, statement, current, analyzer, summary or {}, engine)
+    kind = type(statement)
+    if kind not in _HANDLERS or _is_materialized(statement):
+        from hive_views.execute_materialized import HANDLERS, check
+
+        if kind in HANDLERS:
+            return HANDLERS[kind](run)
+        check(run)
+    return _HANDLERS[kind](run)
+
+
+def _is_materialized(statement: Any) -> bool:
+    return getattr(statement, "materialized", False) or getattr(statement, "kind", None) == "materialized view"
 
 
 _DIALECTS = ("spark", "hive", "trino")
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One statement, and what it is run with."""
 
     catalog: HiveViewCatalog
@@ -125,6 +137,7 @@ class _Run:
     database: str
     analyzer: Analyzer | None
     summary: Mapping[str, str]
+    engine: Engine | None = None
 
     def name(self, written: sql.ObjectName | None = None, database: str | None = None) -> ViewName:
         """The object that a name means."""
@@ -158,7 +171,7 @@ class _Run:
                 raise SqlError(reason, line=line, column=column, name=shown)
 
 
-def _refused(statement: sql.Statement, reason: str) -> SqlError:
+def refused(statement: sql.Statement, reason: str) -> SqlError:
     """An error about a statement as a whole; it points at its name."""
     written = getattr(statement, "name", None)
     start = written.start if isinstance(written, sql.ObjectName) else 0
@@ -169,7 +182,7 @@ def _refused(statement: sql.Statement, reason: str) -> SqlError:
 # -- CREATE and ALTER --------------------------------------------------------------------------------------------------
 
 
-def _create(run: _Run) -> Result:
+def _create(run: Run) -> Result:
     statement: sql.CreateView = run.statement
     for asked, what in (
         (statement.temporary, "A temporary view: it lives in a session, and a metastore has none. Leave TEMPORARY out"),
@@ -177,11 +190,11 @@ def _create(run: _Run) -> Result:
         (statement.schema_mode is not None, "WITH SCHEMA: an Iceberg view does not keep it. Leave it out"),
     ):
         if asked:
-            raise _refused(statement, what)
-    properties = _properties(statement, statement.properties)
+            raise refused(statement, what)
+    properties = statement_properties(statement, statement.properties)
     if statement.comment is not None:
         if properties.get(COMMENT, statement.comment) != statement.comment:
-            raise _refused(statement, "COMMENT and the property 'comment' are the same thing, and say different things")
+            raise refused(statement, "COMMENT and the property 'comment' are the same thing, and say different things")
         properties[COMMENT] = statement.comment
     name = run.name()
     if statement.if_not_exists and (there := _existing(run.catalog, name)) is not None:
@@ -211,11 +224,16 @@ def _existing(catalog: HiveViewCatalog, name: ViewName) -> HiveView | None:
         return None
 
 
-def _properties(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def statement_properties(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """The properties of a statement.
+
+    Raises:
+        SqlError: If one is given twice.
+    """
     keys = [key for key, _ in pairs]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
-        raise _refused(statement, f"The property {twice!r} is given twice")
+        raise refused(statement, f"The property {twice!r} is given twice")
     return dict(pairs)
 
 
@@ -224,13 +242,13 @@ def _written(kind: str, before: HiveView | None, view: HiveView) -> Result:
     return Result("unchanged" if same else kind, ViewName(*view.name()).identifier, view=view)
 
 
-def _alter_as(run: _Run) -> Result:
+def _alter_as(run: Run) -> Result:
     name = run.name()
     before = run.catalog.load_view(name.identifier)
     made = run.define(name)
     row = run.catalog._store.row(name)
     if row is not None and partition_keys(row) and run.catalog.list_partitions(name.identifier):
-        raise _refused(
+        raise refused(
             run.statement,
             f"{name} has partitions, which its owner added for the old definition. Drop them first, by ALTER VIEW … "
             "DROP PARTITION; or say by CREATE OR REPLACE VIEW … PARTITIONED ON that they stay",
@@ -238,25 +256,25 @@ def _alter_as(run: _Run) -> Result:
     return _written("replaced", before, before.update().replace_version(made.version, made.schema).commit())
 
 
-def _set(run: _Run) -> Result:
-    statement: sql.AlterViewSetProperties = _plain(run.statement)
+def _set(run: Run) -> Result:
+    statement: sql.AlterViewSetProperties = run.statement
     before = run.catalog.load_view(run.name().identifier)
-    view = before.update().set_properties(_properties(statement, statement.properties)).commit()
+    view = before.update().set_properties(statement_properties(statement, statement.properties)).commit()
     return _written("changed", before, view)
 
 
-def _unset(run: _Run) -> Result:
-    statement: sql.AlterViewUnsetProperties = _plain(run.statement)
+def _unset(run: Run) -> Result:
+    statement: sql.AlterViewUnsetProperties = run.statement
     before = run.catalog.load_view(run.name().identifier)
     missing = [key for key in statement.keys if key not in before.metadata.properties]
     if missing and not statement.if_exists:
         shown = ", ".join(repr(key) for key in missing)
-        raise _refused(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
+        raise refused(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
     return _written("changed", before, before.update().remove_properties(*statement.keys).commit())
 
 
-def _rename(run: _Run) -> Result:
-    statement: sql.AlterViewRename = _plain(run.statement)
+def _rename(run: Run) -> Result:
+    statement: sql.AlterViewRename = run.statement
     source = run.name()
     target = run.name(statement.new_name, source.database)
     try:
@@ -268,14 +286,14 @@ def _rename(run: _Run) -> Result:
     return Result("renamed", target.identifier, view=view)
 
 
-def _recompile(run: _Run) -> Result:
+def _recompile(run: Run) -> Result:
     name = run.name()
     done = run.catalog.recompile_view(name.identifier, analyzer=run.analyzer)
     view = run.catalog.load_view(name.identifier)
     return Result("recompiled" if done.changed else "unchanged", name.identifier, view=view)
 
 
-def _add_partitions(run: _Run) -> Result:
+def _add_partitions(run: Run) -> Result:
     statement: sql.AlterViewAddPartitions = run.statement
     name = run.name()
     try:
@@ -283,27 +301,20 @@ def _add_partitions(run: _Run) -> Result:
             name.identifier, *statement.partitions, if_not_exists=statement.if_not_exists
         )
     except InvalidViewError as error:
-        raise _refused(statement, str(error)) from error
+        raise refused(statement, str(error)) from error
     rows = tuple((partition,) for partition in added)
     return Result("changed" if added else "unchanged", name.identifier, ("partition",) if rows else (), rows)
 
 
-def _drop_partitions(run: _Run) -> Result:
+def _drop_partitions(run: Run) -> Result:
     statement: sql.AlterViewDropPartitions = run.statement
     name = run.name()
     try:
         dropped = run.catalog.drop_partitions(name.identifier, *statement.partitions, if_exists=statement.if_exists)
     except InvalidViewError as error:
-        raise _refused(statement, str(error)) from error
+        raise refused(statement, str(error)) from error
     rows = tuple((partition,) for partition in dropped)
     return Result("changed" if dropped else "absent", name.identifier, ("partition",) if rows else (), rows)
-
-
-def _plain(statement: Any) -> Any:
-    """The statement itself, which must not be about a materialized view."""
-    if statement.materialized:
-        raise _refused(statement, "Materialized views are not possible yet")
-    return statement
 
 
 def _is_absence(error: NoSuchViewError) -> bool:
@@ -314,12 +325,10 @@ def _is_absence(error: NoSuchViewError) -> bool:
 # -- DROP --------------------------------------------------------------------------------------------------------------
 
 
-def _drop(run: _Run) -> Result:
+def _drop(run: Run) -> Result:
     statement: sql.Drop = run.statement
-    if statement.kind == "materialized view":
-        raise _refused(statement, "Materialized views are not possible yet")
     if statement.purge:
-        raise _refused(statement, "PURGE is not possible: drop the table without it, or by the engine that wrote it")
+        raise refused(statement, "PURGE is not possible: drop the table without it, or by the engine that wrote it")
     name = run.name()
     row = run.catalog._store.row(name)
     if statement.if_exists and row is None:
@@ -337,15 +346,15 @@ def _drop(run: _Run) -> Result:
 # -- SHOW and DESCRIBE -------------------------------------------------------------------------------------------------
 
 
-def _show_views(run: _Run) -> Result:
-    statement: sql.ShowViews = _plain(run.statement)
+def _show_views(run: Run) -> Result:
+    statement: sql.ShowViews = run.statement
     database = (statement.database or run.database).lower()
-    pattern = _pattern(statement.pattern, statement.dialect)
+    pattern = like_pattern(statement.pattern, statement.dialect)
     found = [name for _, name in run.catalog.list_views((database,)) if pattern is None or pattern.fullmatch(name)]
     return Result("rows", None, ("database", "view"), tuple((database, name) for name in found))
 
 
-def _pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
+def like_pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
     """A pattern of SHOW … LIKE: `*` and `|` in Spark, besides `%` and `_` in Hive, `%` and `_` alone in Trino."""
     if text is None:
         return None
@@ -364,27 +373,27 @@ def _pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
     return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
 
 
-def _show_partitions(run: _Run) -> Result:
+def _show_partitions(run: Run) -> Result:
     statement: sql.ShowPartitions = run.statement
     name = run.name()
     try:
         names = run.catalog.list_partitions(name.identifier, statement.partition)
     except InvalidViewError as error:
-        raise _refused(statement, str(error)) from error
+        raise refused(statement, str(error)) from error
     return Result("rows", name.identifier, ("partition",), tuple((partition,) for partition in names))
 
 
-def _show_create(run: _Run) -> Result:
+def _show_create(run: Run) -> Result:
     statement: sql.ShowCreate = run.statement
     if statement.kind != "view":
-        raise _refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
+        raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     name = run.name()
     view = run.catalog.load_view(name.identifier)
     text = create_statement(run.catalog._store, view)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)
 
 
-def _describe(run: _Run) -> Result:
+def _describe(run: Run) -> Result:
     statement: sql.Describe = run.statement
     name = run.name()
     view = run.catalog.load_view(name.identifier)
@@ -393,7 +402,7 @@ def _describe(run: _Run) -> Result:
     return Result("rows", name.identifier, ("name", "type", "comment"), rows, view)
 
 
-_HANDLERS: dict[type[sql.Statement], Callable[[_Run], Result]] = {
+_HANDLERS: dict[type[sql.Statement], Callable[[Run], Result]] = {
     sql.CreateView: _create,
     sql.AlterViewAs: _alter_as,
     sql.AlterViewSetProperties: _set,
@@ -407,10 +416,4 @@ _HANDLERS: dict[type[sql.Statement], Callable[[_Run], Result]] = {
     sql.ShowPartitions: _show_partitions,
     sql.ShowCreate: _show_create,
     sql.Describe: _describe,
-}
-
-_SHOWN: dict[type[sql.Statement], str] = {
-    sql.CreateMaterializedView: "CREATE MATERIALIZED VIEW",
-    sql.RefreshMaterializedView: "Refreshing a materialized view",
-    sql.AlterMaterializedViewRewrite: "ALTER MATERIALIZED VIEW … REWRITE",
 }

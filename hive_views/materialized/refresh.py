@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
 
 from hive_views.children import SEQUENCE_LINEAGE
-from hive_views.errors import RefreshError, SqlError
+from hive_views.errors import RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness import Freshness, changed_tables
 from hive_views.materialized.inline import inline
@@ -206,6 +206,7 @@ def refresh(
         return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
     schema = view.storage.schema()
     leaves = inline(view.name, view.metadata, sources)
+    _check_pinned(view, sources, leaves)
     found = _unrepeatable(view, leaves)
     planned = (
         Plan("full", "it was asked for")
@@ -237,6 +238,14 @@ def refresh(
     if tell is not None:
         tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
     return report
+
+
+def _check_pinned(view: MaterializedView, sources: Sources, leaves: Leaves) -> None:
+    """Refuse a text that names what has another name now: its rows are still judged by UUID, but none can be read."""
+    for leaf in leaves.leaves:
+        name = ViewName(*leaf.name)
+        if name not in sources.tables and name not in sources.hive_tables:
+            raise RefreshError(str(view.name), f"its text reads {name}, which has another name now")
 
 
 def _report(
@@ -326,6 +335,7 @@ class _Inputs:
 
     def __init__(self, view: MaterializedView, sources: Sources) -> None:
         self._sources = sources
+        self._view = view.name
         state = view.recorded().state
         self._before = {} if state is None else {source.uuid: source.id for source in state.sources}
         self._storage = view.storage
@@ -339,7 +349,7 @@ class _Inputs:
         facts = self._sources.tables.get(name)
         if facts is None:
             if name not in self._sources.hive_tables:
-                raise SqlError(f"{name} is not among the sources that were pinned", name=str(name))
+                raise RefreshError(str(self._view), f"{name} is not among the sources that were pinned")
             return self._add(Input("", name, Part.NOW, NO_SNAPSHOT, iceberg=False))
         since = self._before.get(facts.uuid, NO_SNAPSHOT)
         if part is Part.BEFORE:

@@ -100,7 +100,7 @@ def definition(text: str | None) -> TrinoDefinition:
             for index, item in enumerate(columns)
             if isinstance(item, dict)
         ),
-        _grace(maybe(document, "gracePeriod", str, "")),
+        grace_ms(maybe(document, "gracePeriod", str, "")),
         maybe(document, "comment", str, ""),
     )
 
@@ -178,7 +178,18 @@ def decide(
     return found
 
 
-def _grace(text: str | None) -> float | None:
+def grace_ms(text: str | None) -> float | None:
+    """Milliseconds of a duration as Trino writes it.
+
+    Args:
+        text: E.g. `10.00m`.
+
+    Returns:
+        The milliseconds; None for None.
+
+    Raises:
+        InvalidRefreshStateError: If it cannot be read.
+    """
     if text is None:
         return None
     found = _DURATION.fullmatch(text.replace(" ", ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hive_views.execute import Result, execute_statement
+from hive_views.spark.refresh_job import SparkEngine
 from hive_views.sql import statements as sql
 
 if TYPE_CHECKING:
@@ -43,5 +44,7 @@ def run(
 
     Raises:
         SqlError: For what the catalog does not do.
+        HiveViewsError: As `catalog.materialized` does.
     """
-    return execute_statement(catalog, statement, database=database, analyzer=analyzer)
+    engine = SparkEngine(spark, catalog)
+    return execute_statement(catalog, statement, database=database, analyzer=analyzer, engine=engine)

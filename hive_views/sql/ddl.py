@@ -300,7 +300,10 @@ def _refresh(cursor: Cursor) -> Statement:
     cursor.expect("MATERIALIZED", "VIEW")
     name = cursor.name()
     full = cursor.accept("FULL")
-    return RefreshMaterializedView(text=cursor.sql, dialect=cursor.dialect, name=name, full=full)
+    incremental = not full and cursor.accept("INCREMENTAL")
+    cascade = cursor.accept("CASCADE")
+    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect, "name": name}
+    return RefreshMaterializedView(**common, full=full, incremental=incremental, cascade=cascade)
 
 
 def _show(cursor: Cursor) -> Statement:

@@ -180,10 +180,13 @@ class AlterMaterializedViewRewrite(Statement):
 
 @dataclass(frozen=True)
 class RefreshMaterializedView(Statement):
-    """REFRESH MATERIALIZED VIEW …, or Hive's ALTER MATERIALIZED VIEW … REBUILD."""
+    """REFRESH MATERIALIZED VIEW … [FULL | INCREMENTAL] [CASCADE], or Hive's ALTER MATERIALIZED VIEW … REBUILD."""
 
     name: ObjectName
     full: bool = False
+    incremental: bool = False
+    cascade: bool = False
+    """Whether the materialized views that it reads are refreshed first."""
 
 
 @dataclass(frozen=True)

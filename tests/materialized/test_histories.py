@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import LongType
@@ -212,7 +212,7 @@ class World:
                 assert self.stored(layout) == self.rows(layout), report
                 assert self.freshness(layout).is_fresh, (report, str(self.freshness(layout)))
 
-    # -- What must hold -------------------------------------------------------------------------------------------------
+    # -- What must hold ------------------------------------------------------------------------------------------------
 
     def storage(self, layout: str):
         return self.catalog.materialized.load((self.database, f"by_{layout}")).storage
@@ -262,6 +262,8 @@ relaxed = settings(
     max_examples=HISTORIES,
     deadline=None,
     database=None,
+    # A history takes seconds: one that fails is shown as it is, and not made shorter for minutes.
+    phases=(Phase.explicit, Phase.generate),
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -1,0 +1,169 @@
+"""SQL statements about materialized views: what `hive_views.execute` leaves to this room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hive_views.describe import COMMENT
+from hive_views.errors import NoSuchViewError, NotMaterializedError, ViewAlreadyExistsError
+from hive_views.execute import Result, Run, like_pattern, refused, statement_properties
+from hive_views.materialized.layout import Layout
+from hive_views.materialized.loading import MAX_STALENESS_MS, MaterializedView
+from hive_views.materialized.refresh import Mode
+from hive_views.materialized.trino import grace_ms
+from hive_views.spec.storage_link import link_of, with_link
+from hive_views.sql import statements as sql
+
+if TYPE_CHECKING:
+    from hive_views.identifiers import ViewName
+    from hive_views.view import HiveView
+
+LAYOUT = "hive-views.layout"
+"""TBLPROPERTIES key of CREATE MATERIALIZED VIEW: `registered`, `attached` or `table`. It is not kept as a property."""
+
+
+def create(run: Run) -> Result:
+    """CREATE [OR REPLACE] MATERIALIZED VIEW; it has no rows until it is refreshed."""
+    statement: sql.CreateMaterializedView = run.statement
+    _refuse_clauses(statement)
+    properties = statement_properties(statement, statement.properties)
+    if statement.comment is not None:
+        properties[COMMENT] = statement.comment
+    if statement.grace_period is not None:
+        properties[MAX_STALENESS_MS] = str(int(grace_ms(statement.grace_period) or 0))
+    layout = properties.pop(LAYOUT, Layout.REGISTERED.value).lower()
+    if layout not in (Layout.REGISTERED.value, Layout.ATTACHED.value, Layout.TABLE.value):
+        raise refused(statement, f"{LAYOUT} is registered, attached or table, not {layout!r}")
+    name = run.name()
+    there = _existing(run, name)
+    if there is not None and statement.if_not_exists:
+        return Result("unchanged", name.identifier, view=_view(run, there))
+    query = sql.CreateView(
+        statement.text, statement.dialect, statement.name, statement.query, columns=statement.columns
+    )
+    made = replace(run, statement=query).define(name)
+    if there is not None and statement.or_replace:
+        if there.layout is Layout.TABLE or statement.partitioned_on is not None:
+            raise refused(statement, "A materialized view with other partitions is no replacement: drop it first")
+        view = run.catalog.load_view(name.identifier)
+        known = [(field.name, field.field_type) for field in view.schema().fields]
+        if known != [(field.name, field.field_type) for field in made.schema.fields]:
+            raise refused(statement, "Its columns would be others than those of its stored rows: drop it first")
+        version = with_link(made.version, link_of(view.current_version()))
+        update = view.update().replace_version(version, view.schema())
+        return Result(
+            "replaced", name.identifier, view=(update.set_properties(properties) if properties else update).commit()
+        )
+    try:
+        created = run.catalog.materialized.create(
+            name.identifier,
+            made,
+            layout=layout,
+            partitioned_by=statement.partitioned_on or (),
+            properties=properties,
+            location=statement.location,
+        )
+    except ViewAlreadyExistsError:
+        if not statement.if_not_exists:
+            raise
+        return Result("unchanged", name.identifier)
+    return Result("created", name.identifier, view=_view(run, created))
+
+
+def refresh(run: Run) -> Result:
+    """REFRESH MATERIALIZED VIEW … [FULL | INCREMENTAL] [CASCADE], ALTER MATERIALIZED VIEW … REBUILD."""
+    statement: sql.RefreshMaterializedView = run.statement
+    if run.engine is None:
+        raise refused(statement, "A refresh needs Spark: run it in a ViewSession, or by hive-views mv refresh")
+    mode = Mode.FULL if statement.full else Mode.INCREMENTAL if statement.incremental else Mode.AUTO
+    name = run.name()
+    reports = run.catalog.materialized.refresh(name.identifier, run.engine, mode=mode, cascade=statement.cascade)
+    rows = tuple(
+        (str(report.name), report.action, report.why, None if report.written is None else str(report.written))
+        for report in reports
+    )
+    kind = "unchanged" if all(report.action == "unchanged" for report in reports) else "refreshed"
+    return Result(kind, name.identifier, ("view", "action", "why", "rows_written"), rows)
+
+
+def drop(run: Run) -> Result:
+    """DROP MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE]: the view and its stored rows."""
+    statement: sql.Drop = run.statement
+    name = run.name()
+    if statement.if_exists and run.catalog._store.row(name) is None:
+        return Result("absent", name.identifier)
+    behavior = statement.behavior
+    run.catalog.materialized.drop(name.identifier, restrict=behavior == "restrict", cascade=behavior == "cascade")
+    return Result("dropped", name.identifier)
+
+
+def show(run: Run) -> Result:
+    """SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern], each with its freshness."""
+    statement: sql.ShowViews = run.statement
+    database = (statement.database or run.database).lower()
+    pattern = like_pattern(statement.pattern, statement.dialect)
+    rows = tuple(
+        (
+            database,
+            item.name.name,
+            item.layout.value,
+            item.freshness.verdict.value,
+            "; ".join(map(str, item.freshness.reasons)) or None,
+        )
+        for item in run.catalog.materialized.listing(database)
+        if pattern is None or pattern.fullmatch(item.name.name)
+    )
+    return Result("rows", None, ("database", "view", "layout", "freshness", "why"), rows)
+
+
+def rewrite(run: Run) -> Result:
+    """ALTER MATERIALIZED VIEW … DISABLE REWRITE: no other query is ever rewritten to read it, so it is so already."""
+    statement: sql.AlterMaterializedViewRewrite = run.statement
+    if statement.enabled:
+        raise refused(statement, "ENABLE REWRITE: queries that do not name the view are not rewritten to read it")
+    return Result("unchanged", run.catalog.materialized.load(run.name().identifier).name.identifier)
+
+
+def check(run: Run) -> None:
+    """Refuse ALTER MATERIALIZED VIEW for what is none, or is a table to every reader."""
+    view = run.catalog.materialized.load(run.name().identifier)
+    if view.layout is Layout.TABLE:
+        raise refused(run.statement, f"{view.name} is a table with a view attached: change it by ALTER TABLE")
+
+
+def _existing(run: Run, name: ViewName) -> MaterializedView | None:
+    try:
+        return run.catalog.materialized.load(name.identifier)
+    except NotMaterializedError:
+        return None  # the creation stumbles over it
+    except NoSuchViewError:
+        return None
+
+
+def _view(run: Run, view: MaterializedView) -> HiveView | None:
+    return None if view.layout is Layout.TABLE else run.catalog.load_view(view.name.identifier)
+
+
+def _refuse_clauses(statement: sql.CreateMaterializedView) -> None:
+    for asked, what in (
+        (statement.rewrite is True, "ENABLE REWRITE: queries that do not name the view are not rewritten to read it"),
+        (bool(statement.clustered_on or statement.distributed_on or statement.sorted_on), "CLUSTERED, DISTRIBUTED and "
+         "SORTED ON: set write.distribution-mode and a sort order of the storage table"),
+        (statement.stored_as is not None, "STORED AS: rows are stored in an Iceberg table. Leave it out"),
+        (statement.row_format is not None, "ROW FORMAT: rows are stored in an Iceberg table. Leave it out"),
+        ((statement.stored_by or "iceberg").strip("'\"").lower() != "iceberg", "STORED BY: only ICEBERG is possible"),
+    ):  # fmt: skip
+        if asked:
+            raise refused(statement, what)
+
+
+HANDLERS: dict[type[sql.Statement], Callable[[Any], Result]] = {
+    sql.CreateMaterializedView: create,
+    sql.RefreshMaterializedView: refresh,
+    sql.AlterMaterializedViewRewrite: rewrite,
+    sql.Drop: drop,
+    sql.ShowViews: show,
+}
+"""By statement; DROP and SHOW only for materialized views."""
