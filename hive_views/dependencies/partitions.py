@@ -7,7 +7,7 @@ text when it is asked for. Where the text does not say which partitions are mean
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
@@ -215,6 +215,8 @@ class _Found:
     dependency: TableDependency
     by_column: Mapping[str, str]
     """Its partition columns by the view's column that they are equal to, where all uses agree."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Hive types of its partition columns."""
 
 
 def _table(store: Store, looking: _Looking, name: ViewName, found: Sequence[Use], asked: Mapping[str, str]) -> _Found:
@@ -254,7 +256,7 @@ def _table(store: Store, looking: _Looking, name: ViewName, found: Sequence[Use]
     reasons += source.reasons
     partitions = source.read(sorted(wanted)) if types else source.read(())
     dependency = TableDependency(name, tuple(types), restricted, partitions, (), tuple(dict.fromkeys(reasons)))
-    return _Found(dependency, by_column)
+    return _Found(dependency, by_column, types)
 
 
 def _matches(
@@ -395,7 +397,11 @@ def _observed(item: _Found, columns: Iterable[str]) -> set[_Values]:
     found = set()
     for partition in item.dependency.partitions:
         spec = dict(partition.spec)
-        values = {column: spec[item.by_column[column]] for column in columns}
+        values = {}
+        for column in columns:
+            own = item.by_column[column]
+            # Some writer may have stored 07 for the number 7.
+            values[column] = canonical(spec[own], item.types[own]) or spec[own]
         if DEFAULT_PARTITION not in values.values():
             found.add(_values(values, columns))
     return found

@@ -170,6 +170,16 @@ def test_refused(table, run, ask, partition):
         ask("v", **partition)
 
 
+def test_numbers_are_compared_as_numbers(raw, run, ask, database):
+    row = hive_row(database, "byhour", "EXTERNAL_TABLE", EXTERNAL="TRUE")
+    row.partitionKeys = [FieldSchema("hr", "int", None)]
+    raw.create_table(row)
+    raw.add_partition(Partition(["07"], database, "byhour", 0, 0, raw.get_table(database, "byhour").sd, {}))
+    run("CREATE VIEW v AS SELECT one, hr FROM byhour")
+    answer = ask("v", hr="7")
+    assert (names(answer, "byhour"), answer.complete) == (["hr=07"], True)
+
+
 def test_a_table_is_no_view(table, ask):
     table("orders", _1=EARLY)
     with pytest.raises(NoSuchViewError):
