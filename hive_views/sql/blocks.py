@@ -118,10 +118,14 @@ class Blocks(Ordering):
         inner = 1 if level == 0 else level
         first = self._branch(left_node, ctes, outer, inner, naming)
         result = self._renamed(first, "__u", None)
+        self._set_operations += 1
+        # Hive's grammar makes up a name for the result, and one for each UNION DISTINCT that another operation is on
+        self._set_operations += sum(
+            type(under) is exp.Union and bool(under.args.get("distinct")) for under in spine[1:]
+        )
         for operation in reversed(spine):
             if operation is not node and operation.args.get("with_") is not None:
                 ctes = self._ctes(operation.args["with_"], ctes, level)
-            self._set_operations += 1
             right = self._renamed(self._branch(operation.expression, ctes, outer, inner, False), "__u", None)
             result = self._both(result, right, operation)
         alias = f"__u{self._set_operations + 1}"

@@ -29,32 +29,31 @@ FIXED: dict[str, str] = {
         cume_dist regr_slope regr_intercept regr_r2 regr_avgx regr_avgy regr_sxx regr_syy regr_sxy
         """,
         boolean="""
-        isnull isnotnull array_contains in_file assert_true istrue isfalse isnottrue isnotfalse rlike regexp exists
+        isnull isnotnull array_contains in_file istrue isfalse isnottrue isnotfalse rlike regexp exists
         """,
-        date="to_date date_add date_sub last_day current_date trunc_date",
+        date="to_date date_add date_sub current_date trunc_date",
         timestamp="current_timestamp from_utc_timestamp to_utc_timestamp",
         binary="unhex unbase64 encode aes_encrypt aes_decrypt",
         **{"array<string>": "split", "map<string,string>": "str_to_map"},
     ),
     "next_day": "string",
     "add_months": "string",
-    "trunc": "string",
+    "last_day": "string",
     "grouping": "bigint",
     "hash": "int",
-    "sign": "double",
 }
 """Function name (lower case) to Hive type."""
 
 SAME_AS_FIRST = frozenset(
     """
-    max min first_value last_value lead lag nullif round bround sort_array array_distinct array_union
-    array_except array_intersect array_remove array_slice array_append array_compact positive negative pmod
+    max min first_value last_value lead lag nullif sort_array array_distinct array_union
+    array_except array_intersect array_remove array_slice array_append array_compact positive negative
     """.split()
 )
 """Functions that give the type of their first argument."""
 
 DIFFERENT_IN_SPARK = frozenset(
-    "add_months trunc next_day percentile_approx grouping decode extract struct date_part second".split()
+    "add_months last_day trunc next_day percentile_approx grouping decode extract struct date_part second".split()
 )
 """Functions whose type in Spark is not Hive's (measured on Spark 4.1): no type is told for a Spark text."""
 

@@ -182,6 +182,9 @@ class Grouping(Stars):
                 if type(item) is exp.Column and isinstance(item.this, exp.Star) and self.state.strict:
                     raise self.state.fail("TOK_ALLCOLREF is not supported in current context", item)
                 self.resolve(item, place)
+        name = self.function_name(node) if self.state.exact else None
+        if name is not None:
+            refusals.check_function(self.state, name, node, refusals.iter_first(node), self.type_of)
         self._quote_function(node)
 
     def _quote_function(self, node: exp.Expr) -> None:

@@ -78,7 +78,7 @@ class Names:
             else:
                 name = self.function_name(node)
                 if name is not None:
-                    refusals.check_function(self.state, name, node, list(node.iter_expressions()), self.type_of)
+                    refusals.check_function(self.state, name, node, refusals.iter_first(node), self.type_of)
         return VALUE
 
     def function_name(self, node: exp.Expr) -> str | None:

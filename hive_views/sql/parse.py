@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
-from hive_views.sql.keywords import BEFORE_OPERAND
+from hive_views.sql.keywords import BEFORE_OPERAND, PARSED_ELSEWHERE
 from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.tokens import Text, parser_of
 
@@ -87,7 +87,11 @@ def _trees(text: Text) -> list[exp.Expr | None]:
 
 def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
     """The tokens with other names for the functions that only other engines have; None where there are none."""
-    own = functions.ALL if text.dialect == "hive" else functions.ALL | SPARK_FUNCTIONS
+    own = (
+        functions.ALL | PARSED_ELSEWHERE
+        if text.dialect == "hive"
+        else functions.ALL | SPARK_FUNCTIONS | PARSED_ELSEWHERE
+    )
     kept: list[Token] = []
     found = False
     for index, token in enumerate(tokens):
@@ -97,6 +101,7 @@ def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
             and tokens[index + 1].token_type is TokenType.L_PAREN
             and tokens[index - 1].token_type in BEFORE_OPERAND
             and token.text.upper() in Parser.FUNCTIONS
+            and token.text.upper() not in Parser.FUNCTION_PARSERS
             and token.text.lower() not in own
         ):
             found = True

@@ -44,19 +44,28 @@ def check_lateral_where(state: State, where: exp.Expr, laterals: list[exp.Expr])
         UnknownNameError: If Hive refuses the condition.
     """
     aliases = {item.args["alias"].this.name.lower() for item in laterals if item.args.get("alias") is not None}
+    asked = [
+        column
+        for column in where.find_all(exp.Column)
+        if (bound := state.bindings.get(id(column))) is not None and bound.table in aliases
+    ]
     for condition in conjuncts(where):
         if condition.find(exp.Select) is None:
             continue
-        asked = [
-            column
-            for column in condition.find_all(exp.Column)
-            if (bound := state.bindings.get(id(column))) is not None and bound.table in aliases
-        ]
-        inner = condition.this if type(condition) is exp.Not else condition
-        if state.cbo and not asked and isinstance(bare(inner), (exp.In, exp.Exists)):
+        if state.cbo and not (asked and isinstance(condition, (exp.In, exp.Exists))):
             raise state.fail("JOIN with a LATERAL VIEW is not supported: Hive makes one of this subquery", condition)
-        if not state.cbo and asked:
-            raise state.fail(f"Invalid table alias '{asked[0].table or asked[0].name}' beside a subquery", asked[0])
+        if not state.cbo:
+            own = next(
+                (column for column in condition.find_all(exp.Column) if any(column is one for one in asked)), None
+            )
+            if own is not None:
+                raise state.fail(f"Invalid table alias '{own.table or own.name}' beside a subquery", own)
+
+
+def iter_first(node: exp.Expr) -> list[exp.Expr]:
+    """The first argument of a call, alone in a list; none where it has none."""
+    first = next(node.iter_expressions(), None)
+    return [] if first is None else [first]
 
 
 def is_correlated(state: State, query: exp.Expr, outer: Scope) -> bool:
@@ -144,6 +153,18 @@ _REFUSED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("rlike", "regexp"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
     **dict.fromkeys(("trim", "ltrim", "rtrim"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
     **dict.fromkeys(("upper", "lower", "ucase", "lcase"), _NESTED),
+    **dict.fromkeys(("char_length", "character_length", "octet_length"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
+    "initcap": _NUMBERS | _TIMES | _NESTED | {"boolean"},
+    **dict.fromkeys(("substr", "substring"), _NESTED),
+    **dict.fromkeys(("map_keys", "map_values"), _SIMPLE | {"array", "struct"}),
+    "sort_array": _SIMPLE | {"map", "struct"},
+    **dict.fromkeys(("date_add", "date_sub"), _NUMBERS | {"boolean"}),
+    **dict.fromkeys(("round", "bround"), _TIMES | _NESTED),
+    "sqrt": _TIMES | _NESTED,
+    "base64": frozenset(typetext.STRINGS),
+    "sum": _NESTED | {"boolean"},
+    "avg": _NESTED | {"boolean", "date"},
+    **dict.fromkeys(("min", "max"), frozenset({"map"})),
     "size": _SIMPLE,
     "array_contains": _SIMPLE | {"map", "struct"},
     "abs": _TIMES | _NESTED | {"boolean"},

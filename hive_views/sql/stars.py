@@ -179,8 +179,8 @@ class Stars(Sources):
                     break
                 inner = inner.this
             column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
-        if column is None and state_name(bare):
-            inner = bare.this
+        inner = planned_column(bare) if column is None else None
+        if inner is not None:
             column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
         if column is None or column.internal.startswith("_c"):
             return None
@@ -423,14 +423,19 @@ class Stars(Sources):
         return output
 
 
-def state_name(bare: exp.Expr) -> bool:
-    """Whether Hive's planner sees just the column in an expression: `x * 1`, `coalesce(x)`."""
-    if type(bare) is exp.And:
-        return type(bare.expression) is exp.Boolean and bare.expression.this is True
-    if type(bare) is exp.Mul:
+def planned_column(bare: exp.Expr) -> exp.Expr | None:
+    """The column that Hive's planner sees in an expression: `x` in `x * 1`, `coalesce(x)`, `x and true`."""
+    kind = type(bare)
+    if kind is exp.Mul:
         right = bare.expression
-        return type(right) is exp.Literal and right.this == "1" and not right.is_string
-    return type(bare) is exp.Coalesce and not bare.expressions
+        return bare.this if type(right) is exp.Literal and right.this == "1" and not right.is_string else None
+    if kind is exp.Coalesce:
+        return bare.this if not bare.expressions else None
+    if kind is exp.And or kind is exp.Or:
+        sides = [planned_column(side) or side for side in (bare.this, bare.expression)]
+        kept = [side for side in sides if type(side) is not exp.Boolean or side.this is not (kind is exp.And)]
+        return kept[0] if len(kept) == 1 else None
+    return None
 
 
 _POSSESSIVE = re.compile(r"(\((?:[^()\\]|\\.)*\)|\[(?:[^\]\\]|\\.)*\]|\\.|[^\\()\[\]])([?*+]|\{\d+(?:,\d*)?\})\+")

@@ -376,6 +376,36 @@ class Types:
             return "int"
         return "double" if first in ("float", "string") else first
 
+    def _rounded(self, first: str, arguments: Arguments) -> str | None:
+        """Hive's `GenericUDFRound`: rounding can bring one more digit in front of the point."""
+        size = typetext.decimal(first)
+        if size is None:
+            return "double" if typetext.base(first) in typetext.STRINGS else first
+        digits = 0
+        if len(arguments) > 1:
+            written = arguments[1]
+            negative = type(written) is exp.Neg
+            number = written.this if negative else written
+            if not isinstance(number, exp.Literal) or not number.this.isdigit():
+                return None
+            digits = -int(number.this) if negative else int(number.this)
+        precision, scale = size
+        whole = precision - scale + (1 if digits < scale else 0)
+        kept = min(max(digits, 0), 38)
+        return f"decimal({min(whole + kept, 38)},{kept})"
+
+    def _sign(self, first: str, arguments: Arguments) -> str | None:
+        return "int" if typetext.base(first) == "decimal" else "double"
+
+    def _remainder(self, first: str, arguments: Arguments) -> str | None:
+        second = self.of(arguments[1]) if len(arguments) > 1 else None
+        if second is None or "decimal" in (typetext.base(first), typetext.base(second)):
+            return None
+        return arithmetic("Mod", first, second)
+
+    def _truncated(self, first: str, arguments: Arguments) -> str | None:
+        return "string" if typetext.base(first) in (*typetext.STRINGS, "date", "timestamp") else None
+
     def _percentile(self, first: str, arguments: Arguments) -> str | None:
         of_array = len(arguments) > 1 and isinstance(arguments[1], exp.Array)
         return "array<double>" if of_array else "double"
@@ -427,7 +457,9 @@ def arithmetic(operator: str, left: str, right: str) -> str | None:
     if operator == "Div":
         return "double"
     if floating:
-        return "double" if "double" in (left, right) or "decimal" in (left_base, right_base) else "float"
+        if "double" not in floating and "decimal" in (left_base, right_base):
+            return None  # float and decimal: Hive's answer depends on whether the decimal is a literal
+        return "double" if "double" in floating else "float"
     return max(left, right, key=typetext.NUMERIC.index)
 
 
@@ -451,7 +483,7 @@ def _boolean(types: Types, node: exp.Expr) -> str | None:
     return "boolean"
 
 
-_NUMBERS_OF_STRINGS = frozenset({"round", "bround", "pmod", "negative", "positive"})
+_NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
 """Functions of numbers that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -520,4 +552,9 @@ _FUNCTIONS: dict[str, Callable[[Types, str, Arguments], str | None]] = {
     "abs": Types._absolute,
     "percentile_approx": Types._percentile,
     "percentile": Types._percentile,
+    "round": Types._rounded,
+    "bround": Types._rounded,
+    "sign": Types._sign,
+    "pmod": Types._remainder,
+    "trunc": Types._truncated,
 }
