@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import diagnosis, exits, importing, metastore, reading, sql, text, upgrade, writing
+from hive_views.cli import dependency_text, diagnosis, exits, importing, metastore, reading, sql, text, upgrade, writing
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
@@ -167,7 +167,16 @@ bind(app, "rename", writing.rename_view, text.print_written, panel=_CHANGE)
 bind(app, "set", writing.set_properties, text.print_written, panel=_CHANGE)
 bind(app, "unset", writing.unset_properties, text.print_written, panel=_CHANGE)
 bind(app, "register", writing.register_view, text.print_written, panel=_CHANGE)
-bind(app, "drop", writing.drop_view, text.print_dropped, panel=_CHANGE, question=writing.question_before_drop)
+bind(
+    app,
+    "drop",
+    writing.drop_view,
+    text.print_dropped,
+    panel=_CHANGE,
+    question=writing.question_before_drop,
+    code=writing.drop_code,
+)
+dependency_text.register(app, look=_LOOK, change=_CHANGE)
 sql.register(app, panel=_CHANGE)
 bind(
     app,
