@@ -122,7 +122,7 @@ def expand(
 
 
 def _unique_names(found: Resolution, text: Text) -> list[str]:
-    names: list[str] = []
+    names: dict[str, None] = {}
     for name, column in found.columns:
         if name.lower() in names:
             item = found.resolver.items_of.get(id(column))
@@ -132,8 +132,8 @@ def _unique_names(found: Resolution, text: Text) -> list[str]:
                 text.tokens[0].start if start is None else start,
                 name,
             )
-        names.append(name.lower())
-    return names
+        names[name.lower()] = None
+    return list(names)
 
 
 def _name_columns(found: Resolution, names: list[str]) -> None:

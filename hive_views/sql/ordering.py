@@ -54,11 +54,12 @@ class Ordering(Grouping):
         ]
         legacy = state.exact and (not state.cbo or (node.args.get("sort") is not None and limit))
         if not state.exact:
+            below = self._order_scope(output, plain, items) if plain is not None and (sorts or spreads) else None
             for item in [*sorts, *spreads]:
                 if skip_input and not isinstance(item, exp.Literal):
                     self.resolve(item, Place((output,), None, plain, False, True, True))
                 else:
-                    self._complete_order(item, output, scope, plain, items)
+                    self._complete_order(item, output, scope, plain, below)
             return
         augmented: Scope | None = None
         for item in sorts:
@@ -113,24 +114,27 @@ class Ordering(Grouping):
         return True
 
     def _complete_order(
-        self, item: exp.Expr, output: Scope, scope: Scope, plain: Scope | None, items: list[exp.Expr] | None
+        self, item: exp.Expr, output: Scope, scope: Scope, plain: Scope | None, below: Scope | None
     ) -> None:
         """The portable form: an output name stays as it was written, any other name is completed."""
-        if plain is None:
+        if plain is None or below is None:
             self.resolve(item, Place((output.only_names(),), None, None, False, True, True))
             return
-        aliases = {
-            other.alias.lower(): other.this
-            for other in items or ()
-            if type(other) is exp.Alias and not self._is_column_of_name(other)
-        }
-        both = output.only_names().with_inputs(plain.hiding(aliases)) if aliases else plain
-        place = Place((both,), None, plain, False, True, True)
+        place = Place((below,), None, plain, False, True, True)
         if self._try(item, place):
             return
         if self._try(item, Place((scope,), None, plain, True, True, True)):
             return
         self.resolve(item, Place((output.only_names().with_inputs(scope),), None, plain, True, True, True))
+
+    def _order_scope(self, output: Scope, plain: Scope, items: list[exp.Expr] | None) -> Scope:
+        """What ORDER BY can name in the portable form: the aliases of the SELECT list, then the columns under it."""
+        aliases = {
+            other.alias.lower()
+            for other in items or ()
+            if type(other) is exp.Alias and not self._is_column_of_name(other)
+        }
+        return output.only_names().with_inputs(plain.hiding(aliases)) if aliases else plain
 
     @staticmethod
     def _is_column_of_name(item: exp.Expr) -> bool:
