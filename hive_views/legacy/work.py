@@ -5,8 +5,8 @@ metastore. Its steps, each safe to be cut off after:
 
 1. the row is read: an Iceberg view with the entry's fingerprint is an earlier run's work, and done;
 2. the new metadata is worked out from the row, and must be what the plan shows;
-3. the legacy row is written to a file next to the new metadata file, then that file is written;
-4. `note` is told both (the journal);
+3. `note` is told the legacy row and the names of the files to be written (the journal);
+4. the legacy row is written to a file next to the new metadata file, then that file is written;
 5. the row is swapped, compare-and-swap (`hive_views.metastore.legacy_rows`).
 """
 
@@ -182,20 +182,20 @@ class _One:
         entry = self._entry
         store = self._patience(self._target._store)
         began = time.perf_counter()
-        write_backup(store.files, made.backup, row)
         damages: tuple[str, ...] = ()
         location = made.location
+        # Before the files, so that a run which goes on after a kill knows of all of them.
+        self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
+        write_backup(store.files, made.backup, row)
         if self._in_place:
             try:
                 store.files.write(location, made.metadata)
             except HiveViewsError:
                 store.files.delete(made.backup)
                 raise
-            self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
             hurt = swap(store, row, made.row, undo=lambda: self._forget(location, made.backup))
             damages = tuple(item.field for item in hurt)
         else:
-            self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
             loaded = commit(store, entry.target, None, made.metadata)
             location = loaded.row.metadata_location or location
         self._writing = time.perf_counter() - began

@@ -1,0 +1,151 @@
+"""A run killed with SIGKILL at many points, run again, with the dead process' last request arriving late."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.legacy.outcome import Status
+from hive_views.legacy.plan import Plan, write_plan
+from hive_views.legacy.planning import plan_import
+from hive_views.legacy.revert import Reverted, revert_run
+from hive_views.legacy.run import run_plan
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from hive_views.metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.legacy_rows import encode
+from tests.catalog.samples import files_below
+from tests.faults.observer import until
+from tests.legacy.rows import hive_view_row, table_row
+from tests.metastore.rpc import connect
+from tests.proxy import ANY, DropReply, Hold, ThriftProxy
+
+REPOSITORY = Path(__file__).parents[2]
+NAMES = ("base", "middle", "top")
+IDS = [("id", "bigint")]
+ALTER = "alter_table_with_environment_context"
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """A metastore that takes a dead process' lock away after seconds."""
+    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), txn_timeout_s=3) as running:
+        yield running
+
+
+@pytest.fixture
+def shop(short: EmbeddedMetastore) -> Iterator[str]:
+    """A database with a table and three views, each over the one before."""
+    name = f"kill_{uuid4().hex[:12]}"
+    with connect(short.port) as raw:
+        raw.create_database(Database(name=name, locationUri=f"{short.warehouse}/{name}.db"))
+        raw.create_table(table_row(name, "orders", IDS))
+        for view, below in zip(NAMES, ("orders", *NAMES), strict=False):
+            text = f"select `{below}`.`id` from `{name}`.`{below}`"
+            raw.create_table(hive_view_row(name, view, f"select id from {below}", text, IDS))
+    yield name
+    with connect(short.port) as raw:
+        raw.drop_database(name, True, True)
+
+
+@pytest.fixture
+def settings(short: EmbeddedMetastore) -> dict[str, str]:
+    """Properties with a heartbeat that keeps up with that metastore."""
+    return {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "500"}
+
+
+@pytest.fixture
+def catalog(settings: dict[str, str]) -> Iterator[HiveViewCatalog]:
+    """A catalog on it."""
+    with HiveViewCatalog("prod", **settings) as opened:
+        yield opened
+
+
+def start(settings: dict[str, str], proxy: ThriftProxy, plan: Path, journal: Path) -> subprocess.Popen[str]:
+    """Begin a run in a process of its own, behind the proxy."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "tests.legacy.run_worker",
+            json.dumps({**settings, "uri": proxy.uri}),
+            str(plan),
+            str(journal),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+
+
+def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, plan: Plan, journal: Path) -> None:
+    """The end state that every interrupted run must reach: each view converted once, and no file of no use left."""
+    result = run_plan(plan, catalog, journal)
+    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 3, result
+    assert result.complete
+    for name in NAMES:
+        view = catalog.load_view(f"{shop}.{name}")
+        assert len(view.versions) == 1
+        assert view.previous_metadata_location is None
+        assert not view.drift
+        files = {file.name for file in files_below(f"{short.warehouse}/{shop}.db/{name}")}
+        assert files == {
+            view.metadata_location.rpartition("/")[2],
+            view.metadata.properties["hive-views.legacy-row"].rpartition("/")[2],
+        }
+
+
+@pytest.mark.parametrize("call", [1, 4, 7, 9, 10, 11, 12, 13, 15, 18, 21, 24, 27, 30])
+def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
+    plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
+    before = {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES}
+    file.write_text(write_plan(plan))
+    held = Hold()
+    with ThriftProxy(short.port) as proxy:
+        proxy.on(ANY, held, nth=call)
+        with start(settings, proxy, file, journal) as run:
+            held.wait_until_held()
+            run.kill()
+        assert run.returncode == -9
+        check_end(catalog, short, shop, plan, journal)
+        pointers = [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES]
+        held.release()
+    assert [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES] == pointers
+    assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.REVERTED}
+    assert {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES} == before
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_killed_between_the_swap_and_its_answer(catalog, short, shop, settings, tmp_path, nth):
+    plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
+    file.write_text(write_plan(plan))
+    with ThriftProxy(short.port) as proxy:
+        # The first alter of all marks the table for lineage.
+        proxy.on(ALTER, DropReply(silent=True), nth=nth + 1)
+        with start(settings, proxy, file, journal) as run:
+            until(lambda: any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls))
+            run.kill()
+        assert run.returncode == -9
+    done = catalog.load_view(f"{shop}.{NAMES[nth - 1]}").metadata_location
+    check_end(catalog, short, shop, plan, journal)
+    assert catalog.load_view(f"{shop}.{NAMES[nth - 1]}").metadata_location == done
+
+
+def test_two_imports_at_once(catalog, short, shop, settings, tmp_path):
+    plan, file = plan_import(catalog, databases=[shop]), tmp_path / "plan"
+    file.write_text(write_plan(plan))
+    with ThriftProxy(short.port) as proxy:
+        runs = [start(settings, proxy, file, tmp_path / f"journal{number}") for number in range(2)]
+        ends = [run.communicate(timeout=120)[0].strip() for run in runs]
+    assert set(ends) <= {"complete", "incomplete"}
+    check_end(catalog, short, shop, plan, tmp_path / "journal0")
+    check_end(catalog, short, shop, plan, tmp_path / "journal1")
