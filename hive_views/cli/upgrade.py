@@ -1,4 +1,4 @@
-"""`hive-views upgrade`: a metastore's own database made ready for views. It speaks to the database, not to a metastore."""
+"""`hive-views upgrade`: a metastore's own database made ready for views. No metastore is needed, or spoken to."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def plan(
         NotAMetastoreError: If the database holds no metastore.
         DatabaseError: If it cannot be reached or read.
     """
-    from hive_views.upgrade import detecting, plans, planning
+    from hive_views.upgrade import detecting, planning, plans
 
     with _open(url, user, password_file, schema_name) as session:
         made = planning.plan(detecting.detect(session), target)

@@ -72,8 +72,6 @@ class DerbyJvm:
         )
         self._gateway = self._open(place)
         self.jvm = self._gateway.jvm
-        # Py4J's gateway does not load drivers by itself.
-        self.jvm.java.lang.Class.forName("org.apache.derby.iapi.jdbc.AutoloadedDriver")
 
     def _open(self, place: str) -> Any:
         from py4j.java_gateway import GatewayParameters, JavaGateway

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 LOOPBACK = "127.0.0.1"
-PASSWORD = "an open secret"
+PASSWORD = "an-open-secret"
 """Of the user `hive` of the servers that are made here."""
 
 _START_TIMEOUT_S = 120
@@ -59,7 +59,9 @@ class Server:
             "MYSQL_PWD": PASSWORD,
             "PGOPTIONS": "-c client_min_messages=error",
         }
-        done = subprocess.run(command, input=sql, text=True, capture_output=True, env=environment, timeout=300)
+        done = subprocess.run(
+            command, input=sql, text=True, errors="replace", capture_output=True, env=environment, timeout=300
+        )
         assert done.returncode == 0, f"{done.stderr}\n{done.stdout[-2000:]}"
         return done.stdout
 

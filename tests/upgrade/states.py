@@ -252,11 +252,15 @@ def insert_rows(session: Session) -> None:
     with_views = schema.column("TBLS", "VIEW_ORIGINAL_TEXT") is not None
     for row in samples(with_views):
         if row.storage:
-            put("CDS", CD_ID=1000 + row.tbl_id) if schema.table("CDS") else None
+            if schema.table("CDS"):
+                put("CDS", CD_ID=1000 + row.tbl_id)
+            if schema.table("SERDES"):
+                put("SERDES", SERDE_ID=1000 + row.tbl_id, SLIB="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe")
             put(
                 "SDS",
                 SD_ID=1000 + row.tbl_id,
                 CD_ID=1000 + row.tbl_id,
+                SERDE_ID=1000 + row.tbl_id if schema.table("SERDES") else None,
                 IS_COMPRESSED=false,
                 IS_STOREDASSUBDIRECTORIES=false,
                 NUM_BUCKETS=-1,
