@@ -36,10 +36,18 @@ class HelperSession:
         self._lock = threading.RLock()
         self._prefix = f"hive_views_{uuid4().hex[:8]}"
         self._made: dict[tuple[object, ...], str] = {}
+        self._names: set[str] = set()
         self._kept: set[str] = set()
 
     def view(
-        self, body: str, columns: tuple[str, ...], context: Context, settings: Mapping[str, str], source: Source
+        self,
+        body: str,
+        columns: tuple[str, ...],
+        context: Context,
+        settings: Mapping[str, str],
+        source: Source,
+        *,
+        fresh: bool = False,
     ) -> str:
         """A global temporary view of a query; the same one for the same query.
 
@@ -49,6 +57,7 @@ class HelperSession:
             context: The current catalog and database that its names mean.
             settings: SQL settings in which it differs from the user's session.
             source: Where the query comes from, for errors.
+            fresh: Make a new one in any case.
 
         Returns:
             Its name, complete and quoted.
@@ -59,7 +68,7 @@ class HelperSession:
         with self.under(None, settings) as (session, state):
             key = (body, columns, context, state)
             known = self._made.get(key)
-            if known is not None:
+            if known is not None and not fresh:
                 return known
             name = f"{quoted(GLOBAL_TEMP)}.{self._name()}"
             listed = ", ".join(quoted(column) for column in columns)
@@ -75,6 +84,7 @@ class HelperSession:
             with pointing_into(moved):
                 session.sql(head + body)
             self._made[key] = name
+            self._names.add(name)
             return name
 
     def frame_as_view(self, frame: DataFrame) -> str:
@@ -90,7 +100,7 @@ class HelperSession:
             name = self._name()
             frame.createGlobalTempView(name.strip("`"))
             complete = f"{quoted(GLOBAL_TEMP)}.{name}"
-            self._made[(complete,)] = complete
+            self._names.add(complete)
             return complete
 
     @contextmanager
@@ -121,9 +131,9 @@ class HelperSession:
     def close(self) -> None:
         """Drop the views that were made."""
         with self._lock:
-            for name in {*self._made.values()} - self._kept:
+            for name in self._names - self._kept:
                 self._spark.sql(f"DROP VIEW IF EXISTS {name}")
-            self._made = {}
+            self._made, self._names = {}, set()
 
     def _name(self) -> str:
         return quoted(f"{self._prefix}_{uuid4().hex[:8]}")

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from hive_views.definition import HIVE, sql_texts
-from hive_views.errors import CyclicViewError, NoSuchVersionError, SqlError, ViewDriftWarning
+from hive_views.errors import CyclicViewError, NoSuchVersionError, SparkSqlError, SqlError, ViewDriftWarning
 from hive_views.identifiers import ViewName
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark.analyzer import iceberg_schema
@@ -266,8 +267,11 @@ class Reader:
         if target.catalog == self._catalog.name:
             known = self._names.iceberg
             return known and all(same(key, value, self._names.setting(key)) for key, value in settings.items())
-        # The session catalog: the row's text, ANSI off, the default time zone.
-        return not settings and not view.drift and context.catalog == SESSION_CATALOG
+        # The session catalog: the row's text, ANSI off, the default time zone; names without a catalog mean the
+        # session's current one, whichever that is.
+        if settings or view.drift or context.catalog != SESSION_CATALOG:
+            return False
+        return self._names.current().catalog == SESSION_CATALOG
 
     def _define(
         self,
@@ -283,9 +287,14 @@ class Reader:
         under = {key: settings.get(key, self._names.setting(key)) for key in RECORDED}
         inner = prepared.source
         source = Source(inner.text, inner.given, inner.offset, str(name))
-        made = self._helper.view(prepared.rewritten.text, columns, context, under, source)
-        with pointing_into(source):
-            given = iceberg_schema(self._spark.table(made.replace("`", "")).schema)
+        body = prepared.rewritten.text
+        made = self._helper.view(body, columns, context, under, source)
+        try:
+            given = self._columns_of(made, source)
+        except SparkSqlError:
+            # A view that was made before a table was changed: Spark holds on to the types of then.
+            made = self._helper.view(body, columns, context, under, source, fresh=True)
+            given = self._columns_of(made, source)
         casts = []
         for declared, found in zip(schema.fields, given.fields, strict=True):
             column = quoted(declared.name)
@@ -302,8 +311,12 @@ class Reader:
             casts.append(f"CAST({column} AS {kind}) AS {column}")
         if casts == [quoted(column) for column in columns]:
             return made
-        body = f"SELECT {', '.join(casts)} FROM {made}"
-        return self._helper.view(body, columns, context, under, Source(inner.text, body, lambda at: None, str(name)))
+        wider = f"SELECT {', '.join(casts)} FROM {made}"
+        return self._helper.view(wider, columns, context, under, Source(inner.text, wider, lambda at: None, str(name)))
+
+    def _columns_of(self, made: str, source: Source) -> Schema:
+        with pointing_into(Source(source.text, made, lambda at: None, source.view)):
+            return iceberg_schema(self._spark.table(made.replace("`", "")).schema)
 
 
 @dataclass(frozen=True)

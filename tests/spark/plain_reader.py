@@ -57,16 +57,17 @@ class PlainReader:
         """
         return list(self._ask(text)["columns"])
 
-    def ask_views(self, text: str) -> dict[str, Any]:
+    def ask_views(self, text: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run a statement through a `ViewSession` over plain Spark.
 
         Args:
             text: One statement.
+            args: Values of its parameters.
 
         Returns:
             `columns` and `rows`, or `error` as `tests.spark.speakers.told` gives it.
         """
-        return self._ask(text, views=True)
+        return self._ask(text, views=True, args=args)
 
     def close(self) -> None:
         """End it."""
@@ -83,7 +84,7 @@ class PlainReader:
     ) -> None:
         self.close()
 
-    def _ask(self, text: str, *, views: bool = False) -> dict[str, Any]:
+    def _ask(self, text: str, *, views: bool = False, args: dict[str, Any] | None = None) -> dict[str, Any]:
         if self._process is None:
             with self._log.open("w") as log:
                 self._process = subprocess.Popen(
@@ -97,7 +98,7 @@ class PlainReader:
                 )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"sql": text, "views": views}) + "\n")
+        self._process.stdin.write(json.dumps({"sql": text, "views": views, "args": args}) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
@@ -127,7 +128,7 @@ def serve(uri: str, warehouse: str) -> None:
         request = json.loads(line)
         try:
             if request["views"]:
-                answer: dict[str, Any] = told(session, request["sql"])
+                answer: dict[str, Any] = told(session, request["sql"], request["args"])
             else:
                 frame = spark.sql(request["sql"])
                 answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}

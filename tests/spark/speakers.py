@@ -32,8 +32,6 @@ class Speaker:
     Args:
         kind: `iceberg`, `connect` or `plain`.
         ask: Runs one.
-        home: The catalog of this Spark for tables of the metastore's own format, and
-        other: the one in which the test's views are named.
     """
 
     def __init__(self, kind: str, ask: Ask) -> None:
@@ -55,11 +53,11 @@ class Speaker:
         return answer
 
 
-def told(session: ViewSession, text: str) -> dict[str, Any]:
+def told(session: ViewSession, text: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
     """Run a statement, and tell its rows or its error as JSON has them."""
     try:
         with session.errors():
-            frame = session.sql(text)
+            frame = session.sql(text, args)
             answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
     except HiveViewsError as error:
         names = ("line", "column", "condition", "view")

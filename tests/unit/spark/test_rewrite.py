@@ -1,0 +1,81 @@
+"""Where statements read tables, and names replaced in them token by token."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.errors import SqlError
+from hive_views.spark.rewrite import Replacement, offset_of, places, position, replace
+
+CASES = [
+    ("SELECT * FROM db.v", "SELECT * FROM X AS `v`"),
+    ("SELECT * FROM `Db`.`v w` AS x", "SELECT * FROM X AS x"),
+    ("SELECT v.a, db.v.a, c.db.v.*, v.db FROM c.db.v", "SELECT v.a, v.a, v.*, v.db FROM X AS `v`"),
+    ("SELECT db.v.a FROM v", "SELECT v.a FROM X AS `v`"),
+    ("SELECT db.v.a FROM v AS x", "SELECT db.v.a FROM X AS x"),
+    ("WITH v AS (SELECT 1) SELECT * FROM v, w", "WITH v AS (SELECT 1) SELECT * FROM v, X AS `w`"),
+    ("WITH v AS (SELECT * FROM v) SELECT * FROM v", "WITH v AS (SELECT * FROM X AS `v`) SELECT * FROM v"),
+    ("WITH v AS (SELECT 1) SELECT * FROM db.v", "WITH v AS (SELECT 1) SELECT * FROM X AS `v`"),
+    ("SELECT (SELECT max(a) FROM v), 'FROM v' -- FROM v", "SELECT (SELECT max(a) FROM X AS `v`), 'FROM v' -- FROM v"),
+    ("SELECT * FROM v VERSION AS OF 3", "SELECT * FROM X AS `v`"),
+    ("SELECT * FROM v FOR SYSTEM_VERSION AS OF '3' y WHERE a", "SELECT * FROM X y WHERE a"),
+    ("SELECT * FROM v TIMESTAMP AS OF now() - INTERVAL 1 DAY ORDER BY a", "SELECT * FROM X AS `v` ORDER BY a"),
+    ("SELECT * FROM v FOR SYSTEM_TIME AS OF '2020' JOIN w ON 1 = 1", "SELECT * FROM X AS `v` JOIN X AS `w` ON 1 = 1"),
+    ("SELECT * FROM (SELECT * FROM v VERSION AS OF 1) x", "SELECT * FROM (SELECT * FROM X AS `v`) x"),
+    ("SELECT * FROM v TABLESAMPLE (5 ROWS) WHERE a", "SELECT * FROM X TABLESAMPLE (5 ROWS) AS `v` WHERE a"),
+    ("SELECT * FROM v PIVOT (sum(a) FOR b IN (1, 2))", "SELECT * FROM X AS `v` PIVOT (sum(a) FOR b IN (1, 2))"),
+    ("INSERT INTO t SELECT * FROM v", "INSERT INTO t SELECT * FROM X AS `v`"),
+    ("CREATE TEMP VIEW v AS SELECT * FROM v", "CREATE TEMP VIEW v AS SELECT * FROM X AS `v`"),
+    ("CREATE TABLE v USING parquet AS SELECT * FROM w", "CREATE TABLE v USING parquet AS SELECT * FROM X AS `w`"),
+    ("CACHE TABLE v AS SELECT * FROM w", "CACHE TABLE v AS SELECT * FROM X AS `w`"),
+    (
+        "MERGE INTO t USING v ON a = b WHEN MATCHED THEN DELETE",
+        "MERGE INTO t USING X AS `v` ON a = b WHEN MATCHED THEN DELETE",
+    ),
+    ("EXPLAIN EXTENDED SELECT * FROM v", "EXPLAIN EXTENDED SELECT * FROM X AS `v`"),
+    ("TABLE db.v", "TABLE X"),
+    ("FROM v SELECT a", "FROM X AS `v` SELECT a"),
+    ("SELECT * FROM a LATERAL VIEW explode(b) v AS c", "SELECT * FROM X AS `a` LATERAL VIEW explode(b) v AS c"),
+    ("SELECT * FROM range(3), VALUES (1) AS v(a)", "SELECT * FROM range(3), VALUES (1) AS v(a)"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_every_table_replaced(text: str, expected: str) -> None:
+    found = replace(text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in places(text)])
+    assert found.text == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM v VERSION AS OF", "SELECT 'open", "OPTIMIZE v", "SELECT * FROM v VERSION x"]
+)
+def test_what_cannot_be_read_is_an_error(text: str) -> None:
+    with pytest.raises(SqlError):
+        places(text)
+
+
+NAMES = st.sampled_from(["v", "db.v", "`ü`", "c.db.`a b`", "v VERSION AS OF 1"])
+TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
+    lambda names: "SELECT 'é😀' AS x,\n  2 FROM " + " JOIN\n".join(names) + "\nWHERE x = 'db.v'"
+)
+
+
+@given(TEXTS)
+def test_every_character_leads_back(text: str) -> None:
+    found = places(text)
+    done = replace(text, [Replacement(place, "`a`.`b`", ("c", "db", place.parts[-1])) for place in found])
+    origins = [done.offset(at) for at in range(len(done.text))]
+    assert origins == sorted(origins)
+    replaced = {at for place in found for at in range(place.start, place.end)} | {place.alias_at for place in found}
+    kept = [(at, origin) for at, origin in enumerate(origins) if origin not in replaced]
+    assert all(done.text[at] == text[origin] for at, origin in kept)
+    assert {origin for _, origin in kept} == set(range(len(text))) - replaced
+
+
+@given(st.text(alphabet="ab\n"), st.data())
+def test_positions_and_offsets_are_inverse(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    line, column = position(text, at)
+    assert offset_of(text, line, column - 1) == at
