@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_views.errors import UsageError
-from hive_views.upgrade import journal, needs, versions
+from hive_views.upgrade import journal, needs, own_rows, versions
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.needs import Addition, NeededColumn, NeededTable, Widening
 from hive_views.upgrade.plans import HiveScript, Kind, Plan, Step, Undo, dumps
@@ -134,6 +134,11 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
     said = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
     if said and schema.place and not versions.at_least(schema.inferred_version, last_landmark(said)):
         yield f"VERSION says {said}, and the tables are of {schema.inferred_version}: the tables are believed"
+    if schema.rows.newest_layout > own_rows.CURRENT:
+        yield (
+            f"hive_views' own rows are of layout {schema.rows.newest_layout}, which a later version of it wrote: use "
+            "that version"
+        )
     if schema.vendor:
         yield (
             f"this is a fork of {schema.vendor}'s ({schema.vendor_version or 'version unknown'}): for what remains use "

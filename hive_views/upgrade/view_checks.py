@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from hive_views.definition import HIVE
 from hive_views.dependencies.texts import ViewText
 from hive_views.dependencies.validity import Problem, Validity, examine
-from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError
+from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError, UpgradeError
 from hive_views.identifiers import ViewName
 from hive_views.metadata_files import MetadataFiles
 from hive_views.upgrade.catalog_rows import DatabaseSchemas, ViewRow, views
+from hive_views.upgrade.own_rows import migrated
 from hive_views.upgrade.schema import Schema
 from hive_views.upgrade.session import Session
 
@@ -68,6 +69,10 @@ def _said(problem: Problem) -> str:
 
 
 def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[Problem]:
+    try:
+        migrated(view.parameters)
+    except UpgradeError as error:
+        return [Problem(Validity.UNKNOWN, str(error))]
     text = view.expanded or view.original
     if not text:
         return [Problem(Validity.INVALID, "it has no text")]
