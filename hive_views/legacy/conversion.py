@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -29,9 +30,8 @@ from hive_views.metastore.flat_model import (
 from hive_views.metastore.identities import HIVE_UUID
 from hive_views.metastore.legacy_rows import CHANGE_TIME, converted_row, fingerprint
 from hive_views.spec.changes import create
-from hive_views.spec.files import metadata_directory, new_location
+from hive_views.spec.files import METADATA_PATH, new_location
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.view import check_view_properties
 
 LEGACY_ROW = "hive-views.legacy-row"
 """View property: URI of the file that holds the row which the view replaced."""
@@ -72,6 +72,7 @@ _NOT_PROPERTIES = frozenset(
         "current-schema",
     }
 )
+_PLAIN = re.compile(r"\w+", re.ASCII)
 _PREFIXES = ("spark.sql.", "view.", "hive_views_")
 
 
@@ -97,7 +98,8 @@ class Place:
             return self.catalog._location(name, None)
         if name.database not in self.locations:
             self.locations[name.database] = self.catalog._location(ViewName(name.database, "x"), None)[:-1]
-        return self.locations[name.database] + name.name
+        plain = _PLAIN.fullmatch(name.name) is not None
+        return self.locations[name.database] + (name.name if plain else f"view-{uuid.uuid4().hex}")
 
 
 @dataclass(frozen=True)
@@ -173,11 +175,11 @@ def convert(
     if not in_place and store.row(target) is not None:
         raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
     identity = str(uuid.uuid4())
-    backup = f"{location}/metadata/legacy-{identity}.json"
-    properties = _properties(view, row) | {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
+    properties = place.catalog._view_properties(_properties(view, row))
+    backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{identity}.json"
+    properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
     if not in_place and (view.owner or row.owner):
         properties[OWNER_PROPERTY] = str(view.owner or row.owner)
-    check_view_properties(properties)
     definition = made.definition
     metadata = create(
         uuid=identity,
@@ -189,7 +191,6 @@ def convert(
         identifier=str(target),
     )
     file = new_location(metadata, None, file_id(metadata.current_version()))
-    assert metadata_directory(metadata) == f"{location}/metadata", "the properties are of our own choosing"
     if in_place:
         new = row_as_converted(store, row, metadata, file)
     else:

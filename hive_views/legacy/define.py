@@ -39,8 +39,8 @@ LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: whose layout the row had: `hive`, `spark` or `trino`."""
 
-LEGACY_SETTING = "hive-views.legacy-setting."
-"""Prefix of summary keys: a setting of the engine under which the text was written."""
+LEGACY_SETTING = "hive-views.conf."
+"""Prefix of summary keys: a setting of Spark's under which the text was read; `ViewSession` heeds it."""
 
 LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 """Summary key: whether a view of Trino's ran with its reader's rights."""

@@ -8,6 +8,11 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 
+ANSI = "spark.sql.ansi.enabled"
+"""Spark's setting. Plain Spark reads a view of its metastore that records none as if it was off
+(`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`), and Hive's casts give NULL as well; Iceberg's catalog takes the
+session's."""
+
 
 class Writer(str, Enum):
     """Whose layout a row has."""
@@ -89,7 +94,7 @@ class LegacyView:
     owner: str | None = None
     """Its owner, where it is not the row's."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the engine under which the text was written, e.g. `spark.sql.ansi.enabled`."""
+    """Settings of Spark under which the text is read, e.g. `spark.sql.ansi.enabled`."""
     run_as_invoker: bool | None = None
     """Whether it runs with its reader's rights; None where the writer does not say."""
     partitioned: bool = False

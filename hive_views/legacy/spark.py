@@ -19,7 +19,7 @@ from typing import Any
 
 from hive_views.legacy.hive import columns_of
 from hive_views.legacy.mangled import demangled
-from hive_views.legacy.model import LegacyColumn, LegacyView, Reason, Refusal, Writer
+from hive_views.legacy.model import ANSI, LegacyColumn, LegacyView, Reason, Refusal, Writer
 from hive_views.metastore.flat_model import Row
 
 _NAMESPACE = "view.catalogAndNamespace."
@@ -77,7 +77,8 @@ def read(row: Row) -> LegacyView:
         original=row.texts.original if row.texts.original != text else None,
         catalog=namespace[0] if namespace is not None and len(namespace) > 1 else None,
         query_columns=output,
-        settings={key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
+        settings={ANSI: "false"}
+        | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
         partitioned=bool(row.table.partitionKeys),
         mangled=demangled(text or ""),
         problem=problem,

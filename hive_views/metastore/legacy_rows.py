@@ -53,7 +53,7 @@ MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 """Hive's tableType of its own materialized views."""
 
 _PASSING = frozenset({CHANGE_TIME, HIVE_UUID})
-_YOUNG_SECONDS = 2.0
+_YOUNG_SECONDS = 1.5
 _INPUT_FORMAT = "org.apache.hadoop.mapred.SequenceFileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"
 

@@ -55,7 +55,7 @@ LAYOUTS = {
             "view.query.out.col.0": "ID",
             "view.query.out.col.1": "tags",
         },
-        ("sales", "spark_catalog", ("ID", "tags"), {}),
+        ("sales", "spark_catalog", ("ID", "tags"), {"spark.sql.ansi.enabled": "false"}),
     ),
     "2.4": (
         {
@@ -67,9 +67,9 @@ LAYOUTS = {
             "view.query.out.col.0": "ID",
             "view.query.out.col.1": "tags",
         },
-        ("sales", None, ("ID", "tags"), {}),
+        ("sales", None, ("ID", "tags"), {"spark.sql.ansi.enabled": "false"}),
     ),
-    "2.1": ({"spark.sql.sources.schema": SCHEMA}, ("d", None, None, {})),
+    "2.1": ({"spark.sql.sources.schema": SCHEMA}, ("d", None, None, {"spark.sql.ansi.enabled": "false"})),
 }
 
 
