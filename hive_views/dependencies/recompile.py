@@ -6,20 +6,23 @@ typed it today, so that stars take in new columns and types follow the tables.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
+from sqlglot import exp
 
 from hive_views.authoring import Analyzer, author
 from hive_views.children import LINEAGE, children_of
 from hive_views.definition import ORIGINAL_SQL, row_texts, sql_texts
-from hive_views.dependencies.texts import of_hive_view, of_version
+from hive_views.dependencies.texts import ViewText, of_hive_view, of_version
 from hive_views.errors import InvalidViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.drift import differences
 from hive_views.metastore.flat_model import Row
 from hive_views.metastore.load import load
+from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
 from hive_views.spec.metadata import ViewVersion
 from hive_views.view import change
@@ -58,11 +61,14 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) ->
     Raises:
         NoSuchViewError: If there is no such view.
         SqlError: If what was typed cannot be resolved any more; nothing is changed.
+        InvalidViewError: If its columns have names that its text does not give, and nobody can tell which is which now.
         HiveViewsError: As `hive_views.view.change` says.
     """
     loaded = load(store, name)
     before = loaded.metadata.current_version()
     text = of_version(name, before)
+    old = loaded.metadata.current_schema()
+    names = _column_list(store, text, old)
     made = author(
         store,
         name,
@@ -70,10 +76,10 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) ->
         database=text.database,
         dialect=text.dialect,
         analyzer=analyzer,
-        column_names=text.column_names,
+        column_names=names,
         column_comments=text.column_comments,
     )
-    old, new = loaded.metadata.current_schema(), made.schema
+    new = _with_comments(made.schema, old)
     if _same(before, made.version) and _columns(old) == _columns(new):
         return Recompiled(loaded, changed=False)
     # What others wrote into the summary stays, what follows from the text is new.
@@ -152,6 +158,45 @@ def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loa
     )
     # The texts in other dialects say what the view was before.
     return change(store, loaded, [AddVersion(made.schema, made.version, may_lose_dialects=True)])
+
+
+def _column_list(store: Store, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
+    """The names in front of AS: the author's, or those that the view has and its text does not give.
+
+    Views that other programs made, or that were made with their columns, may be named by their schema alone.
+    """
+    if text.column_names is not None:
+        return text.column_names
+    old = tuple(field.name for field in schema.fields)
+    found = text.expansion(MetastoreSchemas(store))
+    new = found.names
+    if [name.lower() for name in new] == [name.lower() for name in old]:
+        return None
+    stars = any(isinstance(star.parent, (exp.Select, exp.Column)) for star in found.resolution.tree.find_all(exp.Star))
+    unnamed = [name for name in new if _UNNAMED.fullmatch(name)]
+    if stars and len(unnamed) <= sum(_UNNAMED.fullmatch(name) is not None for name in old):
+        return None  # the tables' columns changed, and the view follows them
+    if len(old) != len(new):
+        raise InvalidViewError(
+            str(text.view),
+            f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give, and their "
+            "numbers differ: it cannot be told which is which. Replace its definition instead",
+        )
+    return tuple(was if not stars or now in unnamed else now for was, now in zip(old, new, strict=True))
+
+
+_UNNAMED = re.compile(r"_c\d+")
+"""What Hive calls a column that its query gives no name."""
+
+
+def _with_comments(new: Schema, old: Schema) -> Schema:
+    """Columns keep the comments that they had, where the text gives them none."""
+    comments = {field.name: field.doc for field in old.fields}
+    fields = (
+        field if field.doc is not None else field.model_copy(update={"doc": comments.get(field.name)})
+        for field in new.fields
+    )
+    return Schema(*fields, schema_id=new.schema_id, identifier_field_ids=new.identifier_field_ids)
 
 
 def _database_of(row: Row) -> str:

@@ -42,6 +42,7 @@ def test_the_page_lists_the_codes() -> None:
         (errors.NoSuchViewError, 3),
         (errors.NoSuchTableError, 3),
         (errors.DialectLossError, 4),
+        (errors.DependentsError, 4),
         (errors.NotAnIcebergViewError, 4),
         (errors.ViewAlreadyExistsError, 4),
         (errors.TableAlreadyExistsError, 4),
