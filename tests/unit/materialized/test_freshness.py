@@ -1,0 +1,184 @@
+"""The decision over values: every difference counts, and nothing that is not known is called fresh."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.facts import SnapshotFact, TableFacts
+from hive_views.materialized.freshness import (
+    Cause,
+    Observed,
+    ObservedSource,
+    Reason,
+    Recorded,
+    Verdict,
+    changed_tables,
+    decide,
+)
+from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+
+T, V = ViewName("db", "t"), ViewName("db", "v")
+VIEW = "view-uuid"
+STATE = RefreshState(
+    1,
+    (
+        SourceState(SourceKind.TABLE, T, "uuid-t", 10, schema_id=0),
+        SourceState(SourceKind.VIEW, V, "uuid-v", 2),
+    ),
+    1000,
+)
+NOW = Observed(
+    VIEW,
+    1,
+    (
+        ObservedSource(SourceKind.TABLE, T, "uuid-t", 10, 0, 0),
+        ObservedSource(SourceKind.VIEW, V, "uuid-v", 2),
+    ),
+)
+RECORDED = Recorded(STATE, VIEW)
+
+
+def table(**changes) -> Observed:
+    return replace(NOW, sources=(replace(NOW.sources[0], **changes), NOW.sources[1]))
+
+
+def view(**changes) -> Observed:
+    return replace(NOW, sources=(NOW.sources[0], replace(NOW.sources[1], **changes)))
+
+
+def foreign(**changes) -> Recorded:
+    return replace(RECORDED, state=replace(STATE, sources=(replace(STATE.sources[0], **changes), STATE.sources[1])))
+
+
+CASES = [
+    (RECORDED, NOW, Verdict.FRESH, []),
+    (RECORDED, table(name=ViewName("db", "renamed")), Verdict.FRESH, []),
+    (RECORDED, table(id=12, same_rows=frozenset({11, 10})), Verdict.FRESH, []),
+    (RECORDED, table(id=12, same_rows=frozenset({11})), Verdict.STALE, [Cause.CHANGED]),
+    (RECORDED, table(id=11), Verdict.STALE, [Cause.CHANGED]),
+    (RECORDED, table(id=NO_SNAPSHOT), Verdict.STALE, [Cause.CHANGED]),
+    (RECORDED, table(schema_id=1), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(schema_id=None), NOW, Verdict.FRESH, []),
+    (foreign(schema_id=None), table(schema_id=1), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(ref="audit"), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
+    (foreign(uuid=None), NOW, Verdict.FRESH, []),
+    (RECORDED, table(uuid="another"), Verdict.STALE, [Cause.REPLACED]),
+    (RECORDED, view(uuid="another"), Verdict.STALE, [Cause.REPLACED]),
+    (RECORDED, view(id=3), Verdict.STALE, [Cause.VIEW_CHANGED]),
+    (RECORDED, view(kind=SourceKind.TABLE), Verdict.STALE, [Cause.REPLACED]),
+    (RECORDED, replace(NOW, version_id=2), Verdict.STALE, [Cause.DEFINITION]),
+    (RECORDED, replace(NOW, view_uuid="another"), Verdict.STALE, [Cause.OTHER_VIEW]),
+    (replace(RECORDED, view_uuid=None), NOW, Verdict.FRESH, []),
+    (RECORDED, replace(NOW, sources=NOW.sources[:1]), Verdict.STALE, [Cause.REMOVED]),
+    (RECORDED, replace(NOW, sources=NOW.sources[:1], gone=(V,)), Verdict.STALE, [Cause.GONE]),
+    (RECORDED, replace(NOW, unknown={V: "why"}), Verdict.UNKNOWN, [Cause.NO_LINEAGE]),
+    (replace(RECORDED, unrepeatable=("rand",)), NOW, Verdict.UNKNOWN, [Cause.UNREPEATABLE]),
+    (RECORDED, replace(NOW, others={ViewName("h", "t"): "a"}), Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
+    (replace(RECORDED, others={ViewName("h", "t"): "a"}), replace(NOW, others={ViewName("h", "t"): "a"}),
+     Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
+    (replace(RECORDED, others={ViewName("h", "t"): "a"}), replace(NOW, others={ViewName("h", "t"): "b"}),
+     Verdict.STALE, [Cause.CHANGED]),
+    (replace(RECORDED, others={ViewName("h", "t"): "a"}), NOW, Verdict.STALE, [Cause.REMOVED]),
+    (Recorded(None), NOW, Verdict.STALE, [Cause.NEVER_REFRESHED]),
+    (Recorded(None, problem=Reason(Cause.NO_STATE)), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
+    (Recorded(None, problem=Reason(Cause.STORAGE)), NOW, Verdict.UNKNOWN, [Cause.STORAGE]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
+def test_verdict(recorded, observed, verdict, causes):
+    found = decide(recorded, observed, now_ms=2000)
+    assert (found.verdict, [reason.cause for reason in found.reasons]) == (verdict, causes)
+    assert str(found).startswith(verdict.value)
+
+
+@pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
+def test_grace_excuses_age_and_never_another_definition(recorded, observed, verdict, causes):
+    found = decide(recorded, observed, now_ms=2000, max_staleness_ms=1000)
+    hard = {Cause.DEFINITION, Cause.OTHER_VIEW, Cause.VIEW_CHANGED, Cause.NEVER_REFRESHED, Cause.STORAGE}
+    if verdict is Verdict.FRESH or hard & set(causes) or recorded.state is None:
+        assert found.verdict is verdict
+    else:
+        assert found.verdict is Verdict.WITHIN_GRACE
+    assert decide(recorded, observed, now_ms=2001, max_staleness_ms=1000).verdict is verdict
+    assert decide(recorded, observed, now_ms=999, max_staleness_ms=1000).verdict is verdict, "a clock that was set back"
+
+
+def test_a_view_without_a_recorded_identity_is_not_trusted():
+    state = replace(STATE, sources=(STATE.sources[0], replace(STATE.sources[1], uuid=None)))
+    found = decide(replace(RECORDED, state=state), NOW, now_ms=2000)
+    assert [reason.cause for reason in found.reasons] == [Cause.NO_STATE]
+
+
+def test_reasons_name_the_child_and_both_states():
+    [reason] = decide(RECORDED, table(id=11), now_ms=2000).reasons
+    assert (reason.child, reason.before, reason.now) == (T, "snapshot 10", "snapshot 11")
+    assert str(reason) == "db.t: a table changed, from snapshot 10 to snapshot 11"
+
+
+def test_only_changed_tables_can_be_refreshed_from_what_was_added():
+    assert changed_tables(decide(RECORDED, table(id=11), now_ms=2000)) == (T,)
+    assert changed_tables(decide(RECORDED, NOW, now_ms=2000)) == ()
+    assert changed_tables(decide(RECORDED, replace(table(id=11), version_id=2), now_ms=2000)) is None
+
+
+numbers = st.integers(1, 4)
+kinds = st.sampled_from(SourceKind)
+recorded_sources = st.lists(
+    st.tuples(kinds, st.sampled_from("abc"), st.sampled_from("xyz"), numbers, st.integers(0, 1)),
+    max_size=3,
+    unique_by=(lambda item: item[1], lambda item: item[2]),
+)
+
+
+@given(recorded_sources, recorded_sources, st.integers(1, 2), st.integers(1, 2))
+def test_fresh_means_the_same_objects_in_the_same_state(before, now, version, current):
+    def unique(values):
+        return {
+            (kind, uuid, number, schema if kind is SourceKind.TABLE else 0) for kind, _, uuid, number, schema in values
+        }
+
+    state = RefreshState(
+        version,
+        tuple(SourceState(kind, ViewName("d", name), uuid, number, schema_id=schema)
+              for kind, name, uuid, number, schema in before),
+        0,
+    )  # fmt: skip
+    observed = Observed(
+        "v",
+        current,
+        tuple(ObservedSource(kind, ViewName("d", name), uuid, number, schema, schema)
+              for kind, name, uuid, number, schema in now),
+    )  # fmt: skip
+    found = decide(Recorded(state), observed, now_ms=1)
+    assert found.is_fresh == (version == current and unique(before) == unique(now))
+
+
+# -- Snapshots --------------------------------------------------------------------------------------------------------
+
+operations = st.lists(st.sampled_from(("append", "replace", "overwrite", "delete")), max_size=6)
+
+
+def chain(names: list[str], expired: int = 0) -> TableFacts:
+    snapshots = {number: SnapshotFact(number - 1 or None, name, 0) for number, name in enumerate(names, start=1)}
+    kept = {number: fact for number, fact in snapshots.items() if number > expired}
+    return TableFacts("u", len(names) or NO_SNAPSHOT, 0, kept)
+
+
+@given(operations, st.integers(0, 6), st.integers(0, 6))
+def test_what_happened_since_a_snapshot(names, since, expired):
+    assume(since <= len(names) and expired <= max(len(names) - 1, 0))
+    facts = chain(names, expired)
+    found = facts.operations_since(since or NO_SNAPSHOT)
+    if since > expired or (since == 0 and expired == 0):
+        assert found == tuple(reversed(names[since:]))
+        assert facts.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
+    else:
+        assert found is None and not facts.only_grew_since(since or NO_SNAPSHOT)
+    for snapshot in facts.same_rows():
+        assert set(names[snapshot:]) == {"replace"}

@@ -1,0 +1,81 @@
+"""Trino's rows and summaries."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from hive_views.errors import InvalidRefreshStateError
+from hive_views.identifiers import ViewName
+from hive_views.materialized import trino
+from hive_views.materialized.freshness import Cause, Verdict
+
+DOCUMENT = {
+    "originalSql": "SELECT 1 AS one",
+    "catalog": "iceberg",
+    "schema": "db",
+    "columns": [{"name": "one", "type": "integer"}],
+    "gracePeriod": "10.00m",
+    "comment": "c",
+    "path": [],
+}
+
+
+def text(document: object) -> str:
+    return f"/* Presto Materialized View: {base64.b64encode(json.dumps(document).encode()).decode()} */"
+
+
+def test_definition():
+    found = trino.definition(text(DOCUMENT))
+    assert (found.sql, found.catalog, found.schema, found.columns, found.grace_ms, found.comment) == (
+        "SELECT 1 AS one", "iceberg", "db", (("one", "integer"),), 600_000.0, "c")  # fmt: skip
+    assert trino.definition(text({**DOCUMENT, "gracePeriod": None})).grace_ms is None
+
+
+@pytest.mark.parametrize("broken", [None, "", "SELECT 1", "/* Presto Materialized View: !! */", text([]), text({})])
+def test_what_is_no_definition(broken):
+    with pytest.raises(InvalidRefreshStateError):
+        trino.definition(broken)
+
+
+def test_refresh():
+    found = trino.refresh_of(
+        {
+            "dependsOnTables": "db.t=5,db.u=,UNKNOWN",
+            "dependsOnNonDeterministicFunctions": "true",
+            "trino-query-start-time": "2024-05-01T10:00:00.123456789Z",
+        }
+    )
+    assert found is not None
+    assert found.tables == {ViewName("db", "t"): 5, ViewName("db", "u"): None}
+    assert found.others and found.unrepeatable == ("dependsOnNonDeterministicFunctions",)
+    assert found.started_ms == 1714557600123
+    assert trino.refresh_of({}) is None
+    for broken in ("db.t", "t=5", "db.t=x"):
+        with pytest.raises(InvalidRefreshStateError):
+            trino.refresh_of({"dependsOnTables": broken})
+
+
+T = ViewName("db", "t")
+
+
+@pytest.mark.parametrize(
+    ("summary", "current", "gone", "grace", "verdict"),
+    [
+        ({"dependsOnTables": "db.t=5"}, {T: 5}, (), 0, Verdict.FRESH),
+        ({"dependsOnTables": "db.t=5"}, {T: 6}, (), 0, Verdict.STALE),
+        ({"dependsOnTables": "db.t=5"}, {T: 6}, (), None, Verdict.WITHIN_GRACE),
+        ({"dependsOnTables": "db.t=5"}, {}, (T,), 0, Verdict.STALE),
+        ({"dependsOnTables": "db.t=5,UNKNOWN"}, {T: 5}, (), 0, Verdict.UNKNOWN),
+        ({"dependsOnTables": "db.t=5", "dependsOnTableFunctions": "true"}, {T: 5}, (), 0, Verdict.UNKNOWN),
+        ({"dependsOnTables": ""}, {}, (), 0, Verdict.STALE),
+        ({}, {}, (), None, Verdict.STALE),
+    ],
+)
+def test_decision(summary, current, gone, grace, verdict):
+    found = trino.decide(trino.refresh_of(summary), current, gone=gone, now_ms=1000, grace_ms=grace)
+    assert found.verdict is verdict
+    if not summary:
+        assert found.reasons[0].cause is Cause.NEVER_REFRESHED
