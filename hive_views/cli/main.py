@@ -13,7 +13,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli import dependency_text, diagnosis, exits, importing, metastore, reading, sql, text, upgrade, writing
+from hive_views.cli import (
+    dependency_text,
+    diagnosis,
+    exits,
+    importing,
+    materialized,
+    metastore,
+    reading,
+    sql,
+    text,
+    upgrade,
+    writing,
+)
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
@@ -188,6 +200,7 @@ bind(
     code=diagnosis.exit_code,
 )
 importing.register(app, panel="Bring views over")
+materialized.register(app)
 metastore.register(app)
 upgrade.register(app, panel="Metastore")
 
