@@ -5,6 +5,7 @@ The password goes through Py4J's socket on the loopback address, to which a toke
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import select
@@ -27,8 +28,7 @@ JARS_VARIABLE = "HIVE_VIEWS_DERBY_JARS"
 """A directory whose derby*.jar is used in place of PySpark's: the metastore's own, where its Derby must stay old."""
 
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
-_IN_USE = "XSDB6"
-_TEXTS = ("CLOB",)
+_PY4J = logging.getLogger("py4j.java_gateway")
 
 
 class DerbyJvm:
@@ -85,6 +85,8 @@ class DerbyJvm:
         if not lines[0].isdigit() or not lines[1]:
             self.stop()
             raise DatabaseError(place, "the JVM for Derby does not start; Java 17 is needed")
+        self._hidden = _Hidden(lines[1])
+        _PY4J.addFilter(self._hidden)
         return JavaGateway(
             gateway_parameters=GatewayParameters(
                 address=LOOPBACK,
@@ -109,6 +111,7 @@ class DerbyJvm:
         """End it."""
         if hasattr(self, "_gateway"):
             self._gateway.close()
+            _PY4J.removeFilter(self._hidden)
         if self.process.stdin is not None and self.process.poll() is None:
             try:
                 self.process.stdin.write(b"\n")
@@ -204,7 +207,13 @@ class DerbySession:
         # By its own property: a path may hold characters that end a JDBC attribute.
         source.setDatabaseName(self.address.database)
         source.setUser(self.address.user)
-        source.setPassword(self.address.password.reveal())
+        password = self.address.password.reveal()
+        hidden = _Hidden(password)
+        _PY4J.addFilter(hidden)
+        try:
+            source.setPassword(password)
+        finally:
+            _PY4J.removeFilter(hidden)
         return source
 
     def _connect(self) -> Any:
@@ -291,6 +300,17 @@ class DerbySession:
         except Py4JError as error:
             said = " ".join(str(error).split())
         raise DatabaseError(self.address.place, self.address.password.hide_in(said), statement=sql) from None
+
+
+class _Hidden(logging.Filter):
+    """Py4J logs every command that it sends, at DEBUG: those with a secret in them stay out of the log."""
+
+    def __init__(self, secret: str) -> None:
+        super().__init__()
+        self._secret = secret
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self._secret or self._secret not in record.getMessage()
 
 
 def _value(row: Any, number: int, kind: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from hive_views.cli import upgrade as commands
 from hive_views.errors import DatabaseError, UsageError
-from hive_views.upgrade import Password, connect, find_password, parse_address
+from hive_views.upgrade import Password, connect, detect, find_password, parse_address
 from hive_views.upgrade.address import PASSWORD_VARIABLE
 from tests.cli.conftest import invoke
 from tests.upgrade.databases import DerbyDatabases, SqlDatabases
@@ -149,3 +149,12 @@ def test_a_derby_database_that_a_metastore_has_open(derby: DerbyDatabases) -> No
 def test_every_command_is_a_function_of_its_own() -> None:
     for name in ("detect", "plan", "render", "apply", "verify", "rollback"):
         assert callable(getattr(commands, name))
+
+
+def test_no_log_shows_a_password(derby: DerbyDatabases, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    address = parse_address(derby.copy("0.5.0").place, password=Password("seen-nowhere"))
+    with derby.open(address) as session:
+        detect(session)
+    assert caplog.records, "Py4J logs what it sends"
+    assert "seen-nowhere" not in caplog.text
