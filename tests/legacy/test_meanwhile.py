@@ -1,0 +1,129 @@
+"""Others at work while views are imported: changes in the last moment, an outage, a worker in another process."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views.identifiers import ViewName
+from hive_views.legacy.model import Reason
+from hive_views.legacy.options import Options
+from hive_views.legacy.outcome import Status
+from hive_views.legacy.planning import arrange, look
+from hive_views.legacy.revert import Reverted, revert_run
+from hive_views.legacy.run import run_plan, work_for
+from hive_views.metastore.legacy_rows import encode
+from tests.legacy.rows import alter, hive_view_row
+from tests.proxy import DropReply, Hold, ThriftProxy
+
+IDS = [("id", "bigint")]
+ALTER = "alter_table_with_environment_context"
+
+
+@pytest.fixture
+def proxy(metastore):
+    """A proxy before the shared metastore."""
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def views(add, sales, raw) -> str:
+    """Three views, each over the one before; the table that they read is marked already."""
+    for name, below in (("base", "orders"), ("middle", "base"), ("top", "middle")):
+        text = f"select `{below}`.`id` from `{sales}`.`{below}`"
+        add(hive_view_row(sales, name, f"select id from {below}", text, IDS, transient_lastDdlTime="1700000000"))
+    return sales
+
+
+def altered_by_hive(raw, database: str, name: str) -> None:
+    """ALTER VIEW … AS by Hive: no lock, no expectation, the time of the change set."""
+    row = raw.get_table(database, name)
+    row.viewExpandedText += " where `orders`.`id` > 7"
+    row.parameters["transient_lastDdlTime"] = "1800000000"
+    alter(raw, row)
+
+
+def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        altered_by_hive(raw, views, "base")
+        held.release()
+        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
+    assert (ends["top"].status, ends["top"].blocked_by) == (Status.BLOCKED, ViewName(views, "base"))
+    row = raw.get_table(views, "base")
+    assert row.viewExpandedText.endswith("> 7")
+    assert "metadata_location" not in row.parameters
+
+
+def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    proxy.on(ALTER, DropReply(), nth=2)
+    result = run_plan(found, behind, journal)
+    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 3
+    assert any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls)
+
+
+def test_an_outage_in_the_middle_leaves_the_rest_for_the_next_run(views, plan, open_catalog, proxy, journal):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+
+    def fail(done, total, outcome):
+        if done == 1:
+            proxy.refuse()
+            proxy.disconnect()
+
+    first = run_plan(found, behind, journal, progress=fail)
+    assert [outcome.status for outcome in first.outcomes] == [Status.CONVERTED, Status.FAILED, Status.BLOCKED]
+    assert not first.complete
+    proxy.accept()
+    again = run_plan(found, behind, journal)
+    assert [outcome.status for outcome in again.outcomes] == [Status.CONVERTED] * 3
+    assert again.complete
+
+
+def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog, proxy, journal, raw):
+    found = plan()
+    run_plan(found, catalog, journal)
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(revert_run, behind, journal, names=[ViewName(views, "top")])
+        held.wait_until_held()
+        altered_by_hive(raw, views, "top")
+        held.release()
+        (outcome,) = running.result()
+    assert outcome.result is Reverted.FAILED
+    assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
+
+
+def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, plan):
+    rows = [catalog._store.row(ViewName(views, name)) for name in ("base", "middle", "top")]
+    found = pickle.loads(pickle.dumps([look(row, Options()) for row in rows]))
+    arranged = arrange(found, catalog, Options())
+    assert arranged == plan()
+    work = pickle.loads(pickle.dumps(work_for(arranged, catalog)))
+    before = {entry.name: entry.fingerprint for entry in arranged.entries}
+    outcomes = [work.convert(pickle.loads(pickle.dumps(entry)), lambda item: None) for entry in arranged.entries]
+    assert [outcome.status for outcome in outcomes] == [Status.CONVERTED] * 3
+    assert {outcome.name for outcome in outcomes} == set(before)
+
+
+def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, journal, raw):
+    found = plan()
+    raw.drop_table(views, "base", False)
+    catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
+    ours = encode(catalog._store.row(ViewName(views, "base")))
+    ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
+    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
+    assert encode(catalog._store.row(ViewName(views, "base"))) == ours
