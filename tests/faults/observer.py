@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hmsclient import HMSClient
-from hmsclient.genthrift.hive_metastore.ttypes import NoSuchObjectException, ShowLocksRequest
+from hmsclient.genthrift.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException, ShowLocksRequest
 
 from hive_views.metastore.embedded import EmbeddedMetastore
 from tests.catalog.samples import files_below, path
@@ -75,7 +75,8 @@ class Observer:
         """A row with all its fields as plain values; None where there is none."""
         with self._client() as client:
             try:
-                return plain(client.get_table(self.database, name))
+                # Hive 4 has lost the older `get_table`.
+                return plain(client.get_table_req(GetTableRequest(self.database, name)).table)
             except NoSuchObjectException:
                 return None
 

@@ -54,6 +54,7 @@ def unlock_all(raw: Client, observer: Observer) -> None:
         raw.unlock(UnlockRequest(lockid=lock.lockid))
 
 
+@pytest.mark.hive2
 def test_it_is_told_from_one_that_honors_them(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
     assert honors_expectations(catalog._store.client)
     assert not honors_expectations(old._store.client)
