@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-upgrade check lint demo bench thrift clean
+.PHONY: env test test-matrix test-upgrade check lint demo bench thrift clean
 
 env: $(STAMP)
 
@@ -22,6 +22,10 @@ test: env check
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env
 	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/upgrade $(PYTEST_ARGS)
+
+# The tests of the catalog on every release and database, an hour and a half; writes docs/servers.md.
+test-matrix: env
+	$(BIN)/python -m tests.matrix
 
 check: env lint
 	$(BIN)/mypy
