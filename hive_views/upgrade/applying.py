@@ -7,9 +7,10 @@ from a note about it: so a run that was killed anywhere is simply run again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
+from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError
 from hive_views.upgrade import journal
 from hive_views.upgrade.detecting import detect
 from hive_views.upgrade.planning import plan as make_plan
@@ -77,10 +78,16 @@ def apply(
     found_done = tuple(step.id for step in plan.steps if step.id not in {each.id for each in steps})
     doubts: list[Doubt] = []
     if not dry_run and steps:
-        _make_own_tables(session, tell or _silent)
-        _settle(session, plan, steps)
-        for step in steps:
-            doubts += _carry_out(session, plan, step, batch_size, tell or _silent)
+        try:
+            _make_own_tables(session, tell or _silent)
+            _settle(session, steps)
+            for step in steps:
+                doubts += _carry_out(session, plan, step, batch_size, tell or _silent)
+        except DatabaseError:
+            # The session can be used again, unless it is the connection that broke.
+            with suppress(DatabaseError):
+                session.rollback()
+            raise
     return Applied(
         plan.id,
         session.address.place,
@@ -167,7 +174,7 @@ def _make_own_tables(session: Session, tell: Tell) -> None:
             tell(Progress(name, statement, 1, 1))
 
 
-def _settle(session: Session, plan: Plan, steps: tuple[Step, ...]) -> None:
+def _settle(session: Session, steps: tuple[Step, ...]) -> None:
     """Steps that were begun by a killed run and are no longer needed were done: the journal says so from now on."""
     quote = session.dialect.quote
     table, state, step = quote(journal.JOURNAL.name), quote("STATE"), quote("STEP")

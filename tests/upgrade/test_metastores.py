@@ -14,6 +14,7 @@ from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.artifacts import Artifact, fetch
 from hive_views.dependencies.validity import Validity
 from hive_views.errors import DamagedRowWarning, NotAnIcebergViewError
+from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.distributions import RELEASES
 from hive_views.metastore.embedded_jvm import Launch
 from hive_views.metastore.process import MetastoreProcess
@@ -145,6 +146,16 @@ def test_hive_runs_on_what_was_upgraded(state: str, kind: str, tmp_path: Path, r
         found = verify(session)
         assert found.complete, "what the server wrote since needs no upgrade"
         assert "fresh.w" not in {check.view for check in found.broken}
+        files = MetadataFiles({})
+        assert "fresh.w" not in {check.view for check in verify(session, files=files).broken}
+        quote = session.dialect.quote
+        session.execute(
+            f"UPDATE {quote('TBLS')} SET {quote('VIEW_ORIGINAL_TEXT')} = 'SELECT a FROM sales.t' "
+            f"WHERE {quote('TBL_NAME')} = 'w'"
+        )
+        session.commit()
+        drifted = {check.view: check.validity for check in verify(session, files=files).broken}
+        assert drifted["fresh.w"] == "drifted", "plain Spark or Hive changed the row, and not the file"
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql", "derby"] if WHOLE else ["mariadb"])

@@ -1,0 +1,119 @@
+"""Databases that are not as Hive's scripts leave them, and rows that change while they are looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import DatabaseError
+from hive_views.upgrade import Password, apply, connect, detect, parse_address, plan, rollback
+from hive_views.upgrade.journal import unpack
+from hive_views.upgrade.plans import Kind
+from hive_views.upgrade.row_changes import Progress
+from tests.upgrade.contents import backup_of, rows_of, select, types_of
+from tests.upgrade.databases import Databases, DerbyDatabases, SqlDatabases
+from tests.upgrade.servers import PASSWORD
+
+
+def test_clouderas_fork_is_known_by_its_column(postgresql: SqlDatabases) -> None:
+    with postgresql.open(postgresql.copy("0.12.0")) as session:
+        session.execute('ALTER TABLE "VERSION" ADD COLUMN "SCHEMA_VERSION_V2" character varying(255)')
+        session.execute('ALTER TABLE "TBLS" ADD COLUMN "OWNER_TYPE" character varying(10)')
+        session.execute("""UPDATE "VERSION" SET "SCHEMA_VERSION" = '1.1.0', "SCHEMA_VERSION_V2" = '1.1.0-cdh5.12.0'""")
+        session.commit()
+        found = detect(session)
+        assert (found.vendor, found.vendor_version, found.version) == ("cdh", "1.1.0-cdh5.12.0", "1.1.0")
+        made = plan(found, "3.1.3")
+        assert made.step("TBLS.OWNER_TYPE") is None, "the fork had it before Apache's Hive"
+        assert any("1.1.0-cdh5.12.0" in note for note in made.notes)
+
+
+def test_flags_that_are_neither_set_nor_unset(databases: Databases) -> None:
+    with databases.open(databases.copy("2.3.0")) as session:
+        quote = session.dialect.quote
+        table, flag = quote("TBLS"), quote("IS_REWRITE_ENABLED")
+        if session.dialect.name == "mariadb":
+            session.execute(f"ALTER TABLE {table} MODIFY {flag} bit(1) NULL")
+        elif session.dialect.name == "postgresql":
+            session.execute(f"ALTER TABLE {table} ALTER COLUMN {flag} DROP NOT NULL")
+        # Hive's script to 3.0.0 writes a timestamp into Derby's CHAR(1); elsewhere a script that stopped leaves NULLs.
+        value = "'2'" if isinstance(databases, DerbyDatabases) else "NULL"
+        session.execute(f"UPDATE {table} SET {flag} = {value} WHERE {quote('TBL_ID')} IN (1, 21)")
+        session.commit()
+        before = rows_of(session, "TBLS")
+        made = plan(detect(session))
+        assert next(step.kind for step in made.steps if not step.kind.is_schema) is Kind.FILL
+        apply(session, made)
+        assert len({repr(row[0]) for row in select(session, "TBLS", ["IS_REWRITE_ENABLED"])}) == 1
+        assert detect(session).rows.bad_flags == 0
+        rollback(session)
+        assert rows_of(session, "TBLS") == before
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_a_row_that_changes_while_its_batch_is_looked_at(kind: str, request: pytest.FixtureRequest) -> None:
+    """The batch is done again, and the row that somebody else changed is in no backup."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    address = databases.copy("0.10.0")
+    with databases.open(address) as other, databases.open(address) as session:
+        quote = session.dialect.quote
+        statement = f"UPDATE {quote('TBLS')} SET {quote('TBL_TYPE')} = 'INDEX_TABLE' WHERE {quote('TBL_ID')} = 2"
+        told: list[str] = []
+
+        def meddle(progress: Progress) -> None:
+            if progress.step == "rows TBL_TYPE" and progress.statement.startswith("UPDATE"):
+                told.append(progress.statement)
+                if len(told) == 1:
+                    other.execute(statement)
+                    other.commit()
+
+        made = plan(detect(session))
+        first = made.step("rows TBL_TYPE")
+        assert first is not None
+        apply(session, made, while_running=True, tell=meddle)
+        assert types_of(session)["ext"] == "INDEX_TABLE"
+        assert types_of(session)["ext_lower"] == "EXTERNAL_TABLE"
+        backed_up = [unpack(str(row[4])) for row in backup_of(session) if row[2] == "TBL_TYPE"]
+        assert not any(2 in ids for ids in backed_up)
+        assert [1 in ids for ids in backed_up].count(True) == 1, "the batch that was given up left nothing behind"
+
+
+def test_progress_is_told_batch_by_batch(databases: Databases) -> None:
+    with databases.open(databases.copy("0.10.0")) as session:
+        told: list[Progress] = []
+        apply(session, plan(detect(session)), batch_size=5, tell=told.append)
+        batches = [each for each in told if each.step == "rows TBL_TYPE" and each.statement == "COMMIT"]
+        assert [(each.done, each.total) for each in batches] == [(5, 17), (10, 17), (15, 17), (17, 17)]
+
+
+def test_a_statement_that_the_database_refuses(databases: Databases) -> None:
+    """What was committed stays, the error names the statement and none of its values, and a second run goes on."""
+    address = databases.copy("0.5.0")
+    with databases.open(address) as session:
+        made = plan(detect(session))
+        quote = session.dialect.quote
+
+        def spoil(progress: Progress) -> None:
+            if progress.step == "TBLS.VIEW_EXPANDED_TEXT" and progress.statement == "done":
+                session.execute(f"ALTER TABLE {quote('TBLS')} ADD COLUMN {quote('TBL_TYPE')} VARCHAR(128)")
+                session.commit()
+
+        with pytest.raises(DatabaseError) as caught:
+            apply(session, made, tell=spoil)
+        assert caught.value.statement == made.steps[2].statements[0]
+        assert detect(session, rows=False).column("TBLS", "VIEW_EXPANDED_TEXT")
+        again = apply(session, made)
+        assert "TBLS.TBL_TYPE" in again.found_done
+        assert plan(detect(session)).steps == ()
+
+
+def test_a_server_without_any_sql_mode(mariadb: SqlDatabases) -> None:
+    address = mariadb.copy("0.5.0")
+    mariadb.server.run("SET GLOBAL sql_mode = '';")
+    try:
+        with connect(parse_address(address.place, user="hive", password=Password(PASSWORD))) as session:
+            apply(session, plan(detect(session)))
+            assert plan(detect(session)).steps == ()
+            with pytest.raises(DatabaseError, match="too long"):
+                session.execute("UPDATE TBLS SET TBL_TYPE = :text WHERE TBL_ID = 1", {"text": "x" * 200})
+    finally:
+        mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
