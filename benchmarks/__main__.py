@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import catalog_operations, dependents, import_time, listing, upgrade, writers
+from benchmarks import catalog_operations, dependents, import_time, listing, materialized, upgrade, writers
 from benchmarks.measure import Result
 
 BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
     "operations": catalog_operations.run,
     "listing": listing.run,
     "dependents": dependents.run,
+    "materialized": materialized.run,
     "writers": writers.run,
     "upgrade": upgrade.run,
 }

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.demo import flights, views
+from hive_views.demo.materialized import show_materialized
 from hive_views.demo.reader import read_in_plain_spark, rows_of
 from hive_views.spark.runtime import iceberg_session
 
@@ -88,6 +89,7 @@ def tell(
     compare_readers(console, spark, catalog, metastore)
     add_a_column_in_front(console, spark, catalog)
     let_spark_replace(console, spark, catalog)
+    check(show_materialized(console, spark, catalog), "stored rows that are called fresh are not the definition's")
 
 
 def show_texts(console: Console, catalog: HiveViewCatalog) -> None:

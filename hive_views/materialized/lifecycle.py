@@ -146,7 +146,8 @@ def _table(catalog: HiveViewCatalog, request: Request) -> None:
     view_uuid = str(uuid.uuid4())
     metadata = create(
         uuid=view_uuid,
-        location=f"{catalog._location(name, request.location)}/view",
+        # Beside the table's directory: within, whoever removes the table's orphan files would remove the definition.
+        location=f"{catalog._location(name, request.location)}__view",
         schema=request.definition.schema,
         version=request.definition.version,
         properties=catalog._view_properties(dict(request.properties)),
@@ -307,6 +308,8 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
         NotMaterializedError: If it is a table: there is no view to become plain.
         HiveViewsError: As a commit does.
     """
+    if view.layout is Layout.TABLE:
+        raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
     loaded = load(catalog._store, view.name)
     changes: list[Change]
     if view.layout is Layout.REGISTERED:
@@ -320,11 +323,9 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
             AddVersion(raw, plain, may_lose_dialects=True),
             SetProperties({DETACHED: link.encode()}, frozenset({STORAGE_TABLE_COPY})),
         ]
-    elif view.layout is Layout.ATTACHED:
+    else:
         text = loaded.metadata.properties[METADATA]
         changes = [SetProperties({DETACHED_METADATA: text}, frozenset({METADATA}))]
-    else:
-        raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
     change(catalog._store, loaded, changes)
 
 

@@ -67,10 +67,12 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
         tables = catalog.list_tables(view.name.database)
         rows = tuple(ViewName(database, name) for database, name in tables if name.startswith(begins))
     named = {_path(location) for location in all_files(view.storage)}
+    named.add(_path(view.row.metadata_location or ""))
     files = tuple(
         sorted(
             location
-            for location, modified_ms in _listed(catalog, metadata.location)
+            for part in ("data", "metadata")
+            for location, modified_ms in _listed(catalog, f"{metadata.location.rstrip('/')}/{part}")
             if _path(location) not in named and now_ms - modified_ms >= older_than_ms
         )
     )

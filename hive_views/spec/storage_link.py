@@ -93,7 +93,7 @@ def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
     if link is not None:
         summary[STORAGE_TABLE_COPY] = link.encode()
         extra[STORAGE_TABLE] = link.document()
-    known = {name: getattr(version, name) for name in version.model_fields_set}
+    known = {name: getattr(version, name) for name in type(version).model_fields if name in version.model_fields_set}
     return ViewVersion.model_validate({**known, **extra, "summary": summary}, by_name=True, by_alias=False)
 
 

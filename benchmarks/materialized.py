@@ -1,0 +1,127 @@
+"""Materialized views: a refresh beside a hand-written INSERT OVERWRITE, what grows with what, freshness."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import Result, alternate, compare
+from hive_views import EmbeddedMetastore, HiveViewCatalog
+from hive_views.spark.refresh_job import SparkEngine
+from hive_views.spark.runtime import iceberg_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DATABASE = "bench_mv"
+QUERY = "SELECT id, shop, amount, amount * 2 AS twice FROM {} WHERE amount > 10"
+DEEP = 20
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure on an embedded metastore and a Spark session of its own."""
+    with EmbeddedMetastore(directory / "materialized") as metastore:
+        spark = iceberg_session(metastore.uri, metastore.warehouse, conf={"spark.local.dir": str(directory)})
+        try:
+            with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
+                catalog.create_namespace(DATABASE)
+                return [
+                    _overhead(spark, catalog),
+                    *_incremental(spark, catalog, 1_000_000),
+                    *_incremental(spark, catalog, 10_000_000),
+                    _freshness(catalog),
+                ]
+        finally:
+            spark.stop()
+
+
+def _fill(spark: SparkSession, table: str, first: int, rows: int) -> None:
+    spark.sql(
+        f"INSERT INTO {table} SELECT id, concat('shop', id % 100) AS shop, id % 1000 AS amount "
+        f"FROM range({first}, {first + rows})"
+    )
+
+
+def _source(spark: SparkSession, name: str, rows: int) -> str:
+    table = f"prod.{DATABASE}.{name}"
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, shop STRING, amount BIGINT) USING iceberg")
+    _fill(spark, table, 0, rows)
+    return table
+
+
+def _overhead(spark: SparkSession, catalog: HiveViewCatalog) -> Result:
+    source = _source(spark, "overhead", 2_000_000)
+    catalog.materialized.create((DATABASE, "ours"), QUERY.format(f"{DATABASE}.overhead"))
+    spark.sql(f"CREATE TABLE prod.{DATABASE}.theirs USING iceberg AS {QUERY.format(source)} LIMIT 0")
+    engine = SparkEngine(spark, catalog)
+
+    def ours(_: int) -> None:
+        catalog.materialized.refresh((DATABASE, "ours"), engine, mode="full")
+
+    def theirs(_: int) -> None:
+        spark.sql(f"INSERT OVERWRITE prod.{DATABASE}.theirs {QUERY.format(source)}")
+
+    for warm in (ours, theirs, ours, theirs):
+        warm(0)
+    mine, other = alternate(ours, theirs, 7)
+    return compare("full refresh, 2 million rows", "INSERT OVERWRITE of the same query", mine, other, 1.05)
+
+
+def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> list[Result]:
+    name = f"grows_{rows}"
+    table = _source(spark, name, rows)
+    view = (DATABASE, f"mv_{rows}")
+    catalog.materialized.create(view, QUERY.format(f"{DATABASE}.{name}"))
+    engine = SparkEngine(spark, catalog)
+    catalog.materialized.refresh(view, engine)
+    full = []
+    for _ in range(2):
+        started = perf_counter()
+        catalog.materialized.refresh(view, engine, mode="full")
+        full.append(perf_counter() - started)
+    found, first = [], rows
+    for share in (0.01, 0.1):
+        added = int(rows * share)
+        seconds = []
+        for _ in range(3):
+            _fill(spark, table, first, added)
+            first += added
+            started = perf_counter()
+            catalog.materialized.refresh(view, engine, mode="incremental")
+            seconds.append(perf_counter() - started)
+        what = f"incremental refresh, {share:.0%} appended to {rows // 1_000_000} million rows"
+        found.append(compare(what, "full refresh of the whole table", seconds, full, None))
+    return found
+
+
+def _freshness(catalog: HiveViewCatalog) -> Result:
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    for number in range(DEEP):
+        catalog.create_table((DATABASE, f"leaf_{number}"), Schema(NestedField(1, "id", LongType())))
+    middle = []
+    for number in range(0, DEEP, 4):
+        tables = [f"SELECT id FROM leaf_{leaf}" for leaf in range(number, number + 4)]
+        catalog.execute(f"CREATE VIEW middle_{number} AS {' UNION ALL '.join(tables)}", database=DATABASE)
+        middle.append(f"SELECT id FROM middle_{number}")
+    view = (DATABASE, "deep")
+    catalog.materialized.create(view, " UNION ALL ".join(middle))
+    catalog.materialized.freshness(view)
+    seconds = []
+    for _ in range(30):
+        started = perf_counter()
+        catalog.materialized.freshness(view)
+        seconds.append(perf_counter() - started)
+    median = statistics.median(seconds) * 1e3
+    return Result(
+        f"freshness of a view over {DEEP} tables through 5 views, warm",
+        f"{median:.1f} ms",
+        "",
+        "",
+        f"{min(seconds) * 1e3:.1f} ms at best",
+        "< 20 ms",
+        median < 20,
+    )
