@@ -24,7 +24,7 @@ from hive_views.spark.failures import Source, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.metadata_tables import METADATA_TABLES, metadata_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
-from hive_views.spark.rewrite import Place, Replacement, Rewritten, places, position, replace
+from hive_views.spark.rewrite import Place, Replacement, Rewritten, places, position, possible_places, replace
 from hive_views.spark.settings import RECORDED, recorded, same
 
 if TYPE_CHECKING:
@@ -86,10 +86,38 @@ class Reader:
         """
         try:
             found = places(text)
-        except SqlError:
-            # Nothing that sqlglot reads: Spark may. Its own error is better than ours if it does not.
+        except SqlError as error:
+            # Spark may read it, and its own error is better than ours if it does not.
+            self.check_unread(text, str(error))
             return Prepared.untouched(text)
         return self._replaced(text, found, self._names.current() if found else None, (), temporary=True)
+
+    def check_unread(self, text: str, reason: str) -> None:
+        """Refuse a statement that is handed to Spark unread where a view in it would be read otherwise than meant.
+
+        Args:
+            text: The statement.
+            reason: Why it is not read.
+
+        Raises:
+            SqlError: If it names such a view.
+        """
+        context: Context | None = None
+        for place in possible_places(text):
+            context = context or self._names.current()
+            try:
+                instead = self._place(text, place, context, (), temporary=True)
+            except _AtPlaceError as error:
+                why = error.reason
+            else:
+                if instead is None:
+                    continue
+                why = f"{instead.target.name} is no view that Spark reads by itself as it is meant"
+            line, column = position(text, place.start)
+            shown = ".".join(place.parts)
+            raise SqlError(
+                f"{why}; and this statement cannot be rewritten: {reason}", line=line, column=column, name=shown
+            )
 
     def prepare_definition(self, text: str, context: Context) -> Prepared:
         """The same for a query that is to be a view's definition: it sees no temporary views.

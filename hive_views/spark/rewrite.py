@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.errors import SqlError
 from hive_views.sql.parse import check_depth
 from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text, parser_of
@@ -106,6 +107,36 @@ def places(sql: str) -> tuple[Place, ...]:
         raise text.error("Cannot read the statement", 0)
     found = (_place(text, table) for tree in trees for table in _tables(tree))
     return tuple(sorted(found, key=lambda place: place.start))
+
+
+def possible_places(sql: str) -> tuple[Place, ...]:
+    """Names in a text that is not read: those that may be tables, by the word in front of them.
+
+    Args:
+        sql: Any text.
+
+    Returns:
+        Their places; some may be no tables. None for a text that cannot even be split into tokens.
+    """
+    try:
+        text = Text(sql, "spark")
+    except SqlError:
+        return ()
+    found = []
+    for index in range(1, len(text.tokens)):
+        if text.raw(index - 1).split()[-1].upper() not in _IN_FRONT or not _is_name(text.raw(index)):
+            continue
+        last = index
+        while last + 2 < len(text.tokens) and text.raw(last + 1) == "." and _is_name(text.raw(last + 2)):
+            last += 2
+        parts = tuple(unquoted(text.raw(at)) for at in range(index, last + 1, 2))
+        start, end = text.tokens[index].start, text.tokens[last].end + 1
+        found.append(Place(parts, start, end, end, None))
+    return tuple(found)
+
+
+def _is_name(raw: str) -> bool:
+    return raw[0] in "`_" or raw[0].isalnum()
 
 
 @dataclass(frozen=True)
@@ -282,6 +313,7 @@ def _unqualified(sql: str, qualifiers: set[tuple[str, ...]], taken: set[int]) ->
                 break
 
 
+_IN_FRONT = frozenset({"FROM", "JOIN", "TABLE", "USING", ","})
 _BEHIND = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.TABLE_SAMPLE})
 _BEHIND_WORDS = frozenset(
     {"AS", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "JOIN"}

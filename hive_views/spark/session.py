@@ -49,7 +49,7 @@ class ViewSession:
     """A Spark session that knows the views of a catalog.
 
     Statements about these views are done by the catalog. A query that reads them is handed to Spark as it is wherever
-    Spark reads them as they are meant, and otherwise with their definitions put in place (decision 0012). All else is
+    Spark reads them as they are meant, and otherwise with their definitions put in place (decision 0013). All else is
     Spark's, to the letter.
 
     Args:
@@ -105,7 +105,7 @@ class ViewSession:
         """
         found = _FIRST.match(text)
         first = found.group(1).upper() if found else ""
-        if first in _DDL and args is None:
+        if first in _DDL:
             statement = self._statement(text)
             handler = _HANDLERS.get(type(statement)) if statement is not None else None
             if statement is not None and materialized_statements.is_about_materialized(statement):
@@ -117,6 +117,8 @@ class ViewSession:
             if first == "SHOW" and (frame := self._show_views(text)) is not None:
                 return frame
         if first and first not in _READING:
+            if first not in _DDL:
+                self._reader.check_unread(text, f"{first} is handed to Spark as it is")
             return self._spark(Prepared.untouched(text), args)
         prepared = self._reader.prepare(text)
         if prepared.views:

@@ -225,3 +225,15 @@ def test_failures_of_a_run_come_as_ours(session: ViewSession) -> None:
     assert caught.value.condition == "CAST_INVALID_INPUT"
     assert caught.value.sql_state == "22018"
     assert (caught.value.line, caught.value.column) == (2, 11)
+
+
+def test_a_statement_that_cannot_be_read_is_not_rewritten(session: ViewSession, home: str) -> None:
+    session.sql("CREATE VIEW v AS SELECT a FROM iced")
+    scripted = f"BEGIN SELECT a FROM {home}.v; END"
+    assert rows(session, scripted) == [(1,), (3,)]
+    session.sql("SET spark.sql.ansi.enabled=false")
+    with pytest.raises(
+        SqlError, match=r"v is no view that Spark reads by itself.*cannot be rewritten: BEGIN"
+    ) as caught:
+        session.sql(scripted)
+    assert (caught.value.line, caught.value.column) == (1, 21)
