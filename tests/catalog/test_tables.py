@@ -134,6 +134,7 @@ def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) ->
     assert sorted(rows["id"].to_pylist()) == list(range(8))
 
 
+@pytest.mark.swaps
 def test_a_writer_without_locks_is_not_overwritten(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str, raw: Client
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_writer_without_locks_is_not_overwritten(
     assert raw.get_table(database, "t") == row
 
 
+@pytest.mark.swaps
 @pytest.mark.parametrize("enabled", ["true", "false"])
 def test_locks_are_taken_as_the_property_says(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str, enabled: str

@@ -139,6 +139,7 @@ def hidden(proxy: ThriftProxy, first: DropRequest | DropReply) -> None:
         proxy.on(CHECK, DropRequest(), nth=nth)
 
 
+@pytest.mark.swaps
 def test_thrift_exception_concurrent_commit(
     open_catalog: CatalogFactory, view: HiveView, faulty: HiveView, proxy: ThriftProxy, raw: Client
 ) -> None:
@@ -176,6 +177,7 @@ def test_invalid_object_exception(catalog: HiveViewCatalog, database: str) -> No
     assert caught.value.identifier == f"{database}.`test_iceberg_view`"
 
 
+@pytest.mark.swaps
 def test_no_lock_thrift_exception_concurrent_commit(
     open_catalog: CatalogFactory, catalog: HiveViewCatalog, view: HiveView, proxy: ThriftProxy
 ) -> None:
@@ -196,6 +198,7 @@ def test_no_lock_thrift_exception_concurrent_commit(
     assert path(others.metadata_location) in files(view)
 
 
+@pytest.mark.swaps
 def test_lock_exception_unknown_success_commit(
     open_catalog: CatalogFactory, catalog: HiveViewCatalog, view: HiveView, proxy: ThriftProxy, raw: Client
 ) -> None:

@@ -90,6 +90,7 @@ def view(database: str, name: str, **parameters: str) -> Table:
 # -- What each method does --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.swaps
 def test_a_row_is_created_read_changed_and_dropped(client: MetastoreClient, database: str) -> None:
     assert client.get_table(database, "v") is None
     client.create_table(view(database, "v", x="1"))

@@ -119,6 +119,7 @@ def test_a_new_location_takes_the_next_file(store: Store, created: Loaded, raw: 
     assert len(files_below(tmp_path)) == 2
 
 
+@pytest.mark.swaps
 @pytest.mark.parametrize(
     ("lock", "requests"),
     [("true", ["lock", "get_table_req", ALTER, "unlock"]), ("false", ["get_table_req", ALTER])],
