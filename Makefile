@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-matrix test-upgrade check lint demo bench thrift clean
+.PHONY: env test test-matrix test-upgrade check lint demo bench thrift clean histories
 
 env: $(STAMP)
 
@@ -34,6 +34,10 @@ check: env lint
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The full number of random histories of materialized views: 500 a kind, half an hour.
+histories: env
+	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/materialized/test_histories.py $(PYTEST_ARGS)
 
 demo: env
 	$(BIN)/python -m hive_views.demo

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
 
 from hive_views.children import SEQUENCE_LINEAGE
@@ -25,6 +26,7 @@ from hive_views.materialized.inline import inline
 from hive_views.materialized.layout import Layout, encode_summary
 from hive_views.materialized.loading import SEQUENCE_IDS, TIME_TRAVEL, MaterializedView
 from hive_views.materialized.observe import Sources
+from hive_views.materialized.partition_changes import changed_partitions
 from hive_views.materialized.publish import give_up, publish, target
 from hive_views.materialized.state import (
     NO_SNAPSHOT,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.metadata_files import MetadataFiles
 
 REPEATABLE = "hive-views.repeatable"
 """View property: `true` says that the definition gives the same rows each time, whatever functions it calls."""
@@ -101,7 +104,13 @@ class Plan:
 
 
 def plan(
-    view: MaterializedView, sources: Sources, freshness: Freshness, leaves: Leaves, repeatable: bool, schema: Schema
+    view: MaterializedView,
+    sources: Sources,
+    freshness: Freshness,
+    leaves: Leaves,
+    repeatable: bool,
+    schema: Schema,
+    files: MetadataFiles,
 ) -> Plan:
     """Decide how to compute rows that are not fresh.
 
@@ -112,6 +121,7 @@ def plan(
         leaves: Its definition over tables alone.
         repeatable: Whether it gives the same rows each time.
         schema: The storage's columns.
+        files: Where metadata files are.
 
     Returns:
         The plan; a full one says what is against an incremental one.
@@ -136,14 +146,41 @@ def plan(
             return Plan("full", f"{name} has other columns than it had")
         grown.add(name)
     if other:
-        return Plan("full", f"rows of {', '.join(map(str, other))} were changed or deleted")
+        why = f"rows of {', '.join(map(str, other))} were changed or deleted"
+        return _by_partitions(view, sources, leaves, changed, why, files)
     numbers = [number for number, leaf in enumerate(leaves.leaves) if ViewName(*leaf.name) in grown]
     try:
         aggregate = leaves.aggregate(_precisions(schema), _floats(schema))
         ways = leaves.added(numbers, grouped=aggregate is not None)
     except NotIncrementalError as error:
-        return Plan("full", f"its definition cannot be kept up by what was added: {error}")
+        why = f"its definition cannot be kept up by what was added: {error}"
+        return _by_partitions(view, sources, leaves, changed, why, files)
     return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(grown)))}", ways, aggregate)
+
+
+def _by_partitions(
+    view: MaterializedView,
+    sources: Sources,
+    leaves: Leaves,
+    changed: tuple[ViewName, ...],
+    why: str,
+    files: MetadataFiles,
+) -> Plan:
+    """Compute only some partitions anew, where one table changed and it can be told which they are."""
+    numbers = [number for number, leaf in enumerate(leaves.leaves) if ViewName(*leaf.name) in changed]
+    state = view.recorded().state
+    if len(changed) != 1 or len(numbers) != 1 or state is None or view.storage is None:
+        return Plan("full", why)
+    facts = sources.tables[changed[0]]
+    since = state.by_uuid()[facts.uuid].id
+    location = sources.locations[changed[0]]
+    try:
+        io = files.io(location)
+        metadata = FromInputFile.table_metadata(io.new_input(location))
+        where = changed_partitions(leaves, numbers[0], view.storage, metadata, io, since)
+    except NotIncrementalError as error:
+        return Plan("full", f"{why}; partitions: {error}")
+    return Plan("partitions", f"{why}, where {where}", where=where)
 
 
 def state_of(view: MaterializedView, sources: Sources, started_ms: int) -> RefreshState:
@@ -211,7 +248,7 @@ def refresh(
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
-        else plan(view, sources, freshness, leaves, not found, schema)
+        else plan(view, sources, freshness, leaves, not found, schema, catalog._store.files)
     )
     if mode is Mode.INCREMENTAL and planned.action == "full":
         raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {planned.why}")
@@ -327,6 +364,10 @@ def _work(
         if planned.aggregate is not None:
             action = Action.OVERWRITE
             queries = (_merged(inputs.stored(name), planned.aggregate, queries, schema),)
+    if planned.where is not None:
+        action = Action.PARTITIONS
+        listed = ", ".join(f"`{column.replace('`', '``')}`" for column in columns)
+        queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {planned.where}" for query in queries)
     return Work(name, action, queries, inputs.all(), columns, summary, refresh_id, planned.where)
 
 

@@ -166,6 +166,56 @@ class Leaves:
         found = _Delta(self._numbers, frozenset(changed)).query(self.tree, grouped=grouped)
         return tuple({number: ways.get(number, Part.NOW) for number in range(len(self.leaves))} for ways in found)
 
+    def passed_through(self, leaf: int, position: int) -> str:
+        """The column of a table that an output column is, where every row with a value comes of rows with that value.
+
+        Then the rows with some values can be computed anew, and all others left as they are.
+
+        Args:
+            leaf: The number of the leaf; its table must be named nowhere else in the query.
+            position: The output column, from 0.
+
+        Returns:
+            The table's column, in lower case.
+
+        Raises:
+            NotIncrementalError: If it is otherwise.
+        """
+        select = self.tree
+        if not isinstance(select, exp.Select):
+            raise NotIncrementalError("it is no SELECT at the top")
+        _refuse(select, (key for key in _FORBIDDEN if key != "distinct"))
+        from_ = select.args.get("from_")
+        joins = select.args.get("joins") or []
+        sources = [] if from_ is None else [from_.this, *(join.this for join in joins)]
+        for number, join in enumerate(joins, start=1):
+            words = " ".join(str(join.args.get(key) or "").upper() for key in ("side", "kind", "method")).split()
+            plain = set(words) <= {"INNER", "CROSS"}
+            if not plain and not (set(words) <= {"LEFT", "OUTER"} and self._numbers.get(id(sources[number])) != leaf):
+                raise NotIncrementalError(f"{' '.join(words)} JOIN")
+        node = next((source for source in sources if self._numbers.get(id(source)) == leaf), None)
+        if node is None:
+            raise NotIncrementalError("the table that changed is not in the FROM at the top")
+        if select.find(exp.Window) is not None:
+            raise NotIncrementalError("a window function")
+        item = bare(select.expressions[position])
+        owner = node.alias_or_name.lower()
+        if not isinstance(item, exp.Column) or not (
+            item.table.lower() == owner or (not item.table and len(sources) == 1)
+        ):
+            raise NotIncrementalError(f"{item.sql()} is no column of the table that changed")
+        group = select.args.get("group")
+        if _aggregates(select):
+            keys = (
+                [] if group is None else [_position(bare(key), list(select.expressions)) for key in group.expressions]
+            )
+            if item not in [bare(key) for key in keys] or any(
+                group is not None and group.args.get(key)
+                for key in ("cube", "rollup", "grouping_sets", "all", "totals")
+            ):
+                raise NotIncrementalError(f"it does not group by {item.sql()}")
+        return item.name.lower()
+
 
 _Ways = list[dict[int, Part]]
 

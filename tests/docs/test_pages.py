@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).parents[2] / "docs"
-RUNNABLE = ["python.md", "dependencies.md", "import.md", "partitions.md", "sql.md"]
+RUNNABLE = ["python.md", "dependencies.md", "import.md", "materialized.md", "partitions.md", "sql.md"]
 
 
 @pytest.mark.parametrize("page", RUNNABLE)

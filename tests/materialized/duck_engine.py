@@ -28,7 +28,7 @@ class DuckEngine:
         self.works.append(work)
         table = self.catalog.load_table(work.target.identifier)
         rows = self.rows(work)
-        return stage_rows(table, rows, work.action, dict(work.summary), f"branch_{work.refresh_id}")
+        return stage_rows(table, rows, work.action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
 
     def rows(self, work: Work) -> pa.Table:
         connection = duckdb.connect(config={"threads": 1})
@@ -64,7 +64,9 @@ def bag(rows: list[tuple]) -> list[tuple]:
     return sorted((tuple(row) for row in rows), key=repr)
 
 
-def stage_rows(table: Table, rows: pa.Table, action: Action, summary: dict[str, str], branch: str) -> int:
+def stage_rows(
+    table: Table, rows: pa.Table, action: Action, summary: dict[str, str], branch: str, where: str | None = None
+) -> int:
     """Write rows as a snapshot that no branch names."""
     current = table.metadata.current_snapshot_id
     if current is not None:
@@ -72,9 +74,10 @@ def stage_rows(table: Table, rows: pa.Table, action: Action, summary: dict[str, 
     with table.transaction() as transaction:
         # A table without snapshots has no branch to begin one from; without one, the snapshot is only added.
         update = transaction.update_snapshot(snapshot_properties=summary, branch=None if current is None else branch)
-        with update.overwrite() if action is Action.OVERWRITE else update.fast_append() as producer:
-            if action is Action.OVERWRITE and current is not None:
-                for task in table.scan().plan_files():
+        with update.fast_append() if action is Action.APPEND else update.overwrite() as producer:
+            if action is not Action.APPEND and current is not None:
+                found = table.scan(row_filter=where.replace("`", "")) if where else table.scan()
+                for task in found.plan_files():
                     producer.delete_data_file(task.file)
             if rows.num_rows:
                 for file in _dataframe_to_data_files(transaction.table_metadata, rows, table.io, producer.commit_uuid):
