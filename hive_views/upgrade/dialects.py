@@ -177,6 +177,10 @@ class Dialect(ABC):
         """A text column as something that can be compared with a literal."""
         return expression
 
+    def gather(self, key: str) -> str | None:
+        """All ids of a group as one text, `1,2,9`; None where the database cannot."""
+        return None
+
     def limit(self, count: int) -> str:
         """The end of a query that gives at most so many rows."""
         return f"FETCH FIRST {count} ROWS ONLY"

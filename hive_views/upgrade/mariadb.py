@@ -50,6 +50,14 @@ class MariaDb(Dialect):
         """The end of a query that gives at most so many rows."""
         return f"LIMIT {count}"
 
+    def short_text(self, expression: str) -> str:
+        """A long text's beginning: groups of long texts would be made on disk."""
+        return f"LEFT({expression}, 128)"
+
+    def gather(self, key: str) -> str | None:
+        """All ids of a group as one text; the session lets it be as long as it must."""
+        return f"GROUP_CONCAT({key} ORDER BY {key})"
+
     def fits(self, column: Column, needed: Type) -> bool:
         """Whether a column can hold what is needed of it."""
         if needed.kind == "varchar":

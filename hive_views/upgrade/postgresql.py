@@ -34,6 +34,10 @@ class PostgreSql(Dialect):
         """The end of a query that gives at most so many rows."""
         return f"LIMIT {count}"
 
+    def gather(self, key: str) -> str | None:
+        """All ids of a group as one text."""
+        return f"STRING_AGG(CAST({key} AS text), ',' ORDER BY {key})"
+
     def fits(self, column: Column, needed: Type) -> bool:
         """Whether a column can hold what is needed of it."""
         if column.length is None:

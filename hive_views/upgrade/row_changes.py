@@ -59,6 +59,8 @@ class _Change:
     ids: tuple[int, ...]
     old: Any
     new: Any
+    rest: tuple[int, ...] | None = None
+    """Where this is the last change of a batch's rows with the old value: those of them that keep it."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Cal
     """Change rows and put their old values aside; False if one of them did not hold the old value any more."""
     quote = session.dialect.quote
     field, key = quote(change.field), quote("TBL_ID")
-    chosen = _chosen(change.ids, key)
+    chosen = _chosen(change, key)
     sql = f"UPDATE {quote('TBLS')} SET {field} = :new WHERE {chosen}"
     values: dict[str, Any] = {"new": change.new}
     if change.old is None:
@@ -162,11 +164,13 @@ def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Cal
     return True
 
 
-def _chosen(ids: tuple[int, ...], key: str) -> str:
-    """Rows by their ids; a range where they are one (and a range never holds a row that is not meant)."""
-    if ids[-1] - ids[0] == len(ids) - 1:
-        return f"{key} BETWEEN {ids[0]} AND {ids[-1]}"
-    return f"{key} IN ({in_list(ids)})"
+def _chosen(change: _Change, key: str) -> str:
+    """The rows by their ids, or as a range where that is shorter. Rows that came in between show in the number."""
+    if change.rest is not None and len(change.rest) < len(change.ids):
+        first, last = change.ids[0], change.ids[-1]
+        kept = [each for each in change.rest if first < each < last]
+        return f"{key} BETWEEN {first} AND {last}" + (f" AND {key} NOT IN ({in_list(kept)})" if kept else "")
+    return f"{key} IN ({in_list(change.ids)})"
 
 
 def put_aside(
@@ -197,27 +201,53 @@ def now() -> str:
 
 
 def _read_types(session: Session, after: int, size: int) -> _Batch:
-    quote = session.dialect.quote
-    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
-    texts = ", ".join(f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in view_texts.COLUMNS)
-    rows = session.query(
-        f"SELECT t.{key}, t.{quote('TBL_TYPE')}, {texts}, CASE WHEN t.{quote('SD_ID')} IS NULL THEN 0 ELSE 1 END, "
-        f"p.{quote('PARAM_VALUE')} FROM {quote('TBLS')} t LEFT JOIN {params} p ON p.{key} = t.{key} "
-        f"AND p.{quote('PARAM_KEY')} = 'EXTERNAL' WHERE t.{key} > :after "
-        f"ORDER BY t.{key} {session.dialect.limit(size)}",
-        {"after": after},
-    )
     groups: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     doubts: dict[int, str] = {}
-    for tbl_id, kind, original, expanded, storage, external in rows:
-        found = decide(TableRow(int(tbl_id), kind, bool(original), bool(expanded), bool(storage), external))
+    left: dict[str | None, list[int]] = defaultdict(list)
+    seen, last = 0, after
+    for kind, original, expanded, storage, external, ids in _alike(session, after, size):
+        seen, last = seen + len(ids), max(last, ids[-1])
+        found = decide(TableRow(ids[0], kind, bool(original), bool(expanded), bool(storage), external))
         if found.new is not None:
-            groups[kind, found.new].append(int(tbl_id))
-        elif found.doubt is not None:
-            doubts[int(tbl_id)] = found.doubt
-    changes = tuple(_Change("TBL_TYPE", tuple(ids), old, new) for (old, new), ids in groups.items())
+            groups[kind, found.new] += ids
+            continue
+        left[kind] += ids
+        if found.doubt is not None:
+            doubts |= dict.fromkeys(ids, found.doubt)
+    # The largest comes last: by then no other row of the batch holds the old value, but for those that keep it.
+    ordered = sorted(groups.items(), key=lambda item: len(item[1]))
+    final = {old: new for (old, new), _ in ordered}
+    changes = tuple(
+        _Change("TBL_TYPE", tuple(sorted(ids)), old, new, tuple(left[old]) if final[old] == new else None)
+        for (old, new), ids in ordered
+    )
     named = tuple(Doubt(each, name, doubts[each]) for each, name in _names(session, doubts))
-    return _Batch(changes, named, len(rows), int(rows[-1][0]) if rows else after)
+    return _Batch(changes, named, seen, last)
+
+
+def _alike(session: Session, after: int, size: int) -> Iterator[tuple[Any, ...]]:
+    """What decides about the rows of a batch, each combination once, with the ids of the rows that are so."""
+    quote = session.dialect.quote
+    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
+    names = ["TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL"]
+    there = (f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
+    value = session.dialect.short_text(f"p.{quote('PARAM_VALUE')}")
+    parts = [f"t.{quote('TBL_TYPE')}", *there, value]
+    columns = ", ".join(f"{part} AS {quote(name)}" for part, name in zip(parts, names, strict=True))
+    batch = (
+        f"SELECT {columns}, t.{key} AS {key} FROM {quote('TBLS')} t LEFT JOIN {params} p ON p.{key} = t.{key} "
+        f"AND p.{quote('PARAM_KEY')} = 'EXTERNAL' WHERE t.{key} > :after ORDER BY t.{key} {session.dialect.limit(size)}"
+    )
+    gathered = session.dialect.gather(key)
+    if gathered is None:
+        for *decisive, tbl_id in session.query(batch, {"after": after}):
+            yield *decisive, [int(tbl_id)]
+        return
+    listed = session.dialect.names(names)
+    # The rows stay with the server: a driver takes longer to read them than the server to change them.
+    rows = session.query(f"SELECT {listed}, {gathered} FROM ({batch}) b GROUP BY {listed}", {"after": after})
+    for *decisive, ids in rows:
+        yield *decisive, [int(each) for each in str(ids).split(",")]
 
 
 def _names(session: Session, wanted: dict[int, str]) -> Iterator[tuple[int, str]]:

@@ -115,6 +115,7 @@ class SqlSession:
             self.execute(f"SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}")
             self.execute(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_S}")
             self.execute("SET SESSION sql_safe_updates = 0")
+            self.execute("SET SESSION group_concat_max_len = 67108864")
             # Without it a value that does not fit is cut with a warning that nobody reads.
             self.execute("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
         self.commit()
