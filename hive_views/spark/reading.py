@@ -26,6 +26,7 @@ from hive_views.spark.metadata_tables import METADATA_TABLES, metadata_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
 from hive_views.spark.rewrite import Place, Replacement, Rewritten, places, position, possible_places, replace
 from hive_views.spark.settings import RECORDED, recorded, same
+from hive_views.spark.stored_rows import StoredRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +71,7 @@ class Reader:
         self._catalog = catalog
         self._names = names
         self._helper = helper
+        self.stored = StoredRows(spark, catalog, iceberg=names.iceberg)
 
     def prepare(self, text: str) -> Prepared:
         """A statement of the user's with those views replaced that Spark does not read as they are meant.
@@ -84,6 +86,7 @@ class Reader:
             SqlError: If a version is not there, or a view has no text for this Spark.
             SparkSqlError: If Spark refuses a view's definition.
         """
+        self.stored.notes.clear()
         try:
             found = places(text)
         except SqlError as error:
@@ -238,6 +241,9 @@ class Reader:
         if target.name in above:
             raise CyclicViewError(str(target.name), [str(name) for name in (*above, target.name)])
         view = self._catalog.load_view(target.name.identifier)
+        stored = self.stored.frame(target.name, view) if place.travel is None else None
+        if stored is not None:
+            return _Instead(self._helper.frame_as_view(stored), target)
         version = view.current_version() if place.travel is None else self._version(statement, view, place)
         text = _text(target.name, version)
         context = self._home_of(version, target.name)

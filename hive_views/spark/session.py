@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hive_views.authoring import Analyzer
     from hive_views.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
+    from hive_views.spark.stored_rows import Note
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
 _DDL = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
@@ -126,6 +127,11 @@ class ViewSession:
             if first in ("CREATE", "CACHE"):
                 self._helper.keep(set(prepared.views))
         return self._spark(prepared, args)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the last statement read in place of each materialized view, and why: stored rows or the definition."""
+        return tuple(self._reader.stored.notes)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

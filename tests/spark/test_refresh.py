@@ -11,6 +11,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshConflictError
 from hive_views.materialized.freshness import Cause
 from hive_views.materialized.work import Work
+from hive_views.spark import ViewSession
 from hive_views.spark.refresh_job import SparkEngine
 from tests.catalog.fixtures import catalog, open_catalog
 
@@ -153,3 +154,60 @@ def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
     assert stored(catalog, market, "seen") == [("x", 1)]
     found = views.freshness((market, "seen"))
     assert not found.is_fresh and [reason.cause for reason in found.reasons] == [Cause.BEST_EFFORT]
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, market, layout: str):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY, layout=layout)
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            for statement, rows in (("SELECT id FROM details", 3), ("SELECT * FROM plain", 3)):
+                assert session.sql(statement).count() == rows
+                [note] = session.notes
+                assert not note.from_storage and "never refreshed" in note.why
+            views.refresh((market, "details"), SparkEngine(spark, catalog))
+            for statement in ("SELECT id FROM details", "SELECT * FROM plain", "SELECT details.city FROM details"):
+                frame = session.sql(statement)
+                [note] = session.notes
+                assert note.from_storage and note.why == "storage: fresh"
+                assert frame.count() == 3
+                assert "sales" not in frame._jdf.queryExecution().executedPlan().toString()
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            assert session.sql("SELECT id FROM details").count() == 4
+            assert "a table changed" in session.notes[0].why
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_the_statements_in_a_session(spark, catalog, market):
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            session.sql(
+                "CREATE MATERIALIZED VIEW totals PARTITIONED BY (shop) "
+                "AS SELECT shop, avg(amount) AS mean FROM sales GROUP BY shop"
+            )
+            assert session.sql("REFRESH MATERIALIZED VIEW totals").collect()[0][1] == "full"
+            [row] = session.sql("SHOW MATERIALIZED VIEWS").collect()
+            assert (row[1], row[3]) == ("totals", "fresh")
+            assert session.sql("SELECT * FROM totals").count() == 3
+            assert session.notes[0].from_storage
+            session.sql("DROP MATERIALIZED VIEW totals")
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_only_the_partitions_that_changed_are_written(spark, catalog, market, defined):
+    spark.sql(f"CREATE TABLE prod.{market}.parts (id BIGINT, shop STRING) USING iceberg PARTITIONED BY (shop)")
+    spark.sql(f"INSERT INTO prod.{market}.parts VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL)")
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "by_shop"), "SELECT shop, count(*) AS n FROM parts GROUP BY shop", partitioned_by=("shop",))
+    views.refresh((market, "by_shop"), engine)
+    spark.sql(f"DELETE FROM prod.{market}.parts WHERE id IN (1, 4)")
+    report = views.refresh((market, "by_shop"), engine)[-1]
+    assert (report.action, report.written) == ("partitions", 1), report.why
+    assert stored(catalog, market, "by_shop") == defined("by_shop")
+    assert views.freshness((market, "by_shop")).is_fresh
