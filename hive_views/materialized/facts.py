@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import ValidationError
 from pyiceberg.serializers import FromInputFile
@@ -16,7 +17,9 @@ from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.metastore.commit import Store
 from hive_views.spec.metadata import ViewMetadata
 
+_T = TypeVar("_T")
 _REMEMBERED = 2_000
+_WHOLE = 64
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class FactReader:
         """
         self._store = store
         self._tables: OrderedDict[str, TableFacts] = OrderedDict()
+        self._whole: OrderedDict[str, TableMetadata] = OrderedDict()
         self._views: OrderedDict[str, ViewMetadata] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -130,15 +134,26 @@ class FactReader:
         return known
 
     def table_metadata(self, name: str, location: str) -> TableMetadata:
-        """All that a table's metadata file holds; it is not remembered.
+        """All that a table's metadata file holds.
+
+        Args:
+            name: The table, for the error.
+            location: The file.
+
+        Returns:
+            What it says; the last few are remembered.
 
         Raises:
             UnidentifiedError: If it cannot be read.
         """
-        try:
-            return FromInputFile.table_metadata(self._store.files.io(location).new_input(location))
-        except (OSError, ValueError, ValidationError) as error:
-            raise UnidentifiedError(name, str(error)) from error
+        known = self._whole.get(location)
+        if known is None:
+            try:
+                known = FromInputFile.table_metadata(self._store.files.io(location).new_input(location))
+            except (OSError, ValueError, ValidationError) as error:
+                raise UnidentifiedError(name, str(error)) from error
+            self._remember(self._whole, location, known, _WHOLE)
+        return known
 
     def view(self, location: str) -> ViewMetadata:
         """The metadata of a view.
@@ -158,10 +173,10 @@ class FactReader:
             self._remember(self._views, location, known)
         return known
 
-    def _remember(self, known: OrderedDict[str, object] | OrderedDict, location: str, value: object) -> None:  # type: ignore[type-arg]
+    def _remember(self, known: OrderedDict[str, _T], location: str, value: _T, most: int = _REMEMBERED) -> None:
         with self._guard:
             known[location] = value
-            while len(known) > _REMEMBERED:
+            while len(known) > most:
                 known.popitem(last=False)
 
 

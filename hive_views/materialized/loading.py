@@ -6,17 +6,18 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from hive_views.children import SEQUENCE_LINEAGE
 from hive_views.errors import (
     InvalidRefreshStateError,
+    MetadataFileError,
     NoSuchViewError,
     NotMaterializedError,
+    UnidentifiedError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.materialized.facts import FactReader
 from hive_views.materialized.freshness import Cause, Reason, Recorded
 from hive_views.materialized.layout import (
     METADATA,
@@ -39,7 +40,7 @@ from hive_views.materialized.state import (
     name_of,
     parse_object,
 )
-from hive_views.materialized.storage import AttachedCatalog, open_attached
+from hive_views.materialized.storage import AttachedCatalog
 from hive_views.metastore.commit import Loaded, Store
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.load import load
@@ -115,12 +116,16 @@ class MaterializedView:
         return recorded(self, self.snapshot)
 
 
-def load_materialized(catalog: HiveViewCatalog, name: ViewName) -> MaterializedView:
+def load_materialized(
+    catalog: HiveViewCatalog, name: ViewName, facts: FactReader, row: Row | None = None
+) -> MaterializedView:
     """Load a materialized view of any of our layouts.
 
     Args:
         catalog: Where it is.
         name: Its name.
+        facts: Reads metadata files, each once.
+        row: Its row, where it was read already.
 
     Returns:
         Its definition and its storage. A storage that cannot be read is no error: the definition still is there.
@@ -131,21 +136,21 @@ def load_materialized(catalog: HiveViewCatalog, name: ViewName) -> MaterializedV
         InvalidRefreshStateError, MetadataFileError: If its metadata cannot be read.
     """
     store = catalog._store
-    row = store.row(name)
+    row = row or store.row(name)
     if row is None:
         raise NoSuchViewError(str(name))
     if row.kind is RowKind.ICEBERG_TABLE:
-        return _of_table(catalog, row)
+        return _of_table(catalog, row, facts)
     if row.kind is not RowKind.ICEBERG_VIEW:
         raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
-    view = load(store, name)
+    view = _loaded(store, row, facts)
     link = storage_link(view.metadata)
     if link is not None:
         storage_name = ViewName.parse((*link.namespace, link.name))
-        storage, problem = _open(catalog, storage_name)
+        storage, problem = _open(catalog, storage_name, facts)
         return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
     if METADATA in view.metadata.properties:
-        return _attached(store, view)
+        return _attached(store, view, facts)
     raise NotMaterializedError(str(name), "it is a plain view")
 
 
@@ -216,42 +221,53 @@ def _state(view: MaterializedView, sequence_number: int | None, summary: dict[st
     return None
 
 
-def _open(catalog: HiveViewCatalog, name: ViewName) -> tuple[Table | None, str | None]:
+def _loaded(store: Store, row: Row, facts: FactReader) -> Loaded:
+    """The view of a row; whatever is odd about it is left to `load`."""
     try:
-        return catalog.load_table(name.identifier), None
-    except NoSuchTableError:
+        metadata = facts.view(row.metadata_location or "")
+    except MetadataFileError:
+        return load(store, row.name)
+    if row.uuid is not None and row.uuid.lower() != metadata.view_uuid.lower():
+        return load(store, row.name)
+    return Loaded(row, metadata)
+
+
+def _open(catalog: HiveViewCatalog, name: ViewName, facts: FactReader) -> tuple[Table | None, str | None]:
+    row = catalog._store.row(name)
+    if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None, f"its storage table {name} is gone"
-    except (OSError, ValueError, ValidationError) as error:
+    try:
+        return _table(catalog, row, facts), None
+    except UnidentifiedError as error:
         return None, f"its storage table {name} cannot be read: {error}"
 
 
-def _attached(store: Store, view: Loaded) -> MaterializedView:
+def _table(catalog: HiveViewCatalog, row: Row, facts: FactReader) -> Table:
+    location = row.metadata_location or ""
+    metadata = facts.table_metadata(str(row.name), location)
+    return Table(row.name.identifier, metadata, location, catalog._store.files.io(location), catalog)
+
+
+def _attached(store: Store, view: Loaded, facts: FactReader) -> MaterializedView:
     name = view.row.name
-    AttachedView.decode(view.metadata.properties[METADATA])
+    location = AttachedView.decode(view.metadata.properties[METADATA]).storage_table_location
     problem, storage = None, None
     try:
-        storage = open_attached(attached_catalog(store, name), view, store.files)
-    except (OSError, ValidationError) as error:
-        problem = f"its storage table cannot be read: {error}"
-    except ValueError as error:
-        if isinstance(error, InvalidRefreshStateError):
-            raise
+        metadata = facts.table_metadata(str(name), location)
+        catalog = AttachedCatalog(store, name, lambda: int(time.time() * 1000))
+        storage = Table((name.database, f"{name.name}__storage"), metadata, location, store.files.io(location), catalog)
+    except UnidentifiedError as error:
         problem = f"its storage table cannot be read: {error}"
     if storage is not None:
         AttachedStorage.decode(storage.metadata.properties.get(METADATA, '{"format-version":1,"refreshes":[]}'))
     return MaterializedView(name, Layout.ATTACHED, view.row, view.metadata, None, storage, problem)
 
 
-def attached_catalog(store: Store, name: ViewName) -> AttachedCatalog:
-    """What commits to the storage table of one view."""
-    return AttachedCatalog(store, name, lambda: int(time.time() * 1000))
-
-
-def _of_table(catalog: HiveViewCatalog, row: Row) -> MaterializedView:
+def _of_table(catalog: HiveViewCatalog, row: Row, facts: FactReader) -> MaterializedView:
     name = row.name
-    table = catalog.load_table(name.identifier)
+    table = _table(catalog, row, facts)
     text = table.metadata.properties.get(METADATA)
     if text is None:
         raise NotMaterializedError(str(name), "it is a plain table")
     location = AssociatedView.decode(text).associated_view_location
-    return MaterializedView(name, Layout.TABLE, row, catalog._store.files.read(location), name, table)
+    return MaterializedView(name, Layout.TABLE, row, facts.view(location), name, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from hive_views.children import Child, ChildKind
@@ -16,6 +17,8 @@ from hive_views.materialized.state import SourceKind
 from hive_views.metastore.find import rows as read_rows
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
+
+_WORTH_TWO = 6
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
 """Row parameters that Hive and Spark may change when they change a table's rows."""
@@ -56,10 +59,9 @@ class _Walk:
 
     def level(self, wanted: Mapping[ViewName, str | None]) -> dict[ViewName, str | None]:
         """Look at children, by name with the UUID that was recorded; the children of the views among them."""
-        store = self.reader.store
         names = [name for name in wanted if name not in self.seen]
         self.seen.update(names)
-        there = {row.name: row for row in read_rows(store, names)}
+        there = {row.name: row for row in self._rows(names)}
         below: dict[ViewName, str | None] = {}
         for name in names:
             row = there.get(name)
@@ -71,6 +73,15 @@ class _Walk:
             for child in self._row(row):
                 below.setdefault(child[0], child[1])
         return below
+
+    def _rows(self, names: list[ViewName]) -> list[Row]:
+        """Their rows; two requests at once, because a row costs the server a dozen queries of its database."""
+        store, half = self.reader.store, (len(names) + 1) // 2
+        if len(names) < _WORTH_TWO:
+            return list(read_rows(store, names))
+        with ThreadPoolExecutor(2) as pool:
+            parts = pool.map(lambda part: list(read_rows(store, part)), (names[:half], names[half:]))
+            return [row for part in parts for row in part]
 
     def _moved(self, name: ViewName, uuid: str | None) -> Row | None:
         """Where a child went that was renamed."""

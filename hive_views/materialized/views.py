@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg.exceptions import NoSuchTableError
-
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     HiveViewsError,
-    InvalidRefreshStateError,
     NoSuchViewError,
     NotMaterializedError,
     RefreshError,
@@ -20,7 +17,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
-from hive_views.materialized.facts import FactReader, facts_of
+from hive_views.materialized.facts import FactReader
 from hive_views.materialized.freshness import Cause, Freshness, Reason, Recorded, Verdict, decide
 from hive_views.materialized.inline import inline
 from hive_views.materialized.layout import METADATA, Layout
@@ -35,8 +32,9 @@ from hive_views.materialized.loading import MaterializedView, load_materialized,
 from hive_views.materialized.observe import Sources, observe
 from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
 from hive_views.materialized.refresh import REPEATABLE, Mode, RefreshReport, refresh
-from hive_views.materialized.state import NO_SNAPSHOT, UNREPEATABLE, RefreshState, SourceKind
-from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.materialized.state import UNREPEATABLE, RefreshState, SourceKind
+from hive_views.materialized.trino_rows import TrinoRows
+from hive_views.metastore.flat_model import RowKind
 from hive_views.sql.repeatable import unrepeatable
 
 if TYPE_CHECKING:
@@ -102,6 +100,7 @@ class MaterializedViews:
         self._store = catalog._store
         self._lineages = LineageReader(self._store)
         self._facts = FactReader(self._store)
+        self._trino = TrinoRows(catalog, self._facts)
         self._unrepeatable: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[str, ...]] = {}
 
     # -- Create and drop ----------------------------------------------------------------------------------------------
@@ -213,7 +212,7 @@ class MaterializedViews:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
             UnsupportedMaterializedViewError: If it is of a later format.
         """
-        return load_materialized(self._catalog, self._name(identifier))
+        return load_materialized(self._catalog, self._name(identifier), self._facts)
 
     def listing(self, namespace: str | Identifier) -> list[Listed]:
         """The materialized views of a database with their freshness, those of Trino among them.
@@ -252,8 +251,8 @@ class MaterializedViews:
         name = self._name(identifier)
         row = self._store.row(name)
         if row is not None and row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
-            return self._trino(row, now_ms)
-        return self._look(self.load(identifier), now_ms)[1]
+            return self._trino.freshness(row, now_ms)
+        return self._look(load_materialized(self._catalog, name, self._facts, row), now_ms)[1]
 
     def reading(
         self,
@@ -330,7 +329,7 @@ class MaterializedViews:
             NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
             InvalidRefreshStateError: If its row cannot be read.
         """
-        row = self._trino_row(self._name(identifier))
+        row = self._trino.row(self._name(identifier))
         return trino.definition(row.texts.original)
 
     def trino_storage(self, identifier: str | Identifier) -> str:
@@ -346,7 +345,7 @@ class MaterializedViews:
             NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
             NoSuchTableError: If its storage table is gone.
         """
-        return self._trino_storage(self._trino_row(self._name(identifier)))
+        return self._trino.storage(self._trino.row(self._name(identifier)))
 
     # -- Refresh ------------------------------------------------------------------------------------------------------
 
@@ -378,7 +377,7 @@ class MaterializedViews:
         name = self._name(identifier)
         order = self.below(name) if cascade else []
         return [
-            refresh(self._catalog, load_materialized(self._catalog, item), self._look, engine, Mode(mode), tell)
+            refresh(self._catalog, self.load(item.identifier), self._look, engine, Mode(mode), tell)
             for item in [*order, name]
         ]
 
@@ -462,7 +461,7 @@ class MaterializedViews:
         materialized = False
         if row.kind is RowKind.ICEBERG_TABLE:
             if METADATA in row.parameters:
-                view = load_materialized(self._catalog, name)
+                view = load_materialized(self._catalog, name, self._facts, row)
                 materialized = True
                 children = [item.name for item in self.sources(view).observed.sources]
         elif row.kind.is_view:
@@ -481,12 +480,12 @@ class MaterializedViews:
             if row is None:
                 return None
             if row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
-                return Listed(name, Layout.TRINO, self._trino(row, None))
+                return Listed(name, Layout.TRINO, self._trino.freshness(row, None))
             if row.kind is RowKind.HIVE_VIEW or row.kind is RowKind.HIVE_TABLE:
                 return None
             if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
                 return None
-            view = load_materialized(self._catalog, name)
+            view = load_materialized(self._catalog, name, self._facts, row)
             return Listed(name, view.layout, self._look(view)[1])
         except NotMaterializedError:
             return None
@@ -495,46 +494,6 @@ class MaterializedViews:
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
             return Listed(name, Layout.REGISTERED, unknown)
-
-    # -- Trino --------------------------------------------------------------------------------------------------------
-
-    def _trino_row(self, name: ViewName) -> Row:
-        row = self._store.row(name)
-        if row is None:
-            raise NoSuchViewError(str(name))
-        if row.kind is not RowKind.HIVE_VIEW or not trino.is_materialized_view(row.parameters):
-            raise NotMaterializedError(str(name), "it is no materialized view of Trino")
-        return row
-
-    def _trino_storage(self, row: Row) -> str:
-        if trino.STORAGE_TABLE in row.parameters:
-            schema = row.parameters.get(trino.STORAGE_SCHEMA, row.name.database)
-            return self._catalog.load_table((schema, row.parameters[trino.STORAGE_TABLE])).metadata_location
-        location = row.metadata_location
-        if location is None:
-            raise InvalidRefreshStateError("metadata_location", "the row of a Trino materialized view names no storage")
-        return location
-
-    def _trino(self, row: Row, now_ms: int | None) -> Freshness:
-        definition = trino.definition(row.texts.original)
-        try:
-            metadata = self._facts.table_metadata(str(row.name), self._trino_storage(row))
-        except (NoSuchTableError, HiveViewsError) as error:
-            return Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
-        snapshot = metadata.current_snapshot()
-        summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
-        made = trino.refresh_of({key: str(value) for key, value in summary.items()})
-        current: dict[ViewName, int | None] = {}
-        gone = []
-        for name in () if made is None else made.tables:
-            there = self._store.row(name)
-            if there is None or there.kind is not RowKind.ICEBERG_TABLE:
-                gone.append(name)
-                continue
-            facts = facts_of(self._facts.table_metadata(str(name), there.metadata_location or ""))
-            current[name] = None if facts.snapshot_id == NO_SNAPSHOT else facts.snapshot_id
-        now = int(time.time() * 1000) if now_ms is None else now_ms
-        return trino.decide(made, current, gone=tuple(gone), now_ms=now, grace_ms=definition.grace_ms)
 
 
 _OTHER_ROWS = frozenset({Cause.NEVER_REFRESHED, Cause.DEFINITION, Cause.OTHER_VIEW, Cause.STORAGE, Cause.NO_STATE})
