@@ -89,7 +89,7 @@ class RefreshResult:
 
 
 @dataclass(frozen=True)
-class DroppedView:
+class DroppedMaterialized:
     """What `mv drop` returns."""
 
     dropped: str
@@ -244,7 +244,7 @@ def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) ->
 
 def drop_materialized(
     catalog: HiveViewCatalog, name: NameArgument, *, cascade: bool = False, restrict: bool = False
-) -> DroppedView:
+) -> DroppedMaterialized:
     """Drop a materialized view with its stored rows.
 
     Args:
@@ -261,7 +261,7 @@ def drop_materialized(
         DependentsError: If it is restricted, and a view depends on it.
     """
     catalog.materialized.drop(name, cascade=cascade, restrict=restrict)
-    return DroppedView(name.lower())
+    return DroppedMaterialized(name.lower())
 
 
 def register(app: typer.Typer) -> None:
@@ -316,7 +316,7 @@ def _print_refreshed(found: RefreshResult) -> None:
         out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
 
 
-def _print_dropped(found: DroppedView) -> None:
+def _print_dropped(found: DroppedMaterialized) -> None:
     console().print(f"Dropped {shown(found.dropped)}", soft_wrap=True)
 
 

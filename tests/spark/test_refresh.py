@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +18,7 @@ from hive_views.materialized.work import Work
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh_job import SparkEngine
 from tests.catalog.fixtures import catalog, open_catalog
+from tests.spark.conftest import CACHE
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -211,3 +216,14 @@ def test_only_the_partitions_that_changed_are_written(spark, catalog, market, de
     assert (report.action, report.written) == ("partitions", 1), report.why
     assert stored(catalog, market, "by_shop") == defined("by_shop")
     assert views.freshness((market, "by_shop")).is_fresh
+
+
+def test_the_command_line_refreshes_on_a_session_of_its_own(catalog, market, metastore):
+    catalog.materialized.create((market, "details"), QUERY)
+    words = [sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json"]
+    environment = {**os.environ, "HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    [refreshed] = json.loads(done.stdout)["refreshed"]
+    assert (refreshed["action"], refreshed["written"]) == ("full", 3)
+    assert catalog.materialized.freshness((market, "details")).is_fresh
