@@ -98,8 +98,9 @@ def _condition(name: str, kind: IcebergType, values: list[object]) -> str:
 def _literal(kind: IcebergType, value: object) -> str:
     if isinstance(kind, (IntegerType, LongType)) and isinstance(value, int):
         return str(value)
-    if isinstance(kind, StringType) and isinstance(value, str) and value.isprintable() and "\\" not in value:
-        return "'" + value.replace("'", "\\'") + "'"
+    if isinstance(kind, StringType) and isinstance(value, str) and value.isprintable() and not set(value) & {"'", "\\"}:
+        # How a quote is written in a literal depends on a setting of Spark's.
+        return f"'{value}'"
     if isinstance(kind, DateType) and isinstance(value, (int, date)):
         day = value if isinstance(value, date) else _EPOCH + timedelta(days=value)
         return f"DATE '{day.isoformat()}'"
