@@ -191,6 +191,7 @@ def test_the_server_says_that_it_failed_and_did_it(
     assert observer.locks() == []
 
 
+@pytest.mark.hive2
 @pytest.mark.parametrize("what", ["text", "property"])
 def test_the_database_cannot_hold_it(
     what: str, catalog: HiveViewCatalog, database: str, observer: Observer, before: State
@@ -206,6 +207,7 @@ def test_the_database_cannot_hold_it(
     check_untouched(observer, before)
 
 
+@pytest.mark.hive2
 def test_a_replace_by_a_text_that_the_database_cannot_hold(
     catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:

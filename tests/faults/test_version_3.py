@@ -33,6 +33,9 @@ from tests.faults.operations import (
 from tests.faults.scripted import ScriptedServer, like_version_3
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
+pytestmark = pytest.mark.hive2
+"""The embedded metastore is made to look like version 3."""
+
 
 @pytest.fixture
 def proxy(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
@@ -54,7 +57,6 @@ def unlock_all(raw: Client, observer: Observer) -> None:
         raw.unlock(UnlockRequest(lockid=lock.lockid))
 
 
-@pytest.mark.hive2
 def test_it_is_told_from_one_that_honors_them(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
     assert honors_expectations(catalog._store.client)
     assert not honors_expectations(old._store.client)
