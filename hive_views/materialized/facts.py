@@ -53,6 +53,11 @@ class TableFacts:
         known = self.snapshots.get(self.snapshot_id)
         return None if known is None else known.schema_id
 
+    def has_schema_of(self, snapshot_id: int) -> bool:
+        """Whether a snapshot was written with the columns that the table has now; so it is read with them."""
+        known = self.snapshots.get(snapshot_id)
+        return snapshot_id == NO_SNAPSHOT or (known is not None and known.schema_id == self.schema_id)
+
     def same_rows(self) -> frozenset[int]:
         """The snapshots before the current one that have its rows: only compactions lie between."""
         found = set()

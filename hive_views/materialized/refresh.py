@@ -142,9 +142,14 @@ def plan(
             return Plan("full", f"the earlier state of {name} is not known")
         if not facts.only_grew_since(known.id):
             other.append(name)
-        elif known.id != NO_SNAPSHOT and facts.snapshots[known.id].schema_id != facts.schema_id:
-            return Plan("full", f"{name} has other columns than it had")
         grown.add(name)
+    for leaf in leaves.leaves:
+        facts = sources.tables.get(ViewName(*leaf.name))
+        known = None if facts is None else before.get(facts.uuid)
+        if facts is None or known is None:
+            return Plan("full", f"the earlier state of {ViewName(*leaf.name)} is not known")
+        if not (facts.has_schema_of(facts.snapshot_id) and facts.has_schema_of(known.id)):
+            return Plan("full", f"{ViewName(*leaf.name)} has other columns than it had")
     if other:
         why = f"rows of {', '.join(map(str, other))} were changed or deleted"
         return _by_partitions(view, sources, leaves, changed, why, files)
@@ -261,11 +266,15 @@ def refresh(
         work = _work(name, view, sources, leaves, planned, schema, summary, refresh_id)
         staged_id = engine.stage(work)
         staged = catalog.load_table(name.identifier)
+        moved = _moved(catalog, sources, work)
         snapshot = staged.metadata.snapshot_by_id(staged_id)
         if snapshot is None or snapshot.parent_snapshot_id not in (None, view.storage.metadata.current_snapshot_id):
             if snapshot is not None:
                 give_up(catalog, view, staged, snapshot)
             raise RefreshError(str(view.name), "the engine's snapshot is not based on the storage as it was")
+        if moved:
+            give_up(catalog, view, staged, snapshot)
+            raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
         keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
         publish(catalog, view, staged, snapshot, state, keep)
         if view.layout is Layout.ATTACHED:
@@ -275,6 +284,16 @@ def refresh(
     if tell is not None:
         tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
     return report
+
+
+def _moved(catalog: HiveViewCatalog, sources: Sources, work: Work) -> list[str]:
+    """The tables that were read without naming a snapshot, and are not what they were."""
+    found = []
+    for item in work.inputs:
+        row = catalog._store.row(item.table) if item.live else None
+        if item.live and (row is None or row.metadata_location != sources.locations[item.table]):
+            found.append(str(item.table))
+    return found
 
 
 def _check_pinned(view: MaterializedView, sources: Sources, leaves: Leaves) -> None:
@@ -395,6 +414,9 @@ class _Inputs:
         since = self._before.get(facts.uuid, NO_SNAPSHOT)
         if part is Part.BEFORE:
             return self._add(Input("", name, part, since))
+        live = part is Part.NOW and not facts.has_schema_of(facts.snapshot_id)
+        if live:
+            return self._add(Input("", name, part, facts.snapshot_id, live=True))
         return self._add(Input("", name, part, facts.snapshot_id, since if part is Part.ADDED else None))
 
     def stored(self, name: ViewName) -> str:
@@ -406,7 +428,7 @@ class _Inputs:
         key = (wanted.table, wanted.part)
         if key not in self._known:
             alias = f"hive_views_input_{len(self._known)}"
-            self._known[key] = Input(alias, wanted.table, wanted.part, wanted.snapshot_id, wanted.since, wanted.iceberg)
+            self._known[key] = replace(wanted, alias=alias)
         return f"`{self._known[key].alias}`"
 
 

@@ -38,6 +38,9 @@ class Input:
     """For ADDED: the snapshot behind which it begins."""
     iceberg: bool = True
     """Whether it is Iceberg's; a table of Hive's own is read as it is."""
+    live: bool = False
+    """Whether it must be read as it is now, without naming the snapshot: a snapshot is read with the columns that it
+    was written with, and the table has others now. That it did not change meanwhile is checked afterwards."""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,8 @@ class SparkEngine:
         name = f"`{self._name}`.{parts}"
         if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
+        if item.live:
+            return session.table(name)
         reader = session.read.format("iceberg")
         if item.part is Part.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
             reader = reader.option("start-snapshot-id", str(item.since))

@@ -46,6 +46,8 @@ class DuckEngine:
         table = self.catalog.load_table(item.table.identifier)
         if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
             return _empty(table)
+        if item.live:
+            return table.scan().to_arrow()
         if item.part is Part.ADDED:
             return added_rows(table, item.since, item.snapshot_id)
         return table.scan(snapshot_id=item.snapshot_id).to_arrow()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyiceberg.types import LongType
 
 from hive_views import HiveViewCatalog
 from hive_views.definition import define
@@ -275,3 +276,21 @@ def test_trinos_materialized_views_are_read(catalog, views, raw, market):
     found = views.freshness((market, "trinos"))
     assert found.verdict is Verdict.STALE and found.reasons[0].cause is Cause.CHANGED
     assert [(item.name.name, item.layout) for item in views.listing(market)] == [("trinos", Layout.TRINO)]
+
+
+def test_a_column_that_was_dropped_and_added_again_is_read_as_it_is_now(catalog, views, engine, market):
+    views.create((market, "mv"), "SELECT id, amount FROM sales")
+    views.refresh((market, "mv"), engine)
+    with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("amount")
+    with catalog.load_table((market, "sales")).update_schema() as update:
+        update.add_column("amount", LongType())
+    [reason] = views.freshness((market, "mv")).reasons
+    assert reason.cause is Cause.SCHEMA, "no snapshot was made, and the rows are others"
+    views.refresh((market, "mv"), engine)
+    stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
+    assert {row["amount"] for row in stored} == {None}
+    catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    views.refresh((market, "mv"), engine)
+    stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["amount"]) for row in stored if row["amount"]) == [(9, 9)] and len(stored) == 4
