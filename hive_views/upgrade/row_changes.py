@@ -196,8 +196,8 @@ def put_aside(
 
 
 def now() -> str:
-    """The time, UTC, as the journal has it."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """The time, UTC, as journal and backup have it: a rollback goes through them backwards, so seconds are too coarse."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _read_types(session: Session, after: int, size: int) -> _Batch:

@@ -44,10 +44,11 @@ class SqlServer(Dialect):
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it. Hive's `text` is of a code page and cannot be compared."""
+        """Whether a column can hold what is needed of it. Hive's own `text` holds a view text, and is left alone."""
+        longest = column.type in ("varchar", "nvarchar") and (column.length or 0) < 0
         if needed.kind == "varchar":
-            return (column.length or 0) < 0 or (column.length or 0) >= needed.length
-        return column.type == "nvarchar" and (column.length or 0) < 0
+            return longest or (column.length or 0) >= needed.length
+        return longest or (needed.kind == "view_text" and column.type in ("text", "ntext"))
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""

@@ -137,10 +137,8 @@ def _schema(session: Session, plan_id: str | None, dry_run: bool) -> tuple[list[
     )
     session.rollback()
     undone, kept = list[str](), list[str]()
-    # Indexes and columns before the tables that others refer to.
-    order = sorted(listed, key=lambda row: (str(row[3] or "").startswith("DROP TABLE"), row[4], row[1]))
-    references = [row for row in order if row[1] == "MV_TABLES_USED"]
-    for plan, step, check, undo, _ in [*references, *(row for row in order if row not in references)]:
+    # Backwards: what refers to a table was made after it.
+    for plan, step, check, undo, _ in sorted(listed, key=lambda row: str(row[4]), reverse=True):
         if undo is None:
             if not step.startswith("rows "):
                 kept.append(f"{step}: it is not undone, since nothing reads worse with it")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,13 @@ def test_the_commands_and_variables_are_those_there_are() -> None:
     for command in re.findall(r"^hive-views upgrade (\w+)", PAGE, flags=re.MULTILINE):
         assert command in shown
     assert PASSWORD_VARIABLE in PAGE
+
+
+def test_the_command_line_loads_no_database_driver_until_one_is_needed() -> None:
+    drivers = "{'sqlalchemy', 'pymysql', 'psycopg', 'py4j'}"
+    code = f"import sys, hive_views, hive_views.cli.main; print({drivers} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_the_batch_sizes_are_those_of_the_page() -> None:

@@ -107,7 +107,7 @@ def test_columns_with_definitions_are_never_dropped(databases: Databases) -> Non
 
         assert back.changed_since == ("TBL_ID 1: TBL_TYPE",)
         kept = [each.split(":")[0] for each in back.kept if "would be lost" in each]
-        assert kept == sorted(["TBLS.TBL_TYPE", "TBLS.VIEW_EXPANDED_TEXT", "TBLS.VIEW_ORIGINAL_TEXT"])
+        assert kept == ["TBLS.TBL_TYPE", "TBLS.VIEW_EXPANDED_TEXT", "TBLS.VIEW_ORIGINAL_TEXT"], "backwards"
         assert (1, text, text, "VIRTUAL_VIEW") in select(
             session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_TYPE"]
         )
