@@ -201,7 +201,6 @@ def test_errors_point_into_what_was_typed(
     assert (error.condition, error.line, error.column) == ("CAST_INVALID_INPUT", 2, 7)
 
     # A definition that a change of its table broke: the error names the view, and points into its definition.
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW keep AS SELECT * FROM spark_catalog.{home}.orders")
     spark.sql(f"DROP TABLE spark_catalog.{home}.orders")
     spark.sql(f"CREATE TABLE spark_catalog.{home}.orders (other INT) STORED AS PARQUET")
     error = refused("SELECT * FROM v VERSION AS OF 1")
