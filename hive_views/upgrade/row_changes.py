@@ -196,7 +196,7 @@ def put_aside(
 
 
 def now() -> str:
-    """The time, UTC, as journal and backup have it: a rollback goes through them backwards, so seconds are too coarse."""
+    """The time, UTC, for journal and backup. A rollback goes through them backwards: seconds are too coarse."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
