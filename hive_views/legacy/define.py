@@ -7,11 +7,12 @@ and columns were meant, and whether what looks like the author's text is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
 from hive_views.authoring import Definition, author
@@ -75,7 +76,14 @@ def reads(view: LegacyView) -> References:
     try:
         return references(view.sql, view.dialect)
     except SqlError as error:
-        raise RefusedError(Reason.UNREADABLE, str(error)) from error
+        refusal = RefusedError(Reason.UNREADABLE, str(error))
+        if view.writer is not Writer.HIVE or view.original is None:
+            raise refusal from error
+    try:
+        # Hive's own fault, perhaps; see `mended`.
+        return references(view.original, view.dialect)
+    except SqlError:
+        raise refusal from None
 
 
 def prepared(view: LegacyView, options: Options) -> LegacyView:
@@ -124,6 +132,70 @@ def make(
         RefusedError: If it cannot be defined; the reason says why.
         MetastoreError: If the metastore fails.
     """
+    try:
+        return _make(store, catalog, view, target, options, targets)
+    except RefusedError as refusal:
+        again = mended(store, view) if refusal.refusal.reason in _FAULTS else None
+        if again is None:
+            raise
+        return _make(store, catalog, again, target, options, targets)
+
+
+_FAULTS = (Reason.UNREADABLE, Reason.UNRESOLVED, Reason.MISSING_TABLE)
+
+
+def mended(store: Store, view: LegacyView) -> LegacyView | None:
+    """A view whose expanded text Hive itself cannot compile again, read from its original text.
+
+    Hive takes the delimiters off hints, qualifies a CTE of a derived table by the database, and so on (facts:
+    hive_expansion.md). Where the original text, expanded as Hive does it, gives exactly the row's text, faults and all,
+    it is what the author typed, and is expanded without the faults.
+
+    Args:
+        store: Where the tables are.
+        view: The view.
+
+    Returns:
+        The view with the original text as its source; None where that cannot be shown.
+    """
+    if view.writer is not Writer.HIVE or view.original is None:
+        return None
+    named = dict.fromkeys(_DATABASE.findall(view.sql))
+    declared = tuple(column.name for column in view.columns)
+    schemas = MetastoreSchemas(store)
+    for database in dict.fromkeys((view.name.database, *map(str.lower, named), "default")):
+        for names in (None, declared):
+            try:
+                exact = expand(
+                    view.original,
+                    schemas,
+                    database=database,
+                    mode="hive-exact",
+                    column_names=names,
+                    view_name=view.name.name,
+                )
+                same = _same(exact.expanded, view.sql)
+            except SqlError:
+                continue
+            if same:
+                note = "Hive cannot compile its expanded text again; it is expanded anew from the original one"
+                return replace(
+                    view, sql=view.original, original=None, database=database, repaired=(*view.repaired, note)
+                )
+    return None
+
+
+_DATABASE = re.compile(r"`(\w+)`\.`")
+
+
+def _make(
+    store: Store,
+    catalog: str,
+    view: LegacyView,
+    target: ViewName,
+    options: Options,
+    targets: Mapping[ViewName, ViewName],
+) -> Made:
     accepted = {store.config.session_catalog, catalog}
     if view.dialect == "trino":
         accepted = {name.lower() for name in options.trino_catalogs}
@@ -150,10 +222,12 @@ def make(
     try:
         sql = rename_tables(view.sql, view.dialect, new_name)
         own = rename_tables(view.sql, view.dialect, partial(new_name, keep=True))
+    except ParseTextError as error:
+        raise RefusedError(Reason.UNREADABLE, str(error)) from error
     except SqlError as error:
         raise RefusedError(Reason.CANNOT_RENAME, str(error)) from error
     renamed = References(tables=references(sql, view.dialect).tables, functions=named.functions)
-    missing = _missing(store, view, renamed)
+    missing = _missing(store, view, renamed, sql)
     if missing:
         raise RefusedError(Reason.MISSING_TABLE, f"there is no {_or(missing)}")
     try:
@@ -225,7 +299,8 @@ class _Maker:
                     Reason.TYPE, f"column {column.name} is of type {column.type}, which Iceberg does not have"
                 ) from None
             fields.append(NestedField(number + 1, column.name, found, required=False, doc=column.comment or None))
-        return Schema(*fields)
+        # A type's own reader gives nested fields no ids.
+        return assign_fresh_schema_ids(Schema(*fields))
 
     def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
         return expand(sql, self._schemas, database=database, dialect=dialect)
@@ -259,8 +334,8 @@ class _Maker:
         """Keep the author's text where it is shown to mean what the expanded text means."""
         view, version = self._view, found.version
         expanded = _texts(version)[HIVE]
-        if expanded != view.sql:
-            self._changes.append("the expanded text is mended")
+        if expanded != view.sql and not view.repaired:
+            self._changes.append("the expanded text is mended: names are added to columns that have none, for example")
         if view.original is None or self._sql != view.sql:
             if view.original is not None:
                 return self._with(found, {LEGACY_ORIGINAL: view.original})
@@ -311,6 +386,8 @@ class _Maker:
 
     def _raw(self, found: Definition, sql: str) -> Definition:
         """A Spark view's text is what its author typed, unless names in it were changed."""
+        if any(column.name != column.name.lower() for column in self._view.columns):
+            self._changes.append("plain Spark shows the columns' names in lower case, Iceberg's catalog as they are")
         if sql == self._view.sql:
             return found
         if self._sql != self._view.sql:
@@ -370,12 +447,19 @@ def changed_types(view: LegacyView, config: CatalogConfig, columns: tuple[tuple[
     return tuple(found)
 
 
-def _missing(store: Store, view: LegacyView, named: References) -> list[str]:
+_CALL = re.compile(r"`?[\w.]+`?\s*\(")
+
+
+def _missing(store: Store, view: LegacyView, named: References, sql: str) -> list[str]:
     found = []
     for table in named.tables:
         name = ViewName(*table.resolved(view.database))
-        if store.row(name) is None:
-            found.append(str(name))
+        if store.row(name) is not None:
+            continue
+        if _CALL.match(sql, table.start):
+            what = f"{table.parts[-1]} is a table function of Hive's, which is not known"
+            raise RefusedError(Reason.UNKNOWN_FUNCTION, what)
+        found.append(str(name))
     return sorted(set(found))
 
 

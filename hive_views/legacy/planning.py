@@ -167,42 +167,77 @@ def arrange(
     Raises:
         MetastoreUnavailableError: If no metastore can be reached.
     """
+    order = order_of(found)
+    planner = Planner(catalog, to, options)
+    for item in order.found.values():
+        planner.add(item)
+    done: dict[ViewName, Entry] = {}
+    for name, item in order.found.items():
+        done[name] = planner.entry(item, order.below[name], done, order.circle(name))
+        if progress is not None:
+            progress(len(done), len(order.found))
+    return Plan(tuple(done.values()), options, order.cycles)
+
+
+@dataclass(frozen=True)
+class Order:
+    """In which order views are planned."""
+
+    found: Mapping[ViewName, Found]
+    """The views, each behind those that it reads."""
+    below: Mapping[ViewName, tuple[ViewName, ...]]
+    """Those of them that each reads."""
+    cycles: tuple[tuple[ViewName, ...], ...]
+    """Views that read each other or themselves."""
+
+    def circle(self, name: ViewName) -> tuple[ViewName, ...] | None:
+        """The cycle that a view is in."""
+        return next((cycle for cycle in self.cycles if name in cycle), None)
+
+
+def order_of(found: Iterable[Found]) -> Order:
+    """Put views that were looked at into order."""
     by_name = {item.row.name: item for item in found}
-    below = {name: [child for child in item.named if child in by_name] for name, item in by_name.items()}
+    below = {name: tuple(child for child in item.named if child in by_name) for name, item in by_name.items()}
     groups = components(below)
     cycles = tuple(group for group in groups if len(group) > 1 or group[0] in below[group[0]])
-    in_cycle = {name: group for group in cycles for name in group}
-    planner = _Planner(catalog, to, options, by_name)
-    done: dict[ViewName, Entry] = {}
-    order = [name for group in groups for name in group]
-    for name in order:
-        done[name] = planner.entry(by_name[name], below[name], done, in_cycle.get(name))
-        if progress is not None:
-            progress(len(done), len(order))
-    return Plan(tuple(done.values()), options, cycles)
+    return Order({name: by_name[name] for group in groups for name in group}, below, cycles)
 
 
-class _Planner:
+class Planner:
     """Works out entry by entry, each on top of those before it."""
 
-    def __init__(
-        self,
-        catalog: HiveViewCatalog,
-        to: HiveViewCatalog | None,
-        options: Options,
-        by_name: Mapping[ViewName, Found],
-    ) -> None:
+    def __init__(self, catalog: HiveViewCatalog, to: HiveViewCatalog | None, options: Options) -> None:
+        """Nothing is read yet.
+
+        Args:
+            catalog: Where the legacy views are.
+            to: Where they go; None is the same catalog.
+            options: How to import.
+        """
         self._options = options
         self._here = to is None
         self._store = planned_store((to or catalog)._store)
         self._place = Place(to or catalog, self._store)
-        self._targets = {name: options.target(name) for name in by_name}
+        self._targets: dict[ViewName, ViewName] = {}
+
+    def add(self, item: Found) -> None:
+        """Make a view known, which `entry` is asked for later, or which such a one reads."""
+        name, row = item.row.name, item.row
+        self._targets[name] = self._options.target(name)
         if self._here:
-            for name, item in by_name.items():
-                row = item.row
-                if item.view.writer is Writer.TRINO:
-                    row = with_columns(row, tuple((c.name, c.type, c.comment) for c in item.view.columns))
-                self._store.seen[name] = row
+            if item.view.writer is Writer.TRINO:
+                row = with_columns(row, tuple((c.name, c.type, c.comment) for c in item.view.columns))
+            self._store.seen[name] = row
+
+    def put(self, target: ViewName, loaded: Loaded) -> None:
+        """Make known what a view becomes that was planned elsewhere."""
+        self._store.put(target, loaded)
+
+    def planned(self, target: ViewName) -> Loaded | None:
+        """What a view becomes that `entry` said is ready; what `put` takes."""
+        row = self._store.planned.get(target)
+        return None if row is None else Loaded(row, self._store.files.read(row.metadata_location or ""))
 
     def entry(
         self,

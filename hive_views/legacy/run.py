@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,15 +84,12 @@ def run_plan(
         JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
     """
     with Journal(journal_path, plan) as journal:
-        outcomes = []
-        store = (to or catalog)._store
-        for outcome in _run(plan, work_for(plan, catalog, to), journal):
-            outcomes.append(outcome)
-            if outcome.status is Status.CONVERTED:
-                tidy(store, journal, outcome)
-            if progress is not None:
-                progress(len(outcomes), len(plan.entries), outcome)
-        return RunResult(tuple(outcomes))
+        work = work_for(plan, catalog, to)
+        ledger = Ledger(plan, journal, (to or catalog)._store, progress)
+        for entry in plan.entries:
+            if ledger.waits(entry):
+                ledger.done(entry, work.convert(entry, journal.prepared, patient=ledger.unfinished(entry)))
+        return ledger.result
 
 
 def dry_run(
@@ -125,25 +122,76 @@ def dry_run(
     return RunResult(tuple(outcomes))
 
 
-def _run(plan: Plan, work: Work, journal: Journal) -> Iterator[Outcome]:
-    ended: dict[ViewName, Outcome] = {}
-    history = journal.history
-    for entry in plan.entries:
+class Ledger:
+    """What a run knows and notes of its views, in whatever process those are converted."""
+
+    def __init__(self, plan: Plan, journal: Journal, store: Store, progress: Progress | None) -> None:
+        """Begin, or go on where the journal ends.
+
+        Args:
+            plan: The plan.
+            journal: Its journal, open.
+            store: Where the new views go.
+            progress: Told after each view.
+        """
+        self._plan = plan
+        self._journal = journal
+        self._store = store
+        self._progress = progress
+        self._ended: dict[ViewName, Outcome] = {}
+        # How the runs before this one left it.
+        self._before = dict(journal.history.outcomes)
+
+    def waits(self, entry: Entry) -> bool:
+        """Whether a view is to be converted; if not, how it ends is noted. Those that it reads have ended.
+
+        Args:
+            entry: The view.
+        """
         outcome = planned(entry)
         if entry.verdict is Verdict.READY:
-            outcome = blocked(entry, ended) or outcome
+            outcome = blocked(entry, self._ended) or outcome
         if outcome.status is Status.PENDING:
-            before = history.outcomes.get(entry.name)
-            unfinished = entry.name in history.prepared and (before is None or before.status is not Status.CONVERTED)
-            outcome = work.convert(entry, journal.prepared, patient=unfinished)
-            if not (outcome.found and before is not None and before.status is Status.CONVERTED):
-                journal.outcome(outcome)
-            else:
-                outcome = before
-        elif outcome != history.outcomes.get(entry.name):
-            journal.outcome(outcome)
-        ended[entry.name] = outcome
-        yield outcome
+            return True
+        if outcome != self._before.get(entry.name):
+            self._journal.outcome(outcome)
+        self._end(entry, outcome)
+        return False
+
+    def unfinished(self, entry: Entry) -> bool:
+        """Whether somebody began to convert a view, and did not say how it ended."""
+        history = self._journal.history
+        before = history.outcomes.get(entry.name)
+        return entry.name in history.prepared and (before is None or before.status is not Status.CONVERTED)
+
+    def done(self, entry: Entry, outcome: Outcome) -> None:
+        """Note how the conversion of a view ended.
+
+        Args:
+            entry: The view.
+            outcome: How it ended.
+
+        Raises:
+            JournalError: If it cannot be noted.
+        """
+        before = self._before.get(entry.name)
+        if outcome.found and before is not None and before.status is Status.CONVERTED:
+            outcome = before
+        else:
+            self._journal.outcome(outcome)
+        if outcome.status is Status.CONVERTED:
+            tidy(self._store, self._journal, outcome)
+        self._end(entry, outcome)
+
+    @property
+    def result(self) -> RunResult:
+        """How each view ended, in the plan's order; the others are pending."""
+        return RunResult(tuple(self._ended.get(entry.name, planned(entry)) for entry in self._plan.entries))
+
+    def _end(self, entry: Entry, outcome: Outcome) -> None:
+        self._ended[entry.name] = outcome
+        if self._progress is not None:
+            self._progress(len(self._ended), len(self._plan.entries), outcome)
 
 
 def blocked(entry: Entry, ended: dict[ViewName, Outcome]) -> Outcome | None:

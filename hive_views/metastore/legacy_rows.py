@@ -59,7 +59,7 @@ _OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"
 
 
 def encode(row: Row) -> bytes:
-    """A row as Thrift's binary protocol writes it, with all that the server gave. See `decode`."""
+    """A row as Thrift's binary protocol writes it, with all that the server gave, its maps sorted. See `decode`."""
     return _bytes(row.table)
 
 
@@ -297,8 +297,21 @@ def _is_ours(row: Row, to: Row) -> bool:
 
 def _bytes(table: Table) -> bytes:
     buffer = TMemoryBuffer()
-    table.write(TBinaryProtocol(buffer))
+    # Servers give maps in an order that means nothing and changes.
+    _sorted(copy.deepcopy(table)).write(TBinaryProtocol(buffer))
     return bytes(buffer.getvalue())
+
+
+def _sorted(value: Any) -> Any:
+    """A Thrift value whose maps are sorted by key, in place; it is of the caller's own."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    for item in getattr(value, "thrift_spec", None) or ():
+        if item is not None:
+            setattr(value, item[2], _sorted(getattr(value, item[2])))
+    return value
 
 
 def _plain(value: Any) -> Any:
