@@ -43,10 +43,10 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     Args:
         catalog: Where it is.
         view: It.
-        older_than_ms: How old, in milliseconds, a snapshot or file must be.
+        older_than_ms: How old, in milliseconds, a snapshot, row or file must be.
 
     Returns:
-        What was found; a running refresh's is among it if it is that old. Rows for staging have no age.
+        What was found; a running refresh's is among it if it is that old.
     """
     if view.storage is None:
         return Orphans((), (), ())
@@ -65,7 +65,8 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     if view.layout is Layout.ATTACHED:
         begins = f"{view.name.name[:200]}{STAGING}"
         tables = catalog.list_tables(view.name.database)
-        rows = tuple(ViewName(database, name) for database, name in tables if name.startswith(begins))
+        names = (ViewName(database, name) for database, name in tables if name.startswith(begins))
+        rows = tuple(name for name in names if _age_ms(catalog, name, now_ms) >= older_than_ms)
     named = {_path(location) for location in all_files(view.storage)}
     named.add(_path(view.row.metadata_location or ""))
     files = tuple(
@@ -129,6 +130,12 @@ def all_files(table: Table) -> set[str]:
             entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
             found.update(entry.data_file.file_path for entry in entries)
     return found
+
+
+def _age_ms(catalog: HiveViewCatalog, name: ViewName, now_ms: int) -> int:
+    row = catalog._store.row(name)
+    # The server keeps seconds: a row is taken for as old as the end of its second.
+    return -1 if row is None else max(now_ms - row.create_time * 1000, 0)
 
 
 def _published(table: Table) -> set[int]:
