@@ -34,6 +34,7 @@ class Derby(Dialect):
     own_text = "CLOB"
     one_row = " FROM SYSIBM.SYSDUMMY1"
     batch_size = 500
+    locking: Mapping[str, str] = {}
 
     def fits(self, column: Column, needed: Type) -> bool:
         """Whether a column can hold what is needed of it. A CLOB could, but the server cannot compare it."""

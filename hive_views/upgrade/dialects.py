@@ -12,6 +12,19 @@ NAMES = ("mariadb", "mysql", "postgresql", "derby", "oracle", "sqlserver")
 """The databases, by our names."""
 
 
+_BATCH = "rows of one batch at a time"
+
+_LOCKING = {
+    "create-table": "none",
+    "create-index": "readers go on, writers wait while it is built",
+    "recode": "none",
+    "first-row": "one row",
+    "fill": _BATCH,
+    "back-fill": _BATCH,
+    "repair": _BATCH,
+}
+
+
 class Dialect(ABC):
     """The SQL of one database. Statements have no semicolon at their end."""
 
@@ -31,6 +44,8 @@ class Dialect(ABC):
     """The literal of a flag that is not set."""
     own_text: str
     """The type of our own tables' long texts."""
+    locking: Mapping[str, str]
+    """What steps mean for other users of the database, by their kinds, where it is not `_LOCKING`."""
     add = "ADD COLUMN"
     """How a column is added."""
     batch_size = 10_000
@@ -129,9 +144,9 @@ class Dialect(ABC):
         """Let a column of texts hold every character; None where it can, or cannot be told to."""
         return None
 
-    @abstractmethod
     def locks(self, kind: str) -> str:
         """What a step of a kind (`hive_views.upgrade.plans.Kind`) means for those who use the database meanwhile."""
+        return {**_LOCKING, **self.locking}[kind]
 
     @abstractmethod
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:

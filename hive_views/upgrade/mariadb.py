@@ -31,6 +31,13 @@ class MariaDb(Dialect):
     }
     false = "0"
     own_text = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    locking: Mapping[str, str] = {
+        "add-column": "changes the dictionary alone, from MariaDB 10.3 and MySQL 8.0.12 on; older ones copy the "
+        "table, and writers wait",
+        "create-index": "is built online: readers and writers go on",
+        "widen": "copies the table: readers go on, writers wait",
+        "recode": "copies the table: readers go on, writers wait",
+    }
     table_options = " ENGINE=InnoDB DEFAULT CHARSET=latin1"
     one_row = " FROM DUAL"
 
@@ -83,21 +90,6 @@ class MariaDb(Dialect):
             f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {kind} "
             f"CHARACTER SET {charset} COLLATE {charset}_bin {empty}"
         )
-
-    def locks(self, kind: str) -> str:
-        """What a step of a kind means for those who use the database meanwhile."""
-        return {
-            "add-column": "changes the dictionary alone, from MariaDB 10.3 and MySQL 8.0.12 on; older ones copy the "
-            "table, and writers wait",
-            "create-table": "none",
-            "create-index": "is built online: readers and writers go on",
-            "widen": "copies the table: readers go on, writers wait",
-            "recode": "copies the table: readers go on, writers wait",
-            "fill": "rows of one batch at a time",
-            "back-fill": "rows of one batch at a time",
-            "repair": "rows of one batch at a time",
-            "first-row": "one row",
-        }[kind]
 
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
         """A statement for a script that may run twice: the dictionary is asked first."""

@@ -33,6 +33,10 @@ class Oracle(Dialect):
     }
     false = "0"
     own_text = "CLOB"
+    locking: Mapping[str, str] = {
+        "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
+        "widen": "all rows are rewritten where the type becomes a CLOB: writers wait",
+    }
     add = "ADD"
     one_row = " FROM DUAL"
 
@@ -65,20 +69,6 @@ class Oracle(Dialect):
     def short_text(self, expression: str) -> str:
         """A CLOB cannot be compared, its beginning can."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
-
-    def locks(self, kind: str) -> str:
-        """What a step of a kind means for those who use the database meanwhile."""
-        return {
-            "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
-            "create-table": "none",
-            "create-index": "readers go on, writers wait while it is built",
-            "widen": "all rows are rewritten where the type becomes a CLOB: writers wait",
-            "recode": "none",
-            "fill": "rows of one batch at a time",
-            "back-fill": "rows of one batch at a time",
-            "repair": "rows of one batch at a time",
-            "first-row": "one row",
-        }[kind]
 
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
         """A statement for a script that may run twice: a block that asks the dictionary first."""

@@ -29,6 +29,11 @@ class PostgreSql(Dialect):
     }
     false = "false"
     own_text = "text"
+    locking: Mapping[str, str] = {
+        "add-column": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten, from PostgreSQL 11 on",
+        "create-table": "none; its foreign keys lock their tables against writers for a moment",
+        "widen": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten",
+    }
 
     def limit(self, count: int) -> str:
         """The end of a query that gives at most so many rows."""
@@ -47,20 +52,6 @@ class PostgreSql(Dialect):
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
-
-    def locks(self, kind: str) -> str:
-        """What a step of a kind means for those who use the database meanwhile."""
-        return {
-            "add-column": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten, from PostgreSQL 11 on",
-            "create-table": "none; its foreign keys lock their tables against writers for a moment",
-            "create-index": "readers go on, writers wait while it is built",
-            "widen": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten",
-            "recode": "none",
-            "fill": "rows of one batch at a time",
-            "back-fill": "rows of one batch at a time",
-            "repair": "rows of one batch at a time",
-            "first-row": "one row",
-        }[kind]
 
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
         """A statement for a script that may run twice: a block that asks the catalog first."""

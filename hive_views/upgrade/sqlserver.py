@@ -29,6 +29,11 @@ class SqlServer(Dialect):
     }
     false = "0"
     own_text = "nvarchar(max)"
+    locking: Mapping[str, str] = {
+        "add-column": "the table's definition for a moment (Sch-M)",
+        "widen": "the table's definition (Sch-M); a text that becomes nvarchar(max) is rewritten when it is next "
+        "written",
+    }
     add = "ADD"
 
     def quote(self, name: str) -> str:
@@ -53,21 +58,6 @@ class SqlServer(Dialect):
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
-
-    def locks(self, kind: str) -> str:
-        """What a step of a kind means for those who use the database meanwhile."""
-        return {
-            "add-column": "the table's definition for a moment (Sch-M)",
-            "create-table": "none",
-            "create-index": "readers go on, writers wait while it is built",
-            "widen": "the table's definition (Sch-M); a text that becomes nvarchar(max) is rewritten when it is next "
-            "written",
-            "recode": "none",
-            "fill": "rows of one batch at a time",
-            "back-fill": "rows of one batch at a time",
-            "repair": "rows of one batch at a time",
-            "first-row": "one row",
-        }[kind]
 
     def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
         """A statement for a script that may run twice."""

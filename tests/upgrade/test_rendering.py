@@ -114,3 +114,16 @@ def test_an_assumed_schema_of_the_target_lacks_no_column(name: str) -> None:
     made = plan(assumed_schema(name, "4.0.0"), "4.0.0")
     lacking = {step.id for step in made.steps if step.kind in (Kind.ADD_COLUMN, Kind.CREATE_TABLE)}
     assert lacking == set()
+
+
+def test_a_change_of_type_on_oracle_goes_on_where_it_was_stopped() -> None:
+    """Each of its four statements commits, and runs only in the state that the one before it leaves."""
+    script = render(plan(assumed_schema("oracle", "1.2.0"), "2.2.0"))
+    conditions = re.findall(r"IF (.*) THEN\n    EXECUTE IMMEDIATE '(\w+ \w+)", script)
+    spare = [found for found in conditions if found[0].startswith("spare")]
+    assert spare == [
+        ("spare = 0 AND narrow = 1", "ALTER TABLE"),
+        ("spare = 1 AND narrow = 1", "UPDATE TABLE_PARAMS"),
+        ("spare = 1 AND narrow = 1", "ALTER TABLE"),
+        ("spare = 1 AND old = 0", "ALTER TABLE"),
+    ]
