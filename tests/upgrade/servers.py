@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ PASSWORD = "an-open-secret"
 """Of the user `hive` of the servers that are made here."""
 
 _START_TIMEOUT_S = 120
+_ATTEMPTS = 4
+_READY = re.compile(rb"database system is ready to accept connections|ready for connections")
+"""What PostgreSQL and MariaDB write when they are up: at the port alone, another program may answer."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,24 @@ def _as(owner: str | None, command: list[str]) -> list[str]:
     return ["runuser", "-u", owner, "--", *command] if owner else command
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), 1):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the server does not answer:\n{log.read_text(errors='replace')[-3000:]}")
+def _start(command: Callable[[int], list[str]], home: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server on a free port; on another one where somebody was faster."""
+    log = home / "log"
+    for _ in range(_ATTEMPTS):
+        port = free_port()
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                command(port), stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=home, start_new_session=True
+            )
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline and process.poll() is None:
+            if _READY.search(log.read_bytes()):
+                return process, port
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    raise AssertionError(f"the server does not start:\n{log.read_text(errors='replace')[-3000:]}")
 
 
 def missing(kind: str) -> str | None:
@@ -149,26 +164,24 @@ def postgresql() -> Iterator[Server]:
                     "-E", "UTF8", "--locale=C", "--no-sync"]),
         check=True, capture_output=True, cwd=home,
     )  # fmt: skip
-    port = free_port()
-    log = home / "log"
     options = {
-        "port": port,
         "listen_addresses": LOOPBACK,
         "unix_socket_directories": "",
         "max_connections": 60,
         "fsync": "off",
         "full_page_writes": "off",
         "shared_buffers": "64MB",
+        "lc_messages": "C",
     }
-    command = [postgres, "-D", f"{home}/data"]
-    for key, value in options.items():
-        command += ["-c", f"{key}={value}"]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            _as(owner, command), stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=home, start_new_session=True
-        )
+
+    def command(port: int) -> list[str]:
+        words = [postgres, "-D", f"{home}/data", "-c", f"port={port}"]
+        for key, value in options.items():
+            words += ["-c", f"{key}={value}"]
+        return _as(owner, words)
+
+    process, port = _start(command, home)
     try:
-        _wait(process, port, log)
         server = Server("postgresql", port, home)
         _until_it_answers(server)
         yield server
@@ -194,8 +207,6 @@ def mariadb() -> Iterator[Server]:
          "--auth-root-authentication-method=normal", "--skip-test-db"],
         check=True, capture_output=True, cwd=home,
     )  # fmt: skip
-    port = free_port()
-    log = home / "log"
     first = home / "users.sql"
     first.write_text(
         f"CREATE USER hive@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO hive@'%';\nDROP USER root@localhost;\n"
@@ -203,17 +214,18 @@ def mariadb() -> Iterator[Server]:
     first.chmod(0o644)
     server_program = _mariadbd()
     assert server_program
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [server_program, "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp", f"--port={port}",
-             f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
-             "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", "--skip-log-bin",
-             "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
-             "--character-set-server=latin1", "--collation-server=latin1_swedish_ci"],
-            stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=home, start_new_session=True,
-        )  # fmt: skip
+
+    def command(port: int) -> list[str]:
+        return [
+            server_program, "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp", f"--port={port}",
+            f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
+            "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", "--skip-log-bin",
+            "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
+            "--character-set-server=latin1", "--collation-server=latin1_swedish_ci",
+        ]  # fmt: skip
+
+    process, port = _start(command, home)
     try:
-        _wait(process, port, log)
         server = Server("mysql", port, home)
         _until_it_answers(server)
         yield server
