@@ -119,6 +119,9 @@ def test_the_commands_from_end_to_end(postgresql: SqlDatabases, tmp_path: Path) 
     assert "17 of 17 rows" in applied
     assert "sales.odd (TBL_ID 9): its parameter EXTERNAL is 'perhaps'" in applied
     assert "has all that views need" in run("verify")
+    assert json.loads(run("verify", "--json"))["lacking"] == []
+    assert json.loads(run("plan", "--json"))["steps"] == []
+    assert json.loads(run("apply", "--json", "--yes"))["done"] == []
     assert "sales.v_bad: invalid" in run("verify", "--files")
     assert json.loads(run("rollback", "--yes", "--json"))["rows"] == 9
 

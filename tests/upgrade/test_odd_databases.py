@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from hive_views.errors import DatabaseError
@@ -9,6 +11,7 @@ from hive_views.upgrade import Password, apply, connect, detect, parse_address, 
 from hive_views.upgrade.journal import unpack
 from hive_views.upgrade.plans import Kind
 from hive_views.upgrade.row_changes import Progress
+from hive_views.upgrade.table_types import KNOWN, TableRow, decidable, decide, new_type
 from tests.upgrade.contents import backup_of, rows_of, select, types_of
 from tests.upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.upgrade.servers import PASSWORD
@@ -117,3 +120,43 @@ def test_a_server_without_any_sql_mode(mariadb: SqlDatabases) -> None:
                 session.execute("UPDATE TBLS SET TBL_TYPE = :text WHERE TBL_ID = 1", {"text": "x" * 200})
     finally:
         mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
+
+
+def test_the_sql_of_counts_and_scripts_decides_as_the_program_does(databases: Databases) -> None:
+    """Every combination of what decides about a row, in the database and out of it."""
+    combinations = itertools.product(
+        [None, *KNOWN, "ODD"], [False, True], [False, True], [False, True], [None, "TRUE", "true", "FALSE", "maybe"]
+    )
+    rows = [TableRow(1000 + number, *each) for number, each in enumerate(combinations)]
+    with databases.open(databases.copy("0.10.0")) as session:
+        quote = session.dialect.quote
+        tbls, key = quote("TBLS"), quote("TBL_ID")
+        session.execute(f"DELETE FROM {quote('TABLE_PARAMS')}")
+        session.execute(f"DELETE FROM {tbls}")
+        names = ["TBL_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION", "SD_ID", "TBL_TYPE"]
+        names += ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_NAME"]
+        for row in rows:
+            values = [str(row.tbl_id), "0", "0", "0", "1" if row.has_storage else "NULL"]
+            values.append(f"'{row.table_type}'" if row.table_type else "NULL")
+            values += ["'SELECT 1'" if there else "NULL" for there in (row.has_original, row.has_expanded)]
+            values.append(f"'t{row.tbl_id}'")
+            session.execute(f"INSERT INTO {tbls} ({session.dialect.names(names)}) VALUES ({', '.join(values)})")
+            if row.external is not None:
+                into = f"{quote('TABLE_PARAMS')} ({session.dialect.names(['TBL_ID', 'PARAM_KEY', 'PARAM_VALUE'])})"
+                session.execute(f"INSERT INTO {into} VALUES ({row.tbl_id}, 'EXTERNAL', '{row.external}')")
+        session.commit()
+        decided = {row.tbl_id: found.new for row in rows if (found := decide(row)).new is not None}
+        chosen = session.query(
+            f"SELECT {key}, {new_type(session.dialect, tbls)} FROM {tbls} WHERE {decidable(session.dialect, tbls)}"
+        )
+        session.rollback()
+        assert {int(tbl_id): kind for tbl_id, kind in chosen} == decided
+        assert detect(session).rows.to_type == len(decided)
+
+        found = apply(session, plan(detect(session)), batch_size=50)
+
+        assert {doubt.tbl_id for doubt in found.doubts} == {row.tbl_id for row in rows if decide(row).doubt}
+        after = dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"]))
+        assert after == {row.tbl_id: decided.get(row.tbl_id, row.table_type) for row in rows}
+        assert rollback(session).rows == len(decided)
+        assert dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"])) == {row.tbl_id: row.table_type for row in rows}
