@@ -197,9 +197,7 @@ class Blocks(Ordering):
                 outer.add_tables(scope)
         if not self.state.strict and place.outer is not None:
             outer = outer.over(place.outer)
-        waiting, copying = self.state.pending, self.state.copies
         result = self.query(node, self._current_ctes, outer, level=_NEVER_REMOVED, naming=False)
-        self.state.pending, self.state.copies = waiting, copying
         self.subquery_types[id(node)] = result
         if exists and not self.state.cbo and not refusals.is_correlated(self.state, node, outer):
             raise self.state.fail(

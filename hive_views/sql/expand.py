@@ -122,6 +122,10 @@ def expand(
 
 
 def _unique_names(found: Resolution, text: Text) -> list[str]:
+    output = found.scope
+    written = [output.names[id(column)][1].lower() for column in output.columns]
+    if len(set(written)) == len(written):
+        return written
     names: dict[str, None] = {}
     for name, column in found.columns:
         if name.lower() in names:

@@ -70,7 +70,9 @@ class Grouping(Stars):
                         continue
             for value in reversed(list(current.args.values())):
                 if isinstance(value, list):
-                    stack += [(item, inside) for item in value if isinstance(item, exp.Expr)]
+                    stack += [
+                        (item, inside) for item in value if isinstance(item, exp.Expr) and type(item) not in _LEAVES
+                    ]
                 elif isinstance(value, exp.Expr) and type(value) not in _OPAQUE:
                     stack.append((value, inside))
         for item in found:
@@ -105,14 +107,12 @@ class Grouping(Stars):
             text = key(item)
             if text in scope.keys:
                 continue
-            scope.put_key(text, column)
-            scope.key_nodes[text] = item
+            scope.put_key(text, column, item)
             self._alternate(item, plain, scope, column)
         for text, item in aggregates.items():
             self._aggregate(item, plain)
             column = Column(f"_col{len(scope.columns)}", "", "", self._type_source(item, plain))
-            scope.put_key(text, column)
-            scope.key_nodes[text] = item
+            scope.put_key(text, column, item)
         if sets is not None:
             scope.with_sets = True
             column = Column(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
@@ -265,8 +265,7 @@ class Grouping(Stars):
                 self._window_spec(definition, place)
                 name = definition.args.get("alias")
             column = Column(f"_col{len(result.columns)}", None, "", self._type_source(window, plain))
-            result.put_key(text, column)
-            result.key_nodes[text] = window
+            result.put_key(text, column, window)
         if not self.state.exact:
             for wanted, definition in named.items():
                 if wanted not in done:

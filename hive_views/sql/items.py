@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.spans import span
 from hive_views.sql.tokens import Text
+from hive_views.sql.trees import starts
 
 
 def item_ends(text: Text, select: exp.Select) -> list[int | None]:
@@ -70,8 +71,7 @@ def _start_behind(text: Text, select: exp.Select, position: int) -> int | None:
     behind = select.expressions[position + 1] if position + 1 < len(select.expressions) else clause
     if behind is None or (behind is clause and not isinstance(clause.this, exp.Table)):
         return None
-    starts = [found._meta["start"] for found in behind.walk() if found._meta and "start" in found._meta]
-    return text.starts.get(min(starts)) if starts else None
+    return text.starts.get(min(starts(behind), default=-1))
 
 
 def end_of(text: Text, item: exp.Expr) -> int | None:
@@ -79,8 +79,7 @@ def end_of(text: Text, item: exp.Expr) -> int | None:
 
     The tree does not tell the ends of CASE, INTERVAL and others.
     """
-    starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
-    indexes = [text.starts[start] for start in starts if start in text.starts]
+    indexes = [text.starts[start] for start in starts(item) if start in text.starts]
     if not indexes:
         return None
     first, index = min(indexes), max(indexes)
@@ -88,8 +87,8 @@ def end_of(text: Text, item: exp.Expr) -> int | None:
     if known is not None:
         index = max(index, known[1])
     query = _begins_with_query(item)
-    while index + 1 < len(text.tokens):
-        following = text.tokens[index + 1].token_type
+    while index + 1 < len(text.kinds):
+        following = text.kinds[index + 1]
         if following in _ITEM_ENDS:
             return index
         if following in (TokenType.L_PAREN, TokenType.L_BRACKET):

@@ -44,21 +44,21 @@ class Names:
             UnknownNameError: If a name is not there, or could mean several things.
         """
         state = self.state
-        waiting, copying = state.pending, state.copies
-        state.pending, state.copies = [], []
+        pending, copies = state.pending, state.copies
+        begin, begin_of_copies = len(pending), len(copies)
         try:
             result = self.visit(node, place)
-            for first, last, replacement in state.pending:
-                state.edits.replace(first, last, replacement)
-            for target, source in state.copies:
+            state.edits.replace_all(pending[begin:] if begin else pending)
+            for target, source in copies[begin_of_copies:]:
                 state.edits.copy(target, source)
             return result
         finally:
-            state.pending, state.copies = waiting, copying
+            del pending[begin:]
+            del copies[begin_of_copies:]
 
     def visit(self, node: exp.Expr, place: Place) -> Any:
         """Look up the names of one node and what is under it."""
-        if place.keys:
+        if place.keys and (place.scopes[0].keys or (place.outer is not None and place.outer.keys)):
             found = self._computed(node, place)
             if found is not None:
                 return found
@@ -100,8 +100,6 @@ class Names:
         """The column that holds an expression's value already: a GROUP BY key, an aggregate, a window function."""
         scope = place.scopes[0]
         outer = place.outer
-        if not scope.keys and not (outer is not None and outer.keys):
-            return None
         text = key(node)
         column = scope.keys.get(text)
         if column is None and outer is not None:
@@ -124,10 +122,48 @@ class Names:
     # -- Column references -----------------------------------------------------------------------------------------
 
     def _column(self, node: exp.Column, place: Place) -> Any:
-        parts = node.parts
-        if isinstance(parts[-1], exp.Star):
+        arguments = node.args
+        identifier, table = arguments["this"], arguments.get("table")
+        if type(identifier) is exp.Star:
             return VALUE
-        return self._chain(node, parts, place)
+        if (
+            len(place.scopes) == 1
+            and self.state.strict
+            and type(identifier) is exp.Identifier
+            and "db" not in arguments
+        ):
+            column = self._plain_column(node, identifier, table, place)
+            if column is not None:
+                return column
+        return self._chain(node, node.parts, place)
+
+    def _plain_column(self, node: exp.Column, identifier: Any, table: Any, place: Place) -> Column | None:
+        """What `_chain` does, for the names that most are: `a` and `t.a` of one scope. None where it is another."""
+        state = self.state
+        scope = place.scopes[0]
+        name = identifier.this
+        if not _is_name(name):
+            self.check_identifier(identifier)
+        alias = None
+        if table is not None:
+            if type(table) is not exp.Identifier:
+                return None
+            alias = table.this.lower()
+            if not _is_name(alias) or alias not in scope.tables:
+                return None
+        if place.strict_names and scope.ambiguous and not scope.grouped:
+            return None
+        try:
+            column = scope.find(alias, name.lower())
+        except AmbiguousName:
+            return None
+        if column is None or (scope.grouped and not column.table):
+            return None
+        state.bindings[id(node)] = column
+        if column.base is not None:
+            state.read.add(column.base)
+        self._point(identifier if table is None else table, identifier, True, column, scope)
+        return column
 
     def _dot(self, node: exp.Dot, place: Place) -> Any:
         parts: list[exp.Expr] = []
@@ -188,39 +224,42 @@ class Names:
         assert scope is not None and column is not None
         self.state.bindings[id(node)] = column
         if column.base is not None:
-            self.state.read.add((*column.base, column.name))
+            self.state.read.add(column.base)
         base = place.plain
         if scope.grouped and base is not None and not column.table and not self.state.exact:
             known = self.state.bound_key(scope, column)
             column, scope = (known, base) if known is not None else (column, scope)
-        self._point(parts, used, column, scope)
+        self._point(parts[0], parts[used - 1], used == len(parts), column, scope)
         if used < len(parts):
             self._fields(column.type, parts[used:])
             return FIELD
         return column
 
-    def _point(self, parts: list[Any], used: int, column: Column, scope: Scope) -> None:
-        """Replace a column reference by its complete name, with the parentheses and no-op signs around it."""
+    def _point(self, begin: Any, end: Any, whole: bool, column: Column, scope: Scope) -> None:
+        """Replace a column reference by its complete name, with the parentheses and no-op signs around it.
+
+        Args:
+            begin: The first part of the name, and
+            end: its last: what stands from the one to the other is replaced.
+            whole: Whether no field of the column is named behind it.
+            column: What it means, and
+            scope: where that was found.
+        """
         if not column.table:
             return
-        table, name = scope.original(column)
-        start = parts[0]._meta
-        end = parts[used - 1]._meta
-        if not start or not end or table is None:
+        table, name = scope.names.get(id(column)) or scope.original(column)
+        if not begin._meta or not end._meta or table is None:
             return
         state = self.state
-        first = self._starts.get(start["start"])
-        last = self._starts.get(end["start"])
+        first = self._starts.get(begin._meta["start"])
+        last = first if end is begin else self._starts.get(end._meta["start"])
         if first is None or last is None:
             return
-        replacement = self.written(table, name)
-        if state.strict and self.in_sets:
-            pass
-        elif state.strict and used == len(parts):
-            first, last = self._widen(first, last)
-        elif state.strict:
-            first, last = self._parentheses(first, last)
-        state.pending.append((first, last, replacement))
+        if state.strict and first and not self.in_sets:
+            before = state.text.kinds[first - 1]
+            if before is TokenType.L_PAREN or (whole and before is TokenType.PLUS):
+                first, last = self._widen(first, last) if whole else self._parentheses(first, last)
+        state.pending.append(((first, -last), self.written(table, name)))
 
     def written(self, table: str, name: str) -> str:
         """A column's complete name; the name alone where its table has no name in the text."""
@@ -247,13 +286,13 @@ class Names:
             self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
 
     def _parentheses(self, first: int, last: int) -> tuple[int, int]:
-        tokens = self.state.text.tokens
+        kinds = self.state.text.kinds
         while (
             first > 0
-            and last + 1 < len(tokens)
-            and tokens[first - 1].token_type is TokenType.L_PAREN
-            and tokens[last + 1].token_type is TokenType.R_PAREN
-            and (first == 1 or tokens[first - 2].token_type in BEFORE_OPERAND)
+            and last + 1 < len(kinds)
+            and kinds[first - 1] is TokenType.L_PAREN
+            and kinds[last + 1] is TokenType.R_PAREN
+            and (first == 1 or kinds[first - 2] in BEFORE_OPERAND)
         ):
             first -= 1
             last += 1
@@ -261,14 +300,10 @@ class Names:
 
     def _widen(self, first: int, last: int) -> tuple[int, int]:
         """Take in `(…)` and a plus sign, which Hive's tree does not have."""
-        tokens = self.state.text.tokens
+        kinds = self.state.text.kinds
         while True:
             first, last = self._parentheses(first, last)
-            if (
-                first > 1
-                and tokens[first - 1].token_type is TokenType.PLUS
-                and tokens[first - 2].token_type in BEFORE_OPERAND
-            ):
+            if first > 1 and kinds[first - 1] is TokenType.PLUS and kinds[first - 2] in BEFORE_OPERAND:
                 first -= 1
                 continue
             return first, last
@@ -299,7 +334,7 @@ class Names:
             if state.strict and part._meta and "start" in part._meta:
                 at = self._starts.get(part._meta["start"])
                 if at is not None:
-                    state.pending.append((at, at, state.text.quoted(part.name.lower())))
+                    state.pending.append(((at, -at), state.text.quoted(part.name.lower())))
 
     def _table_scope(self, place: Place, alias: str, at: exp.Expr) -> Scope | None:
         found = [scope for scope in place.scopes if scope.has_table(alias)]
@@ -323,9 +358,9 @@ class Names:
         owner: Scope | None = None
         try:
             for scope in place.scopes:
-                if place.strict_names and not scope.grouped and scope.is_ambiguous(table, name):
+                if place.strict_names and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
                     raise AmbiguousName(name)
-                column = self._of_using(scope, name) if table is None else None
+                column = self._of_using(scope, name) if table is None and scope.using is not None else None
                 if column is None:
                     column = scope.find(table, name)
                 if column is not None:
@@ -426,9 +461,9 @@ class Names:
         state.bindings[id(node)] = result
         if result.table:
             whole = span(state.text, node)
-            text = next((edit[2] for edit in reversed(state.pending)), None)
-            if whole is not None and text is not None:
-                state.pending.append((*self._widen(*whole), text))
+            if whole is not None and state.pending:
+                first, last = self._widen(*whole)
+                state.pending.append(((first, -last), state.pending[-1][1]))
         return result
 
     def _window(self, node: exp.Window, place: Place) -> Any:
@@ -503,7 +538,7 @@ class Names:
         if state.text.tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
             return
         if name in state.functions:
-            state.pending.append((at, at, state.text.quoted(written)))
+            state.pending.append(((at, -at), state.text.quoted(written)))
         elif name not in PARSED_ELSEWHERE:
             raise state.fail(
                 f"Invalid function '{written}': it is neither built in nor registered", meta["start"], written

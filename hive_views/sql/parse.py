@@ -193,8 +193,7 @@ def _masked(text: Text) -> list[Token]:
 
 def _check_commas(text: Text) -> None:
     """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
-    tokens = text.tokens
-    kinds = [token.token_type for token in tokens]
+    tokens, kinds = text.tokens, text.kinds
     for index, kind in enumerate(kinds):
         if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
             token = tokens[index]

@@ -62,7 +62,6 @@ def resolve(
         text,
         schemas,
         database.lower(),
-        strict=text.dialect == "hive",
         exact=exact,
         cbo=not (exact and _without_cbo(text, tree)),
         functions=functions or {},

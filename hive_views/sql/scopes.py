@@ -8,8 +8,7 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 VIRTUAL_COLUMNS: dict[str, str] = {
@@ -31,6 +30,10 @@ class TableSchema:
     """`table`, `view`, `materialized` or `temporary`."""
     bucket_columns: tuple[str, ...] = ()
     """The columns that the table is CLUSTERED BY, lower case."""
+    _named: dict[tuple[str, str, str], NamedColumns] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What `columns_of` made of it before."""
 
     def __hash__(self) -> int:
         return hash(self.columns)
@@ -62,7 +65,7 @@ class Column:
         internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a select list.
         table: The alias of its table as Hive writes it (lower case); None or empty where it came from an expression.
         name: Its name in the scope, lower case.
-        base: Database and table, where it is a table's own column.
+        base: Database, table and column, where it is a table's own column.
     """
 
     __slots__ = ("_type", "base", "internal", "name", "table")
@@ -73,7 +76,7 @@ class Column:
         table: str | None,
         name: str,
         type_: TypeSource = None,
-        base: tuple[str, str] | None = None,
+        base: tuple[str, str, str] | None = None,
     ) -> None:
         self.internal = internal
         self.table = table
@@ -97,10 +100,24 @@ class Column:
         return self._type
 
 
-@lru_cache(maxsize=4096)
-def columns_of(schema: TableSchema, alias: str, base: tuple[str, str]) -> dict[str, Column]:
-    """The columns of a table under an alias, by name; shared, so never to be changed."""
-    return {name: Column(name, alias, name, type_text, base) for name, type_text in schema.columns}
+NamedColumns = tuple[dict[str, Column], list[Column], dict[int, tuple[str | None, str]]]
+"""A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each by its id."""
+
+_MOST_ALIASES = 64
+
+
+def columns_of(schema: TableSchema, alias: str, database: str, table: str) -> NamedColumns:
+    """The columns of a table under an alias; shared by every query that reads this schema, so never to be changed."""
+    found = schema._named.get((alias, database, table))
+    if found is None:
+        known = {
+            name: Column(name, alias, name, type_text, (database, table, name)) for name, type_text in schema.columns
+        }
+        found = (known, list(known.values()), {id(column): (alias, name) for name, column in known.items()})
+        if len(schema._named) >= _MOST_ALIASES:
+            schema._named.clear()
+        schema._named[alias, database, table] = found
+    return found
 
 
 class AmbiguousName(Exception):  # noqa: N818  (the message and the position are added by the caller)
@@ -116,6 +133,12 @@ class Using:
     columns: list[str]
     right_outer: bool
     full_outer: bool = False
+
+
+_NOTHING: frozenset[tuple[str | None, str]] = frozenset()
+_NO_KEYS: dict[str, Column] = {}
+_NO_NODES: dict[str, Any] = {}
+"""What most scopes have none of, shared by them: a scope that gets a key makes its own."""
 
 
 class Scope:
@@ -135,16 +158,22 @@ class Scope:
         self.tables: dict[str | None, dict[str, Column]] = {}
         self.columns: list[Column] = []
         self.names: dict[int, tuple[str | None, str]] = {}
-        self.keys: dict[str, Column] = {} if like is None else like.keys
-        self.key_nodes: dict[str, Any] = {} if like is None else like.key_nodes
-        self.ambiguous: set[tuple[str | None, str]] = set()
-        self.with_virtual: list[str] = [] if like is None else like.with_virtual
+        self.ambiguous: frozenset[tuple[str | None, str]] = _NOTHING
         self.using: Using | None = None
-        self.grouped: bool = grouped if like is None else like.grouped
         self.hidden: Container[str] = ()
         self.around = around
         self.with_sets = False
-        self._kept: list[Column] = []
+        self._kept: tuple[Column, ...] = ()
+        if like is None:
+            self.keys: dict[str, Column] = _NO_KEYS
+            self.key_nodes: dict[str, Any] = _NO_NODES
+            self.with_virtual: tuple[str, ...] = ()
+            self.grouped = grouped
+        else:
+            self.keys = like.keys
+            self.key_nodes = like.key_nodes
+            self.with_virtual = like.with_virtual
+            self.grouped = like.grouped
 
     def put(self, table: str | None, name: str, column: Column) -> None:
         """Add a column under a table alias, or a further name for a column that is in the scope already."""
@@ -152,7 +181,7 @@ class Scope:
         if known is None:
             known = self.tables[table] = {}
         elif name in known:
-            self.ambiguous.add((table, name))
+            self.ambiguous |= {(table, name)}
         known[name] = column
         if id(column) not in self.names:
             self.names[id(column)] = (table, name)
@@ -174,14 +203,20 @@ class Scope:
         if _same(existing, column):
             return True
         if self.find(table, column.internal) is None:
-            self.ambiguous.add((table, name))
+            self.ambiguous |= {(table, name)}
             self.put(table, column.internal, column)
             return True
         return False
 
-    def put_key(self, key: str, column: Column) -> None:
-        """Remember that a column holds the value of an expression."""
+    def put_key(self, key: str, column: Column, node: Any = None) -> None:
+        """Remember that a column holds the value of an expression, and which one."""
+        if self.keys is _NO_KEYS:
+            self.keys = {}
         self.keys[key] = column
+        if node is not None:
+            if self.key_nodes is _NO_NODES:
+                self.key_nodes = {}
+            self.key_nodes[key] = node
         if id(column) not in self.names:
             self.names[id(column)] = ("", key)
             self.columns.append(column)
@@ -196,6 +231,14 @@ class Scope:
         Raises:
             AmbiguousName: If more than one table has it.
         """
+        if table is not None:
+            known = self.tables.get(table)
+            if known is not None and name in known:
+                return known[name]
+        elif len(self.tables) == 1 and not self.hidden:
+            for known in self.tables.values():
+                if name in known:
+                    return known[name]
         found = self._find(table, name)
         if found is None and self.around is not None and (table is None or table not in self.tables):
             return self.around.find(table, name)
@@ -248,6 +291,18 @@ class Scope:
             AmbiguousName: If a name is in more than one table.
         """
         position = len(self.columns)
+        if self.around is None and other.has_own_tables(self.tables):
+            for table in other.tables:
+                self.tables[table] = {}
+            for column in other.columns:
+                table, name = known = other.names[id(column)]
+                new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
+                position += 1
+                self.tables[table][name] = new
+                self.columns.append(new)
+                self.names[id(new)] = known
+            self.with_virtual += other.with_virtual
+            return
         alternates: dict[int, list[tuple[str | None, str]]] = {}
         for table, columns in other.tables.items():
             for name, column in columns.items():
@@ -265,6 +320,16 @@ class Scope:
                 self.put(alternate[0], alternate[1], new)
         self.with_virtual += other.with_virtual
 
+    def has_own_tables(self, others: Container[str | None]) -> bool:
+        """Whether no table of it is among some others, and each column is there once, under its own name."""
+        return (
+            not self.keys
+            and not self.ambiguous
+            and None not in self.tables
+            and sum(map(len, self.tables.values())) == len(self.columns)
+            and not any(table in others for table in self.tables)
+        )
+
     def add_tables(self, other: Scope) -> None:
         """Add another scope's columns as they are, without new internal names."""
         for table, columns in other.tables.items():
@@ -276,7 +341,7 @@ class Scope:
     def over(self, outer: Scope) -> Scope:
         """This scope's names, and behind them those of the scope around it."""
         result = Scope(around=outer, like=self)
-        result.with_virtual = []
+        result.with_virtual = ()
         result.add_tables(self)
         return result
 
@@ -292,10 +357,11 @@ class Scope:
         result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
+        keys: dict[str, Column] = {}
         for column in inputs.columns:
             table, name = inputs.names[id(column)]
             if table == "" and name in inputs.keys:
-                result.keys[name] = column
+                keys[name] = column
                 result.names[id(column)] = ("", name)
                 continue
             try:
@@ -309,6 +375,7 @@ class Scope:
                 if name not in result.tables.setdefault(alias, {}):
                     result.tables[alias][name] = column
                     result.names.setdefault(id(column), (alias, name))
+        result.keys = keys or _NO_KEYS
         result.key_nodes = inputs.key_nodes
         result.hidden = inputs.hidden
         result.with_virtual = inputs.with_virtual
@@ -343,7 +410,7 @@ class Scope:
     def below(self, missing: dict[str, Column]) -> Scope:
         """This scope and further names without a table, where it does not have them itself."""
         result = Scope(like=self)
-        result.with_virtual = []
+        result.with_virtual = ()
         result.add_tables(self)
         result.tables = dict(self.tables)
         own = dict(self.tables.get(None, {}))
@@ -365,7 +432,7 @@ class Scope:
     def _virtual(self, table: str, name: str) -> Column:
         column = Column(name, table, name, VIRTUAL_COLUMNS[name])
         self.names[id(column)] = (table, name)
-        self._kept.append(column)
+        self._kept += (column,)
         return column
 
 

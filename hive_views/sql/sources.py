@@ -85,7 +85,8 @@ class Sources(Laterals):
         state = self.state
         parts = node.parts
         name = parts[-1].name
-        if name.lower() in functions.PARTITIONED and state.strict:
+        lower = name.lower()
+        if lower in functions.PARTITIONED and state.strict:
             opened = self._after(parts[-1])
             if opened is not None and state.text.tokens[opened].token_type is TokenType.L_PAREN:
                 return self._partitioned(node, opened, block)
@@ -94,42 +95,41 @@ class Sources(Laterals):
                 raise state.fail("Cannot read this table name", node)
         alias_node = node.args.get("alias")
         alias_identifier = alias_node.this if alias_node is not None else None
-        alias = (alias_identifier.name if alias_identifier is not None else name).lower()
+        alias = lower if alias_identifier is None else alias_identifier.name.lower()
         self._claim(alias, block, alias_identifier or parts[-1])
-        definition = block.ctes.get(name.lower()) if len(parts) == 1 else None
+        definition = block.ctes.get(lower) if block.ctes and len(parts) == 1 else None
         if definition is not None:
             inner = self.cte(definition, block.level)
             scope = self._renamed(inner, alias, alias_node)
-            if definition.top or not state.exact or name.lower() in self.top_names:
+            if definition.top or not state.exact or lower in self.top_names:
                 return alias, scope
             self._point_table(parts)
             self._quote(alias_identifier)
             return alias, scope
         database = parts[-2].name.lower() if len(parts) > 1 else state.database
-        schema = state.schemas.table(database, name.lower())
+        schema = state.schemas.table(database, lower)
         if schema is None:
-            raise state.fail(
-                f"Table not found '{name}': there is no table or view {database}.{name.lower()}", parts[-1], name
-            )
+            raise state.fail(f"Table not found '{name}': there is no table or view {database}.{lower}", parts[-1], name)
         if schema.kind == "temporary":
             raise state.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
-        state.tables.setdefault((database, name.lower()), parts[0]._meta["start"] if parts[0]._meta else 0)
+        state.tables.setdefault((database, lower), parts[0]._meta["start"] if parts[0]._meta else 0)
         self._point_table(parts)
         self._quote(alias_identifier)
         scope = Scope()
-        base = (database, name.lower())
-        known = columns_of(schema, alias, base)
+        known, columns, alias_and_name = columns_of(schema, alias, database, lower)
         scope.tables[alias] = known.copy()
-        scope.columns = list(known.values())
-        scope.names = {id(column): (alias, name) for name, column in known.items()}
+        scope.columns = columns.copy()
+        scope.names = alias_and_name.copy()
         if schema.kind == "table":
-            scope.with_virtual.append(alias)
+            scope.with_virtual = (alias,)
         names = alias_node.args.get("columns") if alias_node is not None else None
         if names:
             scope = self._renamed(scope, alias, alias_node)
-        if state.strict:
+        sampled = TokenType.TABLE_SAMPLE in state.text.kinds_seen
+        if state.strict and (sampled or node.args.get("pivots")):
             self._table_ending(node, alias_identifier)
-        self._sample(parts[-1], scope, schema.bucket_columns)
+        if sampled:
+            self._sample(parts[-1], scope, schema.bucket_columns)
         return alias, scope
 
     def _point_table(self, parts: list[Any]) -> None:

@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.tokens import Text
+from hive_views.sql.trees import starts
 
 
 def key(node: exp.Expr) -> str:
@@ -13,6 +14,10 @@ def key(node: exp.Expr) -> str:
     kind = type(node)
     if kind is exp.Paren:
         return key(node.this)
+    if kind is exp.Column and "db" not in node.args:
+        table = node.args.get("table")
+        name = f"(tok_table_or_col {(table or node.args['this']).name.lower()})"
+        return name if table is None else f"(. {name} {node.args['this'].name.lower()})"
     if isinstance(node, exp.Column):
         return _dotted([part.name.lower() for part in node.parts])
     if kind is exp.Dot:
@@ -48,8 +53,7 @@ def function_token(text: Text, node: exp.Expr) -> int | None:
         return text.starts.get(meta["start"])
     if isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case):
         return None
-    starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
-    index = text.starts.get(min(starts)) if starts else None
+    index = text.starts.get(min(starts(node), default=-1))
     if index is None:
         return None
     at = index - 1

@@ -13,7 +13,7 @@ from hive_views.sql.laterals import Block, CteDefinition
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.sources import Sources
 from hive_views.sql.state import Place, State, unquoted
-from hive_views.sql.trees import is_star
+from hive_views.sql.trees import is_star, starts
 
 
 class Stars(Sources):
@@ -47,10 +47,10 @@ class Stars(Sources):
         naming: bool,
         distinct: bool,
     ) -> Scope:
-        first = items[0].this if type(items[0]) is exp.Alias else items[0]
+        first = items[0].this if type(items[0]) in (exp.Alias, exp.Aliases) else items[0]
         if isinstance(first, exp.QueryTransform):
             return self._transform(first, items, scope, block)
-        special = self._table_generating(items, scope, block)
+        special = self._table_generating(items, scope, block) if isinstance(first, exp.Func) else None
         if special is not None:
             return special
         output = Scope()
@@ -61,7 +61,7 @@ class Stars(Sources):
             if type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star):
                 self._star(item, scope, plain, block, output)
                 continue
-            if self._regex(item, scope, plain, block, output):
+            if self.state.regex_names and self._regex(item, scope, plain, block, output):
                 continue
             windows += self._item(item, position + shift, windows, scope, plain, block, output, naming)
         if self._nameless and not self.state.exact:
@@ -109,8 +109,8 @@ class Stars(Sources):
         found_windows = 0
         if self._windowed and type(bare) is not exp.Column:
             found_windows = sum(1 for _ in inner.find_all(exp.Window))
-        table, name = self._name(bare, alias, position, windows, scope)
-        recommended = self._recommended(bare, result, name) if state.strict else None
+        table, name = self._name(bare, position, windows, scope) if alias is None else (None, alias.name.lower())
+        recommended = self._recommended(bare, result) if state.strict and name.startswith("_c") else None
         if recommended is not None and output.find_any(recommended) is None:
             name = recommended
         computed = isinstance(result, Column) and type(bare) is not exp.Column
@@ -121,9 +121,10 @@ class Stars(Sources):
         self._kept.append(column)
         if not state.exact and output.names[id(column)][1] != name:
             self.renamed[id(column)] = output.names[id(column)][1]
-        folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
-        if alias is None and naming and not folded and not self._has_name(bare, name):
-            self._nameless.append((item, name))
+        if alias is None and naming and not self._has_name(bare, name):
+            folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
+            if not folded:
+                self._nameless.append((item, name))
         return found_windows
 
     def _lateral_aliases(self, plain: Scope, output: Scope) -> Scope:
@@ -134,12 +135,8 @@ class Stars(Sources):
         missing = {name: Column(column.internal, None, name, column.type_source) for name, column in named.items()}
         return plain.below(missing)
 
-    def _name(
-        self, bare: exp.Expr, alias: exp.Expr | None, position: int, windows: int, scope: Scope
-    ) -> tuple[str | None, str]:
-        """The table and the name of an item's column (Hive's `getColAlias`)."""
-        if alias is not None:
-            return None, alias.name.lower()
+    def _name(self, bare: exp.Expr, position: int, windows: int, scope: Scope) -> tuple[str | None, str]:
+        """The table and the name of the column of an item without alias (Hive's `getColAlias`)."""
         kind = type(bare)
         if isinstance(bare, exp.Column):
             parts = bare.parts
@@ -167,10 +164,8 @@ class Stars(Sources):
             inner = inner.this
         return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
 
-    def _recommended(self, bare: exp.Expr, result: Any, name: str) -> str | None:
+    def _recommended(self, bare: exp.Expr, result: Any) -> str | None:
         """The name that Hive takes from the column under a cast, instead of `_c0`."""
-        if not name.startswith("_c"):
-            return None
         column = result if isinstance(result, Column) else None
         if column is None and type(bare) in (exp.Cast, exp.TryCast):
             inner = bare.this
@@ -191,7 +186,7 @@ class Stars(Sources):
     def _regex(self, item: exp.Expr, scope: Scope, plain: Scope, block: Block, output: Scope) -> bool:
         """A quoted regular expression in place of a column name, where the configuration makes it one."""
         state = self.state
-        if not state.regex_names or type(item) is not exp.Column or scope.grouped:
+        if type(item) is not exp.Column or scope.grouped:
             return False
         pattern = item.this.name
         if all(character.isalnum() or character == "_" for character in pattern):
@@ -271,7 +266,7 @@ class Stars(Sources):
             if column is None or (table is not None and owner != table):
                 continue
             if column.base is not None:
-                self.state.read.add((*column.base, column.name))
+                self.state.read.add(column.base)
             new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
             output.put_unique(owner, name, new)
             chosen.append((owner, name, new))
@@ -292,7 +287,7 @@ class Stars(Sources):
 
     def _put_star(self, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr) -> Column:
         if column.base is not None:
-            self.state.read.add((*column.base, column.name))
+            self.state.read.add(column.base)
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         self.items_of[id(new)] = item
         self._kept.append(new)
@@ -344,11 +339,11 @@ class Stars(Sources):
                 edits.replace(first, last, ", ".join(texts))
 
     def _star_span(self, item: exp.Expr) -> tuple[int | None, int | None]:
-        starts = [found._meta["start"] for found in item.walk() if found._meta and "start" in found._meta]
-        if not starts:
+        found = starts(item)
+        if not found:
             return None, None
-        first = self._starts.get(min(starts))
-        last = self._starts.get(max(starts))
+        first = self._starts.get(min(found))
+        last = self._starts.get(max(found))
         star = item if type(item) is exp.Star else item.this
         if last is not None and (star.args.get("except_") or star.args.get("except")):
             while last + 1 < len(self.state.text.tokens) and self.state.text.raw(last) != ")":
@@ -359,13 +354,9 @@ class Stars(Sources):
 
     def _table_generating(self, items: list[exp.Expr], scope: Scope, block: Block) -> Scope | None:
         """`SELECT explode(…)`: one function that gives the whole result; None where there is none."""
-        if not items:
-            return None
         item = items[0]
         kind = type(item)
         inner = item.this if kind in (exp.Alias, exp.Aliases) else item
-        if not isinstance(inner, exp.Func):
-            return None
         name = self.function_name(inner)
         if name is None or not (name in functions.TABLE_GENERATING or self.state.functions.get(name) == "udtf"):
             return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.scopes import Column, Schemas, Scope
 from hive_views.sql.tokens import Edits, Text
+from hive_views.sql.trees import starts
 
 
 class UnknownNameError(SqlError):
@@ -40,34 +41,44 @@ VALUE = object()
 """What any other expression resolves to."""
 
 
-@dataclass(slots=True)
 class State:
     """What one resolution shares: the text, its edits, and what was found on the way."""
 
-    text: Text
-    schemas: Schemas
-    database: str
-    strict: bool
-    """Whether Hive's own rules hold (for Hive's dialect), rather than those that Spark and Trino share."""
-    exact: bool
-    """Whether Hive's own faults are kept."""
-    cbo: bool = True
-    functions: Mapping[str, str] = field(default_factory=dict)
-    conf: Mapping[str, str] = field(default_factory=dict)
-    edits: Edits = field(init=False)
-    stars: Edits = field(init=False)
-    regex_names: bool = field(init=False)
-    """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
-    bindings: dict[int, Column] = field(default_factory=dict)
-    tables: dict[tuple[str, str], int] = field(default_factory=dict)
-    read: set[tuple[str, str, str]] = field(default_factory=set)
-    pending: list[tuple[int, int, str]] = field(default_factory=list)
-    copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    __slots__ = (
+        *("bindings", "cbo", "conf", "copies", "database", "edits", "exact", "functions", "pending", "read"),
+        *("regex_names", "schemas", "stars", "strict", "tables", "text"),
+    )
 
-    def __post_init__(self) -> None:
-        self.edits = Edits(self.text)
-        self.stars = Edits(self.text)
-        self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
+    def __init__(
+        self,
+        text: Text,
+        schemas: Schemas,
+        database: str,
+        *,
+        exact: bool,
+        cbo: bool,
+        functions: Mapping[str, str],
+        conf: Mapping[str, str],
+    ) -> None:
+        self.text = text
+        self.schemas = schemas
+        self.database = database
+        self.strict = text.dialect == "hive"
+        """Whether Hive's own rules hold (for Hive's dialect), rather than those that Spark and Trino share."""
+        self.exact = exact
+        """Whether Hive's own faults are kept."""
+        self.cbo = cbo
+        self.functions = functions
+        self.conf = conf
+        self.regex_names = conf.get("hive.support.quoted.identifiers") == "none"
+        """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
+        self.edits = Edits(text)
+        self.stars = Edits(text)
+        self.bindings: dict[int, Column] = {}
+        self.tables: dict[tuple[str, str], int] = {}
+        self.read: set[tuple[str, str, str]] = set()
+        self.pending: list[tuple[tuple[int, int], str]] = []
+        self.copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
 
     def bindings_of_key(
         self, scope: Scope, column: Column, table: str | None, name: str, wanted: str
@@ -95,8 +106,7 @@ class State:
 
 def start_of(node: exp.Expr) -> int | None:
     """The first character of an expression whose place is known, in the text."""
-    starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
-    return min(starts) if starts else None
+    return min(starts(node), default=None)
 
 
 def unquoted(raw: str) -> str:

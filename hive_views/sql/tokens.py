@@ -9,6 +9,8 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import count
+from operator import attrgetter
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
@@ -87,9 +89,12 @@ class Text:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
+        self.kinds: list[TokenType] = [token.token_type for token in self.tokens]
+        self.kinds_seen = frozenset(self.kinds)
+        """Which tokens there are: what is not among them need not be looked for."""
         self.lower = sql.lower()
         """The text in lower case, to see quickly which words cannot be in it."""
-        self.starts: dict[int, int] = {token.start: index for index, token in enumerate(self.tokens)}
+        self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
         """Token index by the character where the token starts."""
         self._match: dict[int, int] | None = None
 
@@ -100,8 +105,7 @@ class Text:
             return self._match
         partners: dict[int, int] = {}
         opened: list[int] = []
-        for index, token in enumerate(self.tokens):
-            kind = token.token_type
+        for index, kind in enumerate(self.kinds):
             if kind in _OPENING:
                 opened.append(index)
             elif kind in _CLOSING and opened:
@@ -150,6 +154,7 @@ def dotted(table: str, name: str, quote: str) -> str:
     return f"{quoted(table, quote)}.{quoted(name, quote)}"
 
 
+_START = attrgetter("start")
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
@@ -177,6 +182,10 @@ class Edits:
     def replace(self, first: int, last: int, replacement: str) -> None:
         """Replace the tokens `first` to `last`, both included."""
         self._edits[first, -last] = replacement
+
+    def replace_all(self, replacements: list[tuple[tuple[int, int], str]]) -> None:
+        """Make some replacements; each range by its first token and the negative of its last one."""
+        self._edits.update(replacements)
 
     def copy(self, target: tuple[int, int], source: tuple[int, int]) -> None:
         """Replace the tokens of `target` by what those of `source` become."""

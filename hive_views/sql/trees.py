@@ -16,6 +16,23 @@ def expressions(value: Any) -> list[exp.Expr]:
     return []
 
 
+def starts(node: exp.Expr) -> list[int]:
+    """The first characters, in the text, of all names and calls in an expression; in no order."""
+    found: list[int] = []
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        meta = current._meta
+        if meta and "start" in meta:
+            found.append(meta["start"])
+        for value in current.args.values():
+            if isinstance(value, exp.Expr):
+                waiting.append(value)
+            elif isinstance(value, list):
+                waiting += [item for item in value if isinstance(item, exp.Expr)]
+    return found
+
+
 def bare(node: exp.Expr) -> exp.Expr:
     """An expression without its alias and the parentheses around it."""
     if type(node) is exp.Alias:
