@@ -69,8 +69,8 @@ def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tupl
 def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
     """A text in a row that would be lost if the row were written from its metadata file.
 
-    A row whose author's or expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left
-    it so at a replace). Characters that the metastore's database turned into '?' do not count.
+    A row whose expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left it so at a
+    replace). Characters that the metastore's database turned into '?' do not count.
 
     Args:
         row: The row.
@@ -79,11 +79,10 @@ def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
     Returns:
         The row's expanded text, or its original one where it has no other; None where nothing would be lost.
     """
-    found = [text for text in (row.texts.expanded, row.texts.original) if text]
-    for state in states:
-        current = row_texts(state.current_version())
-        if not found or current.expanded in found:
-            return None
+    # What readers run: an author who types the same again under other tables gives another expanded text only.
+    text = row.texts.expanded or row.texts.original
+    if not text or any(row_texts(state.current_version()).expanded == text for state in states):
+        return None
     known = {
         text
         for state in states
@@ -91,9 +90,9 @@ def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
         for text in (row_texts(version).original, row_texts(version).expanded, *sql_texts(version).values())
         if text
     }
-    if any(text in known or any(_is_damaged(text, whole) for whole in known) for text in found):
+    if text in known or any(_is_damaged(text, whole) for whole in known):
         return None
-    return found[0]
+    return text
 
 
 def _is_damaged(text: str, whole: str) -> bool:

@@ -230,8 +230,6 @@ class _Build:
 
     def finish(self, uuid: str) -> ViewMetadata:
         base = self._base
-        if self._added and self._current().generated_dialects:
-            self._properties.setdefault(DROP_DIALECT_ALLOWED, "true")
         if (
             base is not None
             and not self._added
@@ -241,6 +239,9 @@ class _Build:
         ):
             return base
         self._check_dialects()
+        if self._added and self._current().generated_dialects:
+            # For the sake of other writers, and after the check: it must not let this very change lose a text.
+            self._properties.setdefault(DROP_DIALECT_ALLOWED, "true")
         log = list(base.version_log) if base else []
         if base is None or self._current_id != base.current_version_id:
             # A clock that was set back must not make the log say that a later change came first.

@@ -203,6 +203,19 @@ def test_drift(
     assert repaired.original_text == "select * from t"
 
 
+def test_the_same_typed_text_that_means_something_else_is_not_overwritten(
+    catalog: HiveViewCatalog, raw: Client, three_texts: HiveView
+) -> None:
+    """Hive's ALTER VIEW v AS SELECT * FROM t, typed again when t has another column: only the expanded text differs."""
+    table = raw.get_table(*three_texts.name())
+    table.viewExpandedText = "select `t`.`id`, `t`.`data`, `t`.`more` from `d`.`t`"
+    raw.alter_table_with_environment_context(*three_texts.name(), table, None)
+    with pytest.raises(UnrecordedTextError) as caught:
+        catalog.load_view(three_texts.name()).update().set_properties(any="thing").commit()
+    assert caught.value.text == table.viewExpandedText
+    assert raw.get_table(*three_texts.name()).viewExpandedText == table.viewExpandedText
+
+
 def test_plain_spark_s_create_or_replace_makes_it_a_hive_view(
     catalog: HiveViewCatalog, raw: Client, three_texts: HiveView
 ) -> None:

@@ -227,6 +227,14 @@ HIVE = text("select 1", "hive")
 GENERATED = {"hive-views.generated-dialects": "hive"}
 
 
+def test_a_generated_text_does_not_make_room_for_itself() -> None:
+    """The property that a generated text brings along is for later changes by others, not for the one that brings it."""
+    base = created(version(SPARK, TRINO))
+    with pytest.raises(DialectLossError):
+        changed(base, add(SPARK, HIVE, summary=GENERATED))
+    assert changed(base, add(SPARK, TRINO, HIVE, summary=GENERATED)).properties == DROP_ALLOWED
+
+
 def test_a_generated_text_allows_other_writers_to_drop_it_unless_the_view_says_otherwise() -> None:
     assert created(version(SPARK, HIVE, summary=GENERATED)).properties == DROP_ALLOWED
     grown = changed(created(version(SPARK)), add(SPARK, HIVE, summary=GENERATED))
