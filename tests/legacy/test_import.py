@@ -298,3 +298,54 @@ def test_materialized_views_are_reported(add, sales, plan, verdict):
     (entry,) = plan().entries
     assert (entry.verdict is verdict) == (verdict is Verdict.REPORTED)
     assert entry.storage == {"storage_table": "st_1"}
+
+
+UNION = "select id from orders union all select id from orders order by id"
+
+
+@pytest.mark.parametrize(("original", "reason"), [(UNION, None), (UNION + " desc", Reason.UNRESOLVED)])
+def test_a_text_that_hive_cannot_compile_again_is_read_from_its_original(add, sales, plan, original, reason):
+    both = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", original, f"{both} union all {both} order by `__u2`.`id`", [("id", "bigint")]))
+    (entry,) = plan().entries
+    assert (entry.refusal.reason if entry.refusal else None) is reason
+    if reason is None:
+        assert entry.new_text == f"{both} union all {both} order by id"
+
+
+@pytest.mark.parametrize(("mangled", "text"), [("refuse", None), ("repair", "größe"), ("keep", "grÃ¶Ã\x9fe")])
+def test_a_mangled_text_is_refused_repaired_or_kept(add, sales, plan, mangled, text):
+    damaged = "größe".encode().decode("latin-1")
+    add(hive_view_row(sales, "v", "x", f"select '{damaged}' as `c` from `{sales}`.`orders`", [("c", "string")]))
+    (entry,) = plan(mangled=mangled).entries
+    if text is None:
+        assert entry.refusal.reason is Reason.MANGLED
+        assert "größe" in entry.refusal.text
+    else:
+        assert entry.new_text == f"select '{text}' as `c` from `{sales}`.`orders`"
+
+
+def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, plan, journal):
+    parameters = {
+        "spark.sql.create.version": "3.5.1",
+        "view.catalogAndNamespace.numParts": "2",
+        "view.catalogAndNamespace.part.0": "spark_catalog",
+        "view.catalogAndNamespace.part.1": sales,
+        "view.query.out.numCols": "2",
+        "view.query.out.col.0": "cust",
+        "view.query.out.col.1": "id",
+        "view.sqlConfig.spark.sql.ansi.enabled": "true",
+    }
+    add(
+        hive_view_row(
+            sales, "v", "SELECT * FROM orders", "SELECT * FROM orders", [("c", "int"), ("i", "bigint")], **parameters
+        )
+    )
+    assert run_plan(plan(), catalog, journal).complete
+    view = catalog.load_view(f"{sales}.v")
+    assert [field.name for field in view.schema().fields] == ["c", "i"]
+    assert view.original_text == "SELECT * FROM orders"
+    assert "SELECT `cust`, `id` FROM (" in view.sql_for("spark").sql
+    row = catalog._store.row(ViewName(sales, "v"))
+    assert not [key for key in row.parameters if key.startswith(("view.query", "view.catalog"))]
+    assert row.parameters["view.sqlConfig.spark.sql.ansi.enabled"] == "true"

@@ -153,7 +153,8 @@ def sums(ask: Ask, names: Sequence[str], prefix: str) -> dict[str, Sum]:
 
 def _sums(ask: Ask, names: Sequence[str], prefix: str) -> dict[str, Sum]:
     query = " UNION ALL ".join(
-        f"SELECT '{name}', count(*), sum(CAST(xxhash64(lower(to_json(struct(*)))) AS DECIMAL(38, 0))) FROM {prefix}{name}"
+        f"SELECT '{name}', count(*), sum(CAST(xxhash64(lower(to_json(struct(*)))) AS DECIMAL(38, 0))) "
+        f"FROM {prefix}{name}"
         for name in names
     )
     try:
