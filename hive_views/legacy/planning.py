@@ -234,6 +234,15 @@ class Planner:
         """Make known what a view becomes that was planned elsewhere."""
         self._store.put(target, loaded)
 
+    @property
+    def others(self) -> dict[ViewName, Row | None]:
+        """The rows of tables and other views that were asked for, which `know` takes."""
+        return {name: row for name, row in self._store.seen.items() if name not in self._targets}
+
+    def know(self, others: Mapping[ViewName, Row | None]) -> None:
+        """Do not ask for these rows again."""
+        self._store.seen.update(others)
+
     def planned(self, target: ViewName) -> Loaded | None:
         """What a view becomes that `entry` said is ready; what `put` takes."""
         row = self._store.planned.get(target)

@@ -112,7 +112,7 @@ def corpus(metastore: EmbeddedMetastore, plain: PlainReader, catalog: HiveViewCa
             plain.sql(f"CREATE VIEW sales.s_{number}{columns} TBLPROPERTIES ('made' = 'by spark') AS {query}")
     plain.sql("RESET")
     plain.sql("USE default")
-    names = [row.tableName for _, row in (*hive_views(), *golden_views())][::6]
+    names = [row.tableName for _, row in (*hive_views(), *golden_views())][::12]
     names += [f"s_{n + 1}" for n in range(number)]
     before = sums(plain.sql, names, "sales.")
     store = catalog._store
@@ -223,7 +223,7 @@ def test_all_of_sparks_views_are_converted(corpus: Corpus) -> None:
 def test_plain_spark_gets_the_same_rows_as_before(corpus: Corpus, plain: PlainReader) -> None:
     names = [name for name, found in corpus.before.items() if found is not None]
     converted = [name for name in names if corpus.outcomes[name].status is Status.CONVERTED]
-    assert len(converted) > 80
+    assert len(converted) > 60
     after = sums(plain.sql, converted, "sales.")
     assert {name: (corpus.before[name], after[name]) for name in converted if after[name] != corpus.before[name]} == {}
 
@@ -262,7 +262,7 @@ def test_iceberg_reads_trinos_views(corpus: Corpus, spark: SparkSession) -> None
 
 
 def test_the_exported_script_runs_on_spark(corpus: Corpus, catalog: HiveViewCatalog, plain: PlainReader) -> None:
-    names = [name for name in corpus.converted("s_") if corpus.before[name] is not None]
+    names = [name for name in corpus.converted("s_") if corpus.before[name] is not None][::2]
     script = export_script(catalog, names=[ViewName("sales", name) for name in names])
     plain.sql("CREATE DATABASE exported")
     try:
