@@ -218,8 +218,13 @@ def _source_reasons(state: RefreshState, observed: Observed) -> list[Reason]:
     met: set[SourceState] = set()
     for source in observed.sources:
         known = by_uuid.get(source.uuid)
+        same_name = by_name.get(source.name)
+        if known is not None and same_name is not None and same_name.uuid not in (None, source.uuid):
+            # Two children that changed their names with each other: the text reads each in the other's place.
+            met |= {known, same_name}
+            found.append(Reason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
+            continue
         if known is None:
-            same_name = by_name.get(source.name)
             if same_name is None:
                 found.append(Reason(Cause.ADDED, source.name))
                 continue

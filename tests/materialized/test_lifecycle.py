@@ -296,3 +296,19 @@ def test_a_column_that_was_dropped_and_added_again_is_read_as_it_is_now(catalog,
     views.refresh((market, "mv"), engine)
     stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
     assert sorted((row["id"], row["amount"]) for row in stored if row["amount"]) == [(9, 9)] and len(stored) == 4
+
+
+def test_two_tables_that_change_names_with_each_other(catalog, views, engine, market):
+    catalog.create_table((market, "old_sales"), catalog.load_table((market, "sales")).schema()).append(
+        rows((7, "z", 7))
+    )
+    views.create((market, "mv"), "SELECT id FROM sales UNION ALL SELECT id + 100 AS id FROM old_sales")
+    views.refresh((market, "mv"), engine)
+    assert views.freshness((market, "mv")).is_fresh
+    for before, now in (("sales", "aside"), ("old_sales", "sales"), ("aside", "old_sales")):
+        catalog.rename_table((market, before), (market, now))
+    found = views.freshness((market, "mv"))
+    assert [reason.cause for reason in found.reasons] == [Cause.REPLACED, Cause.REPLACED]
+    views.refresh((market, "mv"), engine)
+    assert ids(views, (market, "mv")) == [7, 101, 102, 103]
+    assert views.freshness((market, "mv")).is_fresh

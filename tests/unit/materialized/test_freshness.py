@@ -69,6 +69,8 @@ CASES = [
     (foreign(uuid=None), NOW, Verdict.FRESH, []),
     (RECORDED, table(uuid="another"), Verdict.STALE, [Cause.REPLACED]),
     (RECORDED, view(uuid="another"), Verdict.STALE, [Cause.REPLACED]),
+    (RECORDED, replace(NOW, sources=(replace(NOW.sources[0], name=V), replace(NOW.sources[1], name=T))),
+     Verdict.STALE, [Cause.REPLACED, Cause.REPLACED]),
     (RECORDED, view(id=3), Verdict.STALE, [Cause.VIEW_CHANGED]),
     (RECORDED, view(kind=SourceKind.TABLE), Verdict.STALE, [Cause.REPLACED]),
     (RECORDED, replace(NOW, version_id=2), Verdict.STALE, [Cause.DEFINITION]),
@@ -156,7 +158,9 @@ def test_fresh_means_the_same_objects_in_the_same_state(before, now, version, cu
               for kind, name, uuid, number, schema in now),
     )  # fmt: skip
     found = decide(Recorded(state), observed, now_ms=1)
-    assert found.is_fresh == (version == current and unique(before) == unique(now))
+    named = {name: uuid for _, name, uuid, _, _ in before}
+    moved = any(named.get(name, uuid) != uuid for _, name, uuid, _, _ in now)
+    assert found.is_fresh == (version == current and unique(before) == unique(now) and not moved)
 
 
 # -- Snapshots --------------------------------------------------------------------------------------------------------
