@@ -55,7 +55,7 @@ def unknown_type(expansion: Expansion, number: int, reason: str) -> UnknownTypeE
         The error.
     """
     found = expansion.resolution
-    item = found.resolver.items_of.get(id(found.columns[number][1]))
+    item = found.resolver.items_of.get(found.columns[number][1])
     line, at = found.text.position(start_of(item) if item is not None else None)
     return UnknownTypeError(
         f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",

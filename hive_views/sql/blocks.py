@@ -19,14 +19,17 @@ from hive_views.sql.types import Types
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
 _NEVER_REMOVED = 99
+_ORDERS = frozenset({"order", "sort", "distribute", "cluster"})
+_CHECKED = _ORDERS | {"locks"}
 
 
 class Blocks(Ordering):
     """Resolves queries."""
 
+    _set_operations = 0
+
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self._set_operations = 0
         self._types: Types | None = None
 
     # -- Queries ---------------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ class Blocks(Ordering):
             )
         result = Scope()
         for one, other in zip(left.columns, right.columns, strict=True):
-            name = left.names[id(one)][1]
+            name = left.names[one][1]
             type_source: Any = one.type_source
             if self.state.strict:
                 first, second = one.type, other.type
@@ -264,7 +267,7 @@ class Blocks(Ordering):
         if qualify is not None:
             combined = output.with_inputs(scope)
             self.resolve(qualify.this, Place((combined,), None, plain, True, True, True))
-        if node.args.get("order") is not None or node.args.get("sort") is not None or self._distributed(node):
+        if not _ORDERS.isdisjoint(node.args):
             window_distinct = bool(windows) and distinct is not None and state.strict
             if distinct_star and state.exact:
                 self.starred_tables = frozenset(block.aliases)
@@ -279,9 +282,9 @@ class Blocks(Ordering):
         """Combinations of clauses that Hive refuses."""
         if not node.expressions:
             raise self.state.fail("The SELECT list is empty", node)
-        if not self.state.strict:
-            return
         arguments = node.args
+        if not self.state.strict or (arguments.get("limit") is None and _CHECKED.isdisjoint(arguments)):
+            return
         cluster, distribute, sort = arguments.get("cluster"), arguments.get("distribute"), arguments.get("sort")
         order = arguments.get("order")
         if cluster is not None and sort is not None:

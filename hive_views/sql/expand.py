@@ -123,13 +123,13 @@ def expand(
 
 def _unique_names(found: Resolution, text: Text) -> list[str]:
     output = found.scope
-    written = [output.names[id(column)][1].lower() for column in output.columns]
+    written = [output.names[column][1].lower() for column in output.columns]
     if len(set(written)) == len(written):
         return written
     names: dict[str, None] = {}
     for name, column in found.columns:
         if name.lower() in names:
-            item = found.resolver.items_of.get(id(column))
+            item = found.resolver.items_of.get(column)
             start = start_of(item) if item is not None else None
             raise text.error(
                 f"Duplicate column name: {name}. Give one of the two another name with AS",

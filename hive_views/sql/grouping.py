@@ -34,6 +34,8 @@ class Grouping(Stars):
             if type(inner) not in _LEAVES:
                 self._collect_in(inner, aggregates, windows, False)
         arguments = node.args
+        if _WITH_CALLS.isdisjoint(arguments):
+            return
         for name in ("order", "having", "qualify"):
             clause = arguments.get(name)
             if clause is not None:
@@ -281,6 +283,7 @@ class Grouping(Stars):
                 self.resolve(item.this if type(item) is exp.Ordered else item, place)
 
 
+_WITH_CALLS = frozenset({"order", "having", "qualify"})
 _LEAVES = frozenset({exp.Column, exp.Star, exp.Literal})
 _OPAQUE = frozenset(
     {exp.Column, exp.Literal, exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Identifier}

@@ -80,14 +80,14 @@ class Laterals(Names):
             )
         result = Scope()
         for position, column in enumerate(scope.columns):
-            table, name = scope.names[id(column)]
+            table, name = scope.names[column]
             if position < len(names):
                 name = names[position]
             elif table == "":
                 name = column.internal
             new = Column(column.internal, alias, name, column.type_source)
             result.put_unique(alias, name, new)
-            written = result.names.get(id(new), (alias, name))[1]
+            written = result.names.get(new, (alias, name))[1]
             if written != name and not self.state.exact:
                 self.rename(column, written)
         return result

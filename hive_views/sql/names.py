@@ -49,8 +49,9 @@ class Names:
         try:
             result = self.visit(node, place)
             state.edits.replace_all(pending[begin:] if begin else pending)
-            for target, source in copies[begin_of_copies:]:
-                state.edits.copy(target, source)
+            if copies:
+                for target, source in copies[begin_of_copies:]:
+                    state.edits.copy(target, source)
             return result
         finally:
             del pending[begin:]
@@ -144,25 +145,23 @@ class Names:
         name = identifier.this
         if not _is_name(name):
             self.check_identifier(identifier)
-        alias = None
-        if table is not None:
-            if type(table) is not exp.Identifier:
-                return None
-            alias = table.this.lower()
-            if not _is_name(alias) or alias not in scope.tables:
-                return None
         if place.strict_names and scope.ambiguous and not scope.grouped:
             return None
-        try:
-            column = scope.find(alias, name.lower())
-        except AmbiguousName:
-            return None
+        tables = scope.tables
+        known: dict[str, Column] | None = None
+        if table is not None:
+            if type(table) is exp.Identifier and _is_name(table.this):
+                known = tables.get(table.this.lower())
+        elif len(tables) == 1 and not scope.hidden:
+            (known,) = tables.values()
+        column = known.get(name.lower()) if known is not None else None
         if column is None or (scope.grouped and not column.table):
             return None
         state.bindings[id(node)] = column
         if column.base is not None:
             state.read.add(column.base)
-        self._point(identifier if table is None else table, identifier, True, column, scope)
+        if column.table:
+            self._point(identifier if table is None else table, identifier, True, column, scope)
         return column
 
     def _dot(self, node: exp.Dot, place: Place) -> Any:
@@ -247,18 +246,18 @@ class Names:
         """
         if not column.table:
             return
-        table, name = scope.names.get(id(column)) or scope.original(column)
-        if not begin._meta or not end._meta or table is None:
+        table, name = scope.names.get(column) or scope.original(column)
+        meta = begin._meta
+        if not meta or not end._meta or table is None:
             return
         state = self.state
-        first = self._starts.get(begin._meta["start"])
-        last = first if end is begin else self._starts.get(end._meta["start"])
+        first = last = self._starts.get(meta["start"])
+        if end is not begin:
+            last = self._starts.get(end._meta["start"])
         if first is None or last is None:
             return
-        if state.strict and first and not self.in_sets:
-            before = state.text.kinds[first - 1]
-            if before is TokenType.L_PAREN or (whole and before is TokenType.PLUS):
-                first, last = self._widen(first, last) if whole else self._parentheses(first, last)
+        if first and state.text.kinds[first - 1] in _IN_FRONT and state.strict and not self.in_sets:
+            first, last = self._widen(first, last) if whole else self._parentheses(first, last)
         state.pending.append(((first, -last), self.written(table, name)))
 
     def written(self, table: str, name: str) -> str:
@@ -570,6 +569,7 @@ def _is_name(name: str) -> bool:
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
+_IN_FRONT = frozenset({TokenType.L_PAREN, TokenType.PLUS})
 _COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ})
 _HANDLERS: dict[type, Any] = {

@@ -20,10 +20,6 @@ class Ordering(Grouping):
 
     # -- ORDER BY --------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _distributed(node: exp.Expr) -> bool:
-        return node.args.get("distribute") is not None or node.args.get("cluster") is not None
-
     def _order(
         self,
         node: exp.Expr,

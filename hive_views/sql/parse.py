@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise, product
 
 import sqlglot.errors
 from sqlglot import exp
@@ -194,10 +195,11 @@ def _masked(text: Text) -> list[Token]:
 def _check_commas(text: Text) -> None:
     """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
     tokens, kinds = text.tokens, text.kinds
-    for index, kind in enumerate(kinds):
-        if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
-            token = tokens[index]
-            raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
+    if kinds[-1] in _BEFORE_SOMETHING or not _NOTHING_BETWEEN.isdisjoint(pairwise(kinds)):
+        for index, kind in enumerate(kinds):
+            if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
+                token = tokens[index]
+                raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
     if _UNDERSCORE.search(text.sql) is not None:
         for token, kind in zip(tokens, kinds, strict=True):
             if kind is TokenType.VAR and token.text[:1] == "_":
@@ -242,6 +244,7 @@ _NOT_AFTER_COMMA = frozenset(
         TokenType.ALIAS,
     }
 )
+_NOTHING_BETWEEN = frozenset(product(_BEFORE_SOMETHING, _NOT_AFTER_COMMA))
 _TYPES = frozenset(Parser.TYPE_TOKENS)
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -29,7 +29,7 @@ class Resolution:
     @property
     def columns(self) -> list[tuple[str, Column]]:
         """Name and column of each column of the result."""
-        return [(self.scope.names[id(column)][1], column) for column in self.scope.columns]
+        return [(self.scope.names[column][1], column) for column in self.scope.columns]
 
 
 def resolve(

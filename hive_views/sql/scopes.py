@@ -100,8 +100,8 @@ class Column:
         return self._type
 
 
-NamedColumns = tuple[dict[str, Column], list[Column], dict[int, tuple[str | None, str]]]
-"""A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each by its id."""
+NamedColumns = tuple[dict[str, Column], list[Column], dict[Column, tuple[str | None, str]]]
+"""A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each."""
 
 _MOST_ALIASES = 64
 
@@ -113,7 +113,7 @@ def columns_of(schema: TableSchema, alias: str, database: str, table: str) -> Na
         known = {
             name: Column(name, alias, name, type_text, (database, table, name)) for name, type_text in schema.columns
         }
-        found = (known, list(known.values()), {id(column): (alias, name) for name, column in known.items()})
+        found = (known, list(known.values()), {column: (alias, name) for name, column in known.items()})
         if len(schema._named) >= _MOST_ALIASES:
             schema._named.clear()
         schema._named[alias, database, table] = found
@@ -135,7 +135,6 @@ class Using:
     full_outer: bool = False
 
 
-_NOTHING: frozenset[tuple[str | None, str]] = frozenset()
 _NO_KEYS: dict[str, Column] = {}
 _NO_NODES: dict[str, Any] = {}
 """What most scopes have none of, shared by them: a scope that gets a key makes its own."""
@@ -149,27 +148,25 @@ class Scope:
     `key_nodes` maps it to the expression itself.
     """
 
-    __slots__ = (
-        *("_kept", "ambiguous", "around", "columns", "grouped", "hidden", "key_nodes", "keys", "names", "tables"),
-        *("using", "with_sets", "with_virtual"),
-    )
+    keys: dict[str, Column] = _NO_KEYS
+    key_nodes: dict[str, Any] = _NO_NODES
+    ambiguous: frozenset[tuple[str | None, str]] = frozenset()
+    with_virtual: tuple[str, ...] = ()
+    using: Using | None = None
+    hidden: Container[str] = ()
+    around: Scope | None = None
+    grouped = False
+    with_sets = False
 
     def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
         self.tables: dict[str | None, dict[str, Column]] = {}
         self.columns: list[Column] = []
-        self.names: dict[int, tuple[str | None, str]] = {}
-        self.ambiguous: frozenset[tuple[str | None, str]] = _NOTHING
-        self.using: Using | None = None
-        self.hidden: Container[str] = ()
-        self.around = around
-        self.with_sets = False
-        self._kept: tuple[Column, ...] = ()
-        if like is None:
-            self.keys: dict[str, Column] = _NO_KEYS
-            self.key_nodes: dict[str, Any] = _NO_NODES
-            self.with_virtual: tuple[str, ...] = ()
-            self.grouped = grouped
-        else:
+        self.names: dict[Column, tuple[str | None, str]] = {}
+        if grouped:
+            self.grouped = True
+        if around is not None:
+            self.around = around
+        if like is not None:
             self.keys = like.keys
             self.key_nodes = like.key_nodes
             self.with_virtual = like.with_virtual
@@ -183,8 +180,8 @@ class Scope:
         elif name in known:
             self.ambiguous |= {(table, name)}
         known[name] = column
-        if id(column) not in self.names:
-            self.names[id(column)] = (table, name)
+        if column not in self.names:
+            self.names[column] = (table, name)
             self.columns.append(column)
 
     def put_unique(self, table: str | None, name: str, column: Column) -> bool:
@@ -217,8 +214,8 @@ class Scope:
             if self.key_nodes is _NO_NODES:
                 self.key_nodes = {}
             self.key_nodes[key] = node
-        if id(column) not in self.names:
-            self.names[id(column)] = ("", key)
+        if column not in self.names:
+            self.names[column] = ("", key)
             self.columns.append(column)
 
     def has_table(self, alias: str) -> bool:
@@ -279,7 +276,7 @@ class Scope:
 
     def original(self, column: Column) -> tuple[str | None, str]:
         """The table alias and name under which a column came into the scope."""
-        known = self.names.get(id(column))
+        known = self.names.get(column)
         if known is None and self.around is not None:
             return self.around.original(column)
         return known if known is not None else (column.table, column.name)
@@ -295,28 +292,28 @@ class Scope:
             for table in other.tables:
                 self.tables[table] = {}
             for column in other.columns:
-                table, name = known = other.names[id(column)]
+                table, name = known = other.names[column]
                 new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
                 position += 1
                 self.tables[table][name] = new
                 self.columns.append(new)
-                self.names[id(new)] = known
+                self.names[new] = known
             self.with_virtual += other.with_virtual
             return
-        alternates: dict[int, list[tuple[str | None, str]]] = {}
+        alternates: dict[Column, list[tuple[str | None, str]]] = {}
         for table, columns in other.tables.items():
             for name, column in columns.items():
-                if other.names[id(column)] != (table, name):
-                    alternates.setdefault(id(column), []).append((table, name))
+                if other.names[column] != (table, name):
+                    alternates.setdefault(column, []).append((table, name))
         for column in other.columns:
-            table, name = other.names[id(column)]
+            table, name = other.names[column]
             new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
             position += 1
             if table == "" and name in other.keys:
                 self.put_key(name, new)
             else:
                 self.put_unique(table, name, new)
-            for alternate in alternates.get(id(column), ()):
+            for alternate in alternates.get(column, ()):
                 self.put(alternate[0], alternate[1], new)
         self.with_virtual += other.with_virtual
 
@@ -359,10 +356,10 @@ class Scope:
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
         keys: dict[str, Column] = {}
         for column in inputs.columns:
-            table, name = inputs.names[id(column)]
+            table, name = inputs.names[column]
             if table == "" and name in inputs.keys:
                 keys[name] = column
-                result.names[id(column)] = ("", name)
+                result.names[column] = ("", name)
                 continue
             try:
                 existing = result.find(table, name)
@@ -374,7 +371,7 @@ class Scope:
             for name, column in columns.items():
                 if name not in result.tables.setdefault(alias, {}):
                     result.tables[alias][name] = column
-                    result.names.setdefault(id(column), (alias, name))
+                    result.names.setdefault(column, (alias, name))
         result.keys = keys or _NO_KEYS
         result.key_nodes = inputs.key_nodes
         result.hidden = inputs.hidden
@@ -385,7 +382,7 @@ class Scope:
         """The names of a query's result as ORDER BY sees them: without a table."""
         result = Scope()
         for column in self.columns:
-            _, name = self.names[id(column)]
+            _, name = self.names[column]
             result.put(None, name, Column(column.internal, None, name, column.type_source))
         return result
 
@@ -417,7 +414,7 @@ class Scope:
         for name, column in missing.items():
             if self.find_any(name) is None:
                 own[name] = column
-                result.names[id(column)] = (None, name)
+                result.names[column] = (None, name)
         result.tables[None] = own
         return result
 
@@ -425,14 +422,13 @@ class Scope:
         """The names a message can offer."""
         several = len(self.tables) > 1
         for column in self.columns:
-            table, name = self.names[id(column)]
+            table, name = self.names[column]
             if not (table == "" and name in self.keys):
                 yield f"{table}.{name}" if several and table else name
 
     def _virtual(self, table: str, name: str) -> Column:
         column = Column(name, table, name, VIRTUAL_COLUMNS[name])
-        self.names[id(column)] = (table, name)
-        self._kept += (column,)
+        self.names[column] = (table, name)
         return column
 
 

@@ -19,23 +19,23 @@ from hive_views.sql.trees import is_star, starts
 class Stars(Sources):
     """Resolves SELECT lists."""
 
+    starred = False
+    """Whether the query has a star."""
+    starred_tables: frozenset[str] = frozenset()
+    """The table aliases of the block while ORDER BY of a `SELECT DISTINCT *` is looked up, as Hive does it."""
+    _windowed = False
+    _item_place: Place | None = None
+
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.definitions: list[CteDefinition] = []
         self.subquery_types: dict[int, Scope] = {}
         self.naming: list[tuple[int, str]] = []
-        self.starred = False
-        self._windowed = False
-        self._item_place: Place | None = None
         self._nameless: list[tuple[exp.Expr, str]] = []
-        self.items_of: dict[int, exp.Expr] = {}
-        self.renamed: dict[int, str] = {}
-        self._kept: list[Column] = []
-        """The columns in `items_of` and `renamed`: while they live, no other object has their ids."""
+        self.items_of: dict[Column, exp.Expr] = {}
+        self.renamed: dict[Column, str] = {}
         self._star_texts: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
         self._current_ctes: dict[str, CteDefinition] = {}
-        self.starred_tables: frozenset[str] = frozenset()
-        """The table aliases of the block while ORDER BY of a `SELECT DISTINCT *` is looked up, as Hive does it."""
 
     def _items(
         self,
@@ -58,7 +58,8 @@ class Stars(Sources):
         shift = 1 if node.args.get("hint") is not None and self.state.strict else 0
         windows = 0
         for position, item in enumerate(items):
-            if type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star):
+            kind = type(item)
+            if kind is exp.Star or (kind is exp.Column and type(item.this) is exp.Star):
                 self._star(item, scope, plain, block, output)
                 continue
             if self.state.regex_names and self._regex(item, scope, plain, block, output):
@@ -117,10 +118,7 @@ class Stars(Sources):
         type_source = result.type_source if computed else self._type_source(inner, scope)
         column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
-        self.items_of[id(column)] = item
-        self._kept.append(column)
-        if not state.exact and output.names[id(column)][1] != name:
-            self.renamed[id(column)] = output.names[id(column)][1]
+        self.items_of[column] = item
         if alias is None and naming and not self._has_name(bare, name):
             folded = type(bare) in (exp.Cast, exp.TryCast) and isinstance(result, Column) and result.name == name
             if not folded:
@@ -289,13 +287,12 @@ class Stars(Sources):
         if column.base is not None:
             self.state.read.add(column.base)
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
-        self.items_of[id(new)] = item
-        self._kept.append(new)
+        self.items_of[new] = item
         if not output.put_unique(owner, name, new):
             raise self.state.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
-        written = output.names[id(new)][1]
+        written = output.names[new][1]
         if written != name:
-            self.renamed[id(new)] = written
+            self.renamed[new] = written
         return new
 
     def _write_star(self, item: exp.Expr, chosen: list[tuple[str, str, Column]]) -> None:
@@ -312,9 +309,8 @@ class Stars(Sources):
 
     def rename(self, column: Column, name: str) -> None:
         """Give a column of a derived table's SELECT list another name, because its own is there twice."""
-        item = self.items_of.get(id(column))
-        self.renamed[id(column)] = name
-        self._kept.append(column)
+        item = self.items_of.get(column)
+        self.renamed[column] = name
         if item is None or is_star(item):
             return
         if type(item) is exp.Alias:
@@ -333,7 +329,7 @@ class Stars(Sources):
         state = self.state
         quoted = state.text.quoted
         for first, last, chosen in self._star_texts:
-            behind = [f" AS {quoted(self.renamed[id(new)])}" if id(new) in self.renamed else "" for _, _, new in chosen]
+            behind = [f" AS {quoted(self.renamed[new])}" if new in self.renamed else "" for _, _, new in chosen]
             texts = [self.written(table, name) + added for (table, name, _), added in zip(chosen, behind, strict=True)]
             for edits in (state.edits, state.stars):
                 edits.replace(first, last, ", ".join(texts))

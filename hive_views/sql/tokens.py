@@ -89,7 +89,7 @@ class Text:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
-        self.kinds: list[TokenType] = [token.token_type for token in self.tokens]
+        self.kinds: list[TokenType] = list(map(_KIND, self.tokens))
         self.kinds_seen = frozenset(self.kinds)
         """Which tokens there are: what is not among them need not be looked for."""
         self.lower = sql.lower()
@@ -155,6 +155,7 @@ def dotted(table: str, name: str, quote: str) -> str:
 
 
 _START = attrgetter("start")
+_KIND = attrgetter("token_type")
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
@@ -252,6 +253,16 @@ def _render(
     sql, tokens = text.sql, text.tokens
     pieces: list[str] = []
     at = tokens[first].start
+    if untouched is None and first == 0 and last == len(tokens) - 1:
+        behind = 0
+        for range_ in order:
+            start, negative = range_
+            if start >= behind:
+                pieces += (sql[at : tokens[start].start], edits[range_])
+                at = tokens[-negative].end + 1
+                behind = 1 - negative
+        pieces.append(sql[at : tokens[last].end + 1])
+        return "".join(pieces)
     following = first
     for index in range(bisect_left(order, (first, -last)), len(order)) if first else range(len(order)):
         start, stop = order[index]
