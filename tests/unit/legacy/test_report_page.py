@@ -44,7 +44,7 @@ def line(number: int) -> Line:
         new_text=new if number % 3 else old,
         changes=("column code changes from varchar(10) to string",) if number % 4 == 0 else (),
     )
-    outcome = Outcome(name, entry.target, Status.CONVERTED, seconds=0.02 + number / 1e5, writing=0.015)
+    outcome = Outcome(name, entry.target, Status.CONVERTED, seconds=0.02 + number / 1e4, writing=0.015)
     if number % 10 == 3:
         text = f"{name} reads {name.database}.gone_{number}, which is not there"
         outcome = Outcome(name, entry.target, Status.REFUSED, Reason.MISSING_TABLE, text)
@@ -175,7 +175,7 @@ def test_an_empty_report_says_so(browser):
 def test_it_can_be_looked_at(browser, text, tmp_path: Path):
     for scheme in ("light", "dark"):
         browser.prefer(scheme)
-        browser.open(text, fragment="#sales.view_0016")
+        browser.open(text, fragment="#web.view_0008")
         wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         assert browser.run(wide)
         assert browser.driver.save_screenshot(str(tmp_path / f"{scheme}.png"))
