@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,6 +160,9 @@ def run_views(
     *,
     journal: Annotated[str | None, typer.Option("--journal", "-j", metavar="FILE")] = None,
     dry_run: bool = False,
+    spark: Annotated[str | None, typer.Option(metavar="MASTER")] = None,
+    most_calls: Annotated[int, typer.Option(metavar="N")] = 8,
+    verify: Annotated[str | None, typer.Option(metavar="rows")] = None,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -174,21 +177,31 @@ def run_views(
         journal: Where to note what is done, for report, revert and running again. Default: the plan's name with
             .journal at its end.
         dry_run: Look whether it can be done now, and write nothing.
+        spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too.
+        most_calls: With --spark: how many calls the metastore gets at once, at most.
+        verify: `rows`: count the rows of each view on Spark and add up their checksums, before and after. What was
+            before is kept beside the journal, for a run that goes on.
         to_catalog: As for plan.
         to_uri: As for plan.
         to_warehouse: As for plan.
 
     Returns:
-        How each view ended. Exit code 1 where something is left to do.
+        How each view ended. Exit code 1 where something is left to do, or a view has other rows than before.
 
     Raises:
+        UsageError: If there is no such verification.
         PlanError: If the file holds no plan.
         JournalError: If the journal is of another plan, or another run is writing it.
+        ImportJobError: If Spark gives up. Run again.
     """
     from hive_views.legacy import run
     from hive_views.legacy.journal import read_journal
     from hive_views.legacy.report import Line, Report, report_of
 
+    if verify not in (None, "rows"):
+        raise UsageError("--verify", f"{verify!r} is not rows")
+    if verify is not None and to_uri is not None:
+        raise UsageError("--verify", "the rows of another metastore's views cannot be read by the same Spark")
     read = _read_plan(plan)
     place = Path(journal or f"{plan}.journal")
     with _target(to_catalog, to_uri, to_warehouse) as target, _bar("checking" if dry_run else "importing") as advance:
@@ -201,16 +214,38 @@ def run_views(
             ends = {outcome.name: outcome for outcome in result.outcomes}
             lines = tuple(Line(entry, ends[entry.name]) for entry in read.entries)
             return _report(Report(lines, tuple(tuple(map(str, cycle)) for cycle in read.cycles)), None, result.complete)
-        result = run.run_plan(read, catalog, place, to=target, progress=told)
-    return _report(report_of(read_journal(place)), str(place), result.complete)
+        if spark is None and verify is None:
+            result = run.run_plan(read, catalog, place, to=target, progress=told)
+            return _report(report_of(read_journal(place)), str(place), result.complete)
+        from hive_views.spark.import_command import run_on_spark
+
+        result, rows = run_on_spark(
+            read,
+            catalog,
+            place,
+            to=target,
+            master=spark,
+            most_calls=most_calls,
+            verify=verify is not None,
+            progress=told,
+        )
+    report = _report(report_of(read_journal(place)), str(place), result.complete and all(v.good for v in rows.values()))
+    said = {str(name): verdict.text for name, verdict in rows.items()}
+    return replace(report, views=tuple({**view, "rows": said.get(view["name"])} for view in report.views))
 
 
-def report_views(journal: File, *, view: Views = []) -> ImportReport:  # noqa: B006
+def report_views(
+    journal: File,
+    *,
+    view: Views = [],  # noqa: B006
+    html: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+) -> ImportReport:
     """Report on an import: per view its status, the reason, the old and the new text and their difference, and timings.
 
     Args:
         journal: The run's journal, or a plan's file.
         view: Only these views; may be given several times.
+        html: Write it there as well, as one HTML page with filters and search that opens from disk.
 
     Returns:
         The report.
@@ -232,7 +267,13 @@ def report_views(journal: File, *, view: Views = []) -> ImportReport:  # noqa: B
     names = {ViewName.parse(name) for name in view}
     if names:
         found = Report(tuple(line for line in found.lines if line.entry.name in names), found.cycles)
-    return _report(found, journal)
+    if html is None:
+        return _report(found, journal)
+    from hive_views.legacy.report_page.page import html as page
+    from hive_views.legacy.rows_said import rows_said
+
+    _write(html, page(found, Path(journal).name, rows=rows_said(Path(journal))))
+    return _report(found, html)
 
 
 def revert_views(
@@ -367,7 +408,7 @@ def print_report(value: ImportReport) -> None:
     for view in value.views:
         status = Text(view["status"], style=_COLORS.get(view["status"], ""))
         target = view.get("target")
-        what = view["text"] or "; ".join(view.get("changes") or ())
+        what = view["text"] or "; ".join([*filter(None, [view.get("rows")]), *(view.get("changes") or ())])
         reason = f"{view['reason']}: " if view.get("reason") else ""
         table.add_row(
             shown(view["name"]), status, "" if target in (None, view["name"]) else shown(target), shown(reason + what)

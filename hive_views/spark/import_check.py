@@ -1,0 +1,280 @@
+"""What Spark says of an import: whether its analyzer takes each definition, and whether each view has its rows still.
+
+Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
+reads the new one as it is meant. Both give a count and a sum of hashes, which does not depend on the order of rows.
+A hash is of each row's columns as text, each in one form: maps sorted by their keys, floating numbers to 12 digits
+(6 for `float`) with one zero and one NaN, nulls told from what is empty. Types that the import widens hash alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hive_views.errors import HiveViewsError, JournalError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.outcome import Outcome, Status
+from hive_views.legacy.plan import Entry, Plan
+from hive_views.spark.failures import failures
+from hive_views.spark.names import SESSION_CATALOG, quoted
+from hive_views.spark.session import ViewSession
+from hive_views.sql.repeatable import unrepeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from hive_views.catalog import HiveViewCatalog
+
+_AT_ONCE = 20
+"""Views in one query."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a view returns, in short; or why it cannot be read."""
+
+    columns: tuple[str, ...] = ()
+    """The names of its columns, in lower case, as Spark's analyzer gives them."""
+    number: int | None = None
+    """How many rows; None where it was not read."""
+    checksum: str | None = None
+    """The sum of the rows' hashes."""
+    problem: str | None = None
+    """What Spark says if it cannot read it, in its first line."""
+
+
+class RowCheck:
+    """Compares the rows of views before and after an import. What was before is kept in a file, for a later run."""
+
+    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, file: Path) -> None:
+        """Read the file, if it is there.
+
+        Args:
+            spark: A session on the catalog's metastore; classic or Spark Connect.
+            catalog: Where the new views are.
+            file: Where to keep what was before, beside the journal.
+
+        Raises:
+            JournalError: If the file is something else.
+        """
+        self._spark = spark
+        self._views = ViewSession(spark, catalog)
+        self._file = file
+        self._before: dict[ViewName, Rows] = {}
+        try:
+            for line in file.read_text(encoding="utf-8").splitlines():
+                item = json.loads(line)
+                self._before[ViewName.parse(item.pop("name"))] = Rows(**{**item, "columns": tuple(item["columns"])})
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise JournalError(str(file), f"it does not hold what views returned: {error!r}") from error
+
+    def before(self, plan: Plan, converted: Sequence[ViewName] = ()) -> None:
+        """Read the legacy views of a plan, before it is run, but for those that were read already.
+
+        Args:
+            plan: The plan.
+            converted: Views that an earlier run has converted, whose legacy row is not there any more.
+
+        Raises:
+            JournalError: If the file cannot be written.
+        """
+        known = {*self._before, *converted}
+        names = [entry.name for entry in plan.ready if entry.name not in known]
+        found = self._read(names, SESSION_CATALOG, lambda name: name, self._spark.sql)
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                for name, rows in found.items():
+                    file.write(json.dumps({"name": str(name), **vars(rows)}) + "\n")
+        except OSError as error:
+            raise JournalError(str(self._file), str(error)) from error
+        self._before.update(found)
+
+    def after(self, plan: Plan, outcomes: Sequence[Outcome]) -> dict[ViewName, Verdict]:
+        """Read the new views, and compare.
+
+        Args:
+            plan: The plan.
+            outcomes: How each view ended.
+
+        Returns:
+            What is to be said of each view that is converted.
+        """
+        done = {outcome.name for outcome in outcomes if outcome.status is Status.CONVERTED}
+        entries = {entry.name: entry for entry in plan.entries if entry.name in done}
+        catalog = self._views.catalog.name
+
+        def target(name: ViewName) -> ViewName:
+            return entries[name].target
+
+        found = self._read(list(entries), catalog, target, self._views.sql)
+        differing = [
+            name for name, rows in found.items() if rows.problem is None and _differs(self._before.get(name), rows)
+        ]
+        # One whose rows differ from themselves a moment later is not the import's fault.
+        again = self._read(differing, catalog, target, self._views.sql)
+        return {
+            name: _verdict(entries[name], self._before.get(name), rows, again.get(name)) for name, rows in found.items()
+        }
+
+    def close(self) -> None:
+        """Drop what was made in Spark."""
+        self._views.close()
+
+    def _read(
+        self,
+        names: Sequence[ViewName],
+        catalog: str,
+        place: Callable[[ViewName], ViewName],
+        ask: Callable[[str], DataFrame],
+    ) -> dict[ViewName, Rows]:
+        queries, found = {}, {}
+        for name in names:
+            source = ".".join(map(quoted, (catalog, *place(name).identifier)))
+            try:
+                columns = ask(f"SELECT * FROM {source}").schema.fields
+            except _failures() as error:
+                found[name] = Rows(problem=_first_line(error))
+                continue
+            body = row_text([column.dataType for column in columns])
+            listed = ", ".join(f"c{number}" for number in range(len(columns)))
+            queries[name] = (
+                f"SELECT count(*), CAST(sum(CAST(xxhash64({body}) AS DECIMAL(38, 0))) AS STRING) "
+                f"FROM (SELECT * FROM {source}) AS t ({listed})"
+            )
+            found[name] = Rows(tuple(column.name.lower() for column in columns))
+        waiting = list(queries)
+        for start in range(0, len(waiting), _AT_ONCE):
+            found.update(_sums(waiting[start : start + _AT_ONCE], queries, found, ask))
+        return {name: found[name] for name in names}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one view's rows."""
+
+    good: bool
+    """Whether nothing is wrong, as far as that can be told."""
+    text: str
+    """In words."""
+
+
+def row_text(types: Sequence[DataType]) -> str:
+    """An expression of Spark's that writes a row of columns c0, c1 … as one text, equal for equal rows.
+
+    Args:
+        types: The columns' types.
+
+    Returns:
+        The expression: a JSON text.
+    """
+    names = (f"x{number}" for number in count())
+    fields = [f"'c{number}', {_plain(f'c{number}', kind, names)}" for number, kind in enumerate(types)]
+    return f"to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false'))"
+
+
+def _plain(value: str, kind: DataType, names: Iterator[str]) -> str:
+    """An expression that gives a value's one form."""
+    name = kind.typeName()
+    if name in ("double", "float"):
+        # The sum makes -0.0 a 0.0.
+        return f"format_string('{'%.11e' if name == 'double' else '%.5e'}', CAST({value} AS DOUBLE) + 0D)"
+    if name == "struct":
+        fields = [
+            f"'f{number}', {_plain(f'{value}.{quoted(item.name)}', item.dataType, names)}"
+            for number, item in enumerate(kind.fields)
+        ]
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
+    if name == "array":
+        item = next(names)
+        return f"transform({value}, {item} -> {_plain(item, kind.elementType, names)})"
+    if name == "map":
+        item = next(names)
+        pair = (
+            f"'k', {_plain(f'{item}.key', kind.keyType, names)}, 'v', {_plain(f'{item}.value', kind.valueType, names)}"
+        )
+        return f"array_sort(transform(map_entries({value}), {item} -> to_json(named_struct({pair}), {_NULLS})))"
+    if name == "timestamp":
+        return f"unix_micros({value})"
+    if name == "binary":
+        return f"hex({value})"
+    return f"CAST({value} AS STRING)"
+
+
+_NULLS = "map('ignoreNullFields', 'false')"
+
+
+def _sums(
+    names: Sequence[ViewName],
+    queries: Mapping[ViewName, str],
+    known: Mapping[ViewName, Rows],
+    ask: Callable[[str], DataFrame],
+) -> dict[ViewName, Rows]:
+    """Counts and sums; where a query fails, its halves are asked, down to the view that makes it fail."""
+    text = " UNION ALL ".join(f"SELECT {number} AS n, * FROM ({queries[name]})" for number, name in enumerate(names))
+    try:
+        answers: list[Any] = ask(text).collect()
+    except _failures() as error:
+        if len(names) == 1:
+            return {names[0]: Rows(known[names[0]].columns, problem=_first_line(error))}
+        middle = len(names) // 2
+        return _sums(names[:middle], queries, known, ask) | _sums(names[middle:], queries, known, ask)
+    return {names[row[0]]: Rows(known[names[row[0]]].columns, row[1], row[2]) for row in answers}
+
+
+def _differs(before: Rows | None, after: Rows) -> bool:
+    if before is None or before.problem is not None:
+        return False
+    return (before.number, before.checksum, before.columns) != (after.number, after.checksum, after.columns)
+
+
+def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None) -> Verdict:
+    if before is None:
+        return Verdict(after.problem is None, _unknown("its rows before the import were not counted", after))
+    if before.problem is not None:
+        return Verdict(True, _unknown(f"Spark could not read the legacy view ({before.problem})", after))
+    if after.problem is not None:
+        return Verdict(False, f"Spark read the legacy view, and cannot read the new one: {after.problem}")
+    if before.columns != after.columns:
+        return Verdict(False, f"its columns were {', '.join(before.columns)} and are {', '.join(after.columns)}")
+    if not _differs(before, after):
+        return Verdict(True, f"the same {before.number} rows")
+    numbers = f"{before.number} rows before, {after.number} after"
+    if again is not None and again != after:
+        return Verdict(True, f"not comparable: it returns other rows each time ({numbers})")
+    reasons = _unrepeatable(entry)
+    if reasons:
+        return Verdict(
+            True, f"not comparable: its rows may differ each time, because of {', '.join(reasons)} ({numbers})"
+        )
+    return Verdict(False, f"OTHER ROWS: {numbers}" + ("" if before.number != after.number else ", of other content"))
+
+
+def _unknown(why: str, after: Rows) -> str:
+    if after.problem is not None:
+        return f"{why}, and cannot read the new one: {after.problem}"
+    return f"{why}; the new one returns {after.number} rows"
+
+
+def _unrepeatable(entry: Entry) -> tuple[str, ...]:
+    try:
+        return unrepeatable(entry.new_text or "", "hive")
+    except SqlError:
+        return ()
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    return (HiveViewsError, *failures())
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "java_exception", None) or error).strip()
+    return text.splitlines()[0][:300] if text else type(error).__name__
