@@ -13,6 +13,7 @@ from hive_views.sql import refusals, typetext
 from hive_views.sql.laterals import Block, CteDefinition
 from hive_views.sql.ordering import Ordering
 from hive_views.sql.scopes import Column, Scope
+from hive_views.sql.sources import either_type
 from hive_views.sql.state import Place, State
 from hive_views.sql.trees import begins_with_with, is_star
 from hive_views.sql.types import Types
@@ -167,7 +168,9 @@ class Blocks(Ordering):
         for one, other in zip(left.columns, right.columns, strict=True):
             name = left.names[one][1]
             type_source: Any = one.type_source
-            if self.state.strict:
+            if not self.state.strict:
+                type_source = either_type(one, other, by_name=bool(node.args.get("by_name")))
+            else:
                 first, second = one.type, other.type
                 if first is not None and second is not None:
                     shared = typetext.common(first, second)

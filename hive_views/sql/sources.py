@@ -5,13 +5,14 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql import functions
+from hive_views.sql import functions, typetext
 from hive_views.sql.laterals import Block, CteDefinition, Laterals
 from hive_views.sql.parse import parse_query
 from hive_views.sql.scopes import Column, Scope, Using, columns_of
@@ -48,6 +49,10 @@ class Sources(Laterals):
     def source(self, node: exp.Expr, block: Block) -> tuple[str | None, Scope]:
         """One element of a FROM clause: its alias (lower case) and its columns."""
         alias: str | None
+        if not self.state.strict and node.args.get("pivots"):
+            raise self.state.fail(
+                "PIVOT and UNPIVOT make columns that cannot be told here: write them as a query", node
+            )
         if isinstance(node, exp.Table):
             inner = node.this
             if isinstance(inner, exp.Func):
@@ -316,7 +321,11 @@ class Sources(Laterals):
         for position in range(width):
             name = names[position] if position < len(names) else f"col{position + 1}"
             items = [row.expressions[position] if isinstance(row, exp.Tuple) else row for row in rows]
-            scope.put(alias, name, Column(f"_col{position}", alias, name, self._type_source(items[0], scope)))
+            source = self._type_source(items[0], scope)
+            for item in () if self.state.strict else items[1:]:
+                first, other = (Column("", None, "", kind) for kind in (source, self._type_source(item, scope)))
+                source = either_type(first, other)
+            scope.put(alias, name, Column(f"_col{position}", alias, name, source))
         return scope
 
     def _table_function(self, node: exp.Table, inner: exp.Func, block: Block) -> tuple[str, Scope]:
@@ -415,6 +424,7 @@ class Sources(Laterals):
         return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
 
 
+_INTEGERS = typetext.NUMERIC[:4]
 _PARTITION_CLAUSES = frozenset(
     {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
 )
@@ -424,3 +434,19 @@ def names_at(alias_node: exp.Expr | None) -> exp.Expr | None:
     """The first column name of an alias, to point an error at."""
     columns = alias_node.args.get("columns") if alias_node is not None else None
     return columns[0] if columns else alias_node
+
+
+def either_type(one: Column, other: Column, *, by_name: bool = False) -> Callable[[], str | None]:
+    """The type of a set operation's column in Spark and Trino, which put more types together than Hive does."""
+
+    def shared() -> str | None:
+        first, second = one.type, other.type
+        if first == second or first is None or second is None or by_name:
+            return first if first == second and not by_name else None
+        if first in _INTEGERS and second in _INTEGERS:
+            return max(first, second, key=_INTEGERS.index)
+        if typetext.base(first) in typetext.STRINGS and typetext.base(second) in typetext.STRINGS:
+            return typetext.common(first, second)
+        return {first, second}.difference({"void"}).pop() if "void" in (first, second) else None
+
+    return shared

@@ -1,4 +1,4 @@
-"""The functions that Spark has built in (SHOW SYSTEM FUNCTIONS of Spark 4.1.4).
+"""The functions that Spark has built in (SHOW SYSTEM FUNCTIONS of Spark 4.1.4, and `try_cast`, which it leaves out).
 
 A name without a database that is none of these is a function that somebody registered: a temporary one, or one that
 only the author's current database has.
@@ -55,7 +55,7 @@ SPARK_FUNCTIONS = frozenset(
     time_trunc timestamp timestamp_micros timestamp_millis timestamp_seconds tinyint to_avro to_binary to_char
     to_csv to_date to_json to_number to_protobuf to_time to_timestamp to_timestamp_ltz to_timestamp_ntz
     to_unix_timestamp to_utc_timestamp to_varchar to_variant_object to_xml transform transform_keys
-    transform_values translate trim trunc try_add try_aes_decrypt try_avg try_divide try_element_at
+    transform_values translate trim trunc try_add try_aes_decrypt try_avg try_cast try_divide try_element_at
     try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz try_mod try_multiply
     try_parse_json try_parse_url try_reflect try_subtract try_sum try_to_binary try_to_date try_to_number
     try_to_time try_to_timestamp try_url_decode try_validate_utf8 try_variant_get typeof ucase unbase64 unhex

@@ -219,14 +219,16 @@ class Stars(Sources):
                 raise state.fail(f"Invalid table alias '{table}' in front of a star", item, table)
         chosen: list[tuple[str, str, Column]] = []
         if plain.using is not None:
-            self._named_columns(plain, table, chosen, output)
+            self._named_columns(item, plain, table, chosen, output)
         for alias in [*block.aliases, ""]:
             known = plain.tables.get(alias)
             if known is None or (table is not None and alias != table):
                 continue
             for column in known.values():
                 if plain.using is not None and column.name in plain.using.columns:
-                    continue
+                    joined = (plain.using.left, plain.using.right)
+                    if table is None or table in joined or state.text.dialect != "spark":
+                        continue
                 owner, name = plain.original(column)
                 if table is not None and owner != table:
                     continue
@@ -249,15 +251,17 @@ class Stars(Sources):
         return {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
 
     def _named_columns(
-        self, plain: Scope, table: str | None, chosen: list[tuple[str, str, Column]], output: Scope
+        self, item: exp.Expr, plain: Scope, table: str | None, chosen: list[tuple[str, str, Column]], output: Scope
     ) -> None:
         using = plain.using
         assert using is not None
         if using.full_outer and not self.state.strict and table is None:
             raise self.state.fail(
-                "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", None
+                "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", item
             )
         owner = using.right if using.right_outer else using.left
+        if table in (using.left, using.right) and self.state.text.dialect == "spark":
+            owner = table  # Spark's star of one table has that table's own column, the other engines' has none
         known = plain.tables.get(owner, {})
         for name in using.columns:
             column = known.get(name)

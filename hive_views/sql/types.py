@@ -114,6 +114,9 @@ class Types:
             return "double"
         whole, _, fraction = written.partition(".")
         whole = whole.lstrip("0")
+        if self.text.dialect != "hive":  # Spark and Trino keep the zeros at the end
+            digits = len(whole) + len(fraction) if whole else len(fraction.lstrip("0"))
+            return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
         fraction = fraction.rstrip("0") or ("0" if not whole else "")
         return f"decimal({max(len(whole) + len(fraction), 1)},{len(fraction)})"
 
