@@ -114,8 +114,7 @@ class Stars(Sources):
         recommended = self._recommended(bare, result) if state.strict and name.startswith("_c") else None
         if recommended is not None and output.find_any(recommended) is None:
             name = recommended
-        computed = isinstance(result, Column) and type(bare) is not exp.Column
-        type_source = result.type_source if computed else self._type_source(inner, scope)
+        type_source = result.type_source if isinstance(result, Column) else self._type_source(inner, scope)
         column = Column(f"_col{len(output.columns)}", table, name, type_source)
         output.put(table, name, column)
         self.items_of[column] = item
