@@ -1,0 +1,33 @@
+"""`hive-views import report --html`: the page is that of the journal, and of what a comparison of rows said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hive_views.identifiers import ViewName
+from hive_views.legacy.rows_said import file_of, write_rows_said
+from tests.cli.conftest import cli
+from tests.legacy.rows import hive_view_row
+
+__all__ = ["cli"]
+
+
+def test_the_report_as_a_page(cli, add, sales, tmp_path):
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", "select id from orders", text, [("id", "bigint")]))
+    plan, page = tmp_path / "plan.json", tmp_path / "report.html"
+    cli("import", "plan", sales, "--output", str(plan))
+    assert cli("--json", "import", "report", str(plan), "--html", str(page)).json["file"] == str(page)
+    assert '"status":"pending"' in page.read_text()
+    assert cli("--json", "import", "run", str(plan)).json["counts"] == {"converted": 1}
+    journal = Path(f"{plan}.journal")
+    write_rows_said(journal, {ViewName(sales, "v"): "the same 7 rows"})
+    cli("import", "report", str(journal), "--html", str(page))
+    assert '"status":"converted"' in page.read_text()
+    assert '"rows":"the same 7 rows"' in page.read_text()
+    file_of(journal).write_text("[]")
+    assert "does not hold" in cli("import", "report", str(journal), "--html", str(page)).err
+
+
+def test_what_cannot_be_verified_is_refused(cli, tmp_path):
+    assert "is not rows" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err
