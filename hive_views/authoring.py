@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
-from hive_views.children import LINEAGE, encode
+from hive_views.children import LINEAGE, ChildKind, children_of, encode
 from hive_views.definition import define
-from hive_views.errors import SqlError
+from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
 from hive_views.metastore.engine_schemas import EngineSchemas
@@ -166,8 +166,8 @@ def _partitioned_on(
         return keys
     line, column = position_of(statement.text, statement.query.start)
     raise SqlError(
-        f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, behind at least one "
-        f"other; this one ends with {', '.join(last)}. CREATE OR REPLACE VIEW can name others",
+        f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, behind at least "
+        f"one other; this one ends with {', '.join(last)}. CREATE OR REPLACE VIEW can name others",
         line=line,
         column=column,
         name=str(name),
@@ -214,21 +214,38 @@ def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
 
 def _default_catalog(store: Store, rows: Mapping[ViewName, Row]) -> str | None:
     """What unqualified names mean to Spark's Iceberg catalog: itself, or the session catalog for Hive's own tables."""
-    session, iceberg = [], []
-    for name, row in rows.items():
-        if row.kind is RowKind.ICEBERG_TABLE:
-            iceberg.append(name)
-        elif row.kind is not RowKind.ICEBERG_VIEW:
-            session.append(name)
-        elif load(store, name).metadata.current_version().default_catalog is None:
-            iceberg.append(name)
-    if session and iceberg and not store.config.session_catalog_serves_iceberg:
+    session = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
+    if not session:
+        return None
+    iceberg = [
+        name
+        for name, row in rows.items()
+        if row.kind is RowKind.ICEBERG_TABLE or (row.kind is RowKind.ICEBERG_VIEW and _needs_iceberg(store, name))
+    ]
+    if iceberg and not store.config.session_catalog_serves_iceberg:
         raise SqlError(
             f"{iceberg[0]} is Iceberg's and {session[0]} is Hive's own: no one catalog of Spark reads both, unless the "
             "session catalog is Iceberg's SparkSessionCatalog (hive-views.session-catalog-serves-iceberg=true)",
             name=str(session[0]),
         )
-    return store.config.session_catalog if session else None
+    return store.config.session_catalog
+
+
+def _needs_iceberg(store: Store, name: ViewName) -> bool:
+    """Whether a view of ours reads Iceberg's tables, itself or through views: the session catalog cannot follow it."""
+    try:
+        version = load(store, name).metadata.current_version()
+    except NoSuchViewError:
+        return True
+    if version.default_catalog is not None:
+        return False
+    below = children_of(version)
+    if below is None:
+        return True
+    return any(
+        child.kind is ChildKind.TABLE or (child.kind is ChildKind.VIEW and _needs_iceberg(store, child.name))
+        for child in below
+    )
 
 
 def _commented(field: NestedField, comment: str | None) -> NestedField:

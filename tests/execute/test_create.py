@@ -191,3 +191,13 @@ def test_tables_of_two_kinds_need_one_session_catalog(run, open_catalog, shop: s
         run(query)
     one = open_catalog({"hive-views.session-catalog-serves-iceberg": "true"})
     assert one.execute(query, database=shop).view.current_version().default_catalog == "spark_catalog"
+
+
+def test_a_view_over_views_of_the_session_catalog_can_stand_beside_its_tables(run, catalog, shop: str) -> None:
+    run("CREATE VIEW first AS SELECT page FROM visits")
+    run("CREATE VIEW second AS SELECT page FROM first")
+    third = run("CREATE VIEW third AS SELECT s.page FROM second s JOIN visits v ON s.page = v.page").view
+    assert third.current_version().default_catalog == "spark_catalog"
+    assert run("CREATE VIEW over_both AS SELECT s.page FROM second s CROSS JOIN orders o").view is not None
+    with pytest.raises(SqlError, match="no one catalog of Spark reads both"):
+        run("CREATE VIEW mixed AS SELECT v.page FROM over_both o CROSS JOIN visits v")
