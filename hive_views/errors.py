@@ -497,7 +497,8 @@ class MetastoreRunningError(UpgradeError):
         super().__init__(
             place,
             f"{len(sessions)} other session(s) use it: {'; '.join(sessions)}. Stop the metastore that they belong to, "
-            "or say that it may run meanwhile (--while-running): changes of the schema then wait for it, and it for them",
+            "or say that it may run meanwhile (--while-running): then changes of the schema wait for it, and it for "
+            "them",
         )
         self.sessions = tuple(sessions)
 

@@ -218,9 +218,12 @@ def _drop_dependents(
         impact = Dependents(reader, databases=databases).all_of(name)
         if not impact.views:
             return
+        circles = {name: group for group in impact.groups() for name in group}
         for dependent in _ordered(impact):
-            # Somebody may have created a view over this one since. What other programs write is seen next round.
-            if Dependents(reader, databases=databases, recorded_only=True).of(dependent.name):
+            # Somebody may have created a view over this one since. What other programs write is seen next round. Views
+            # that read each other cannot be read as it is: none of them has to go before the others.
+            late = Dependents(reader, databases=databases, recorded_only=True).of(dependent.name)
+            if any(item.name not in circles[dependent.name] for item in late):
                 break
             try:
                 _drop_dependent(reader.store, dependent.row, purge_files)

@@ -60,11 +60,15 @@ class Impact:
 
     def order(self) -> tuple[ViewName, ...]:
         """The names of all dependents, each before what it depends on."""
+        ordered = [name for group in self.groups() for name in group if name != self.name]
+        return tuple(reversed(ordered))
+
+    def groups(self) -> list[tuple[ViewName, ...]]:
+        """The object and its dependents, each behind what it reads; those that read each other are in one group."""
         below: dict[ViewName, list[ViewName]] = {name: [] for name in (self.name, *self.views)}
         for view, child in self.edges:
             below[view].append(child)
-        ordered = [name for group in components(below) for name in group if name != self.name]
-        return tuple(reversed(ordered))
+        return components(below)
 
 
 class Dependents:

@@ -203,7 +203,7 @@ class DependencyMethods(PartitionMethods):
         """
         from hive_views.dependencies.recompile import recompile
 
-        return recompile(self._store, self._name(identifier), analyzer)
+        return recompile(self._store, self._name(identifier), analyzer, own=self.name)
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
         """Write a view's row again from its metadata file, where another program changed it (`view.drift`).

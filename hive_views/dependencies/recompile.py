@@ -7,16 +7,18 @@ typed it today, so that stars take in new columns and types follow the tables.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from sqlglot import exp
 
 from hive_views.authoring import Analyzer, author
 from hive_views.children import LINEAGE, children_of
-from hive_views.definition import ORIGINAL_SQL, row_texts, sql_texts
+from hive_views.definition import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.dependencies.texts import ViewText, of_hive_view, of_version
-from hive_views.errors import InvalidViewError
+from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.drift import differences
@@ -24,7 +26,11 @@ from hive_views.metastore.flat_model import Row
 from hive_views.metastore.load import load
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
-from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
+from hive_views.sql.define import position_of
+from hive_views.sql.parse import parse_query
+from hive_views.sql.references import references
+from hive_views.sql.tokens import Text
 from hive_views.view import change
 
 _SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
@@ -47,26 +53,29 @@ class Recompiled:
     """Columns whose type changed."""
 
 
-def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Recompiled:
+def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None, *, own: str | None = None) -> Recompiled:
     """Expand what a view's author typed again, and make that the current version if it is another one.
 
     Args:
         store: Metastore, files and properties.
         name: The view.
         analyzer: Where column types come from; None takes Hive's rules.
+        own: The catalog's name, which texts may write in front of a table.
 
     Returns:
         What changed.
 
     Raises:
         NoSuchViewError: If there is no such view.
-        SqlError: If what was typed cannot be resolved any more; nothing is changed.
+        SqlError: If what was typed cannot be resolved any more, or reads another catalog; nothing is changed.
+        DialectLossError: If the view has an author's text in another dialect too, which cannot be made again.
         InvalidViewError: If its columns have names that its text does not give, and nobody can tell which is which now.
         HiveViewsError: As `hive_views.view.change` says.
     """
     loaded = load(store, name)
     before = loaded.metadata.current_version()
     text = of_version(name, before)
+    _refuse_other_catalogs(store, text, before.default_catalog, own)
     old = loaded.metadata.current_schema()
     names = _column_list(store, text, old)
     made = author(
@@ -77,13 +86,18 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) ->
         dialect=text.dialect,
         analyzer=analyzer,
         column_names=names,
-        column_comments=text.column_comments,
+        column_comments=None if names is None else text.column_comments,
     )
-    new = _with_comments(made.schema, old)
+    lost = set(before.dialects) - before.generated_dialects - set(made.version.dialects)
+    if lost:
+        # Whatever the view's properties allow: an author's text is not ours to take away, and nobody asked for it.
+        raise DialectLossError(str(name), before.dialects, made.version.dialects)
+    new = _as_it_was(made.schema, old)
     if _same(before, made.version) and _columns(old) == _columns(new):
         return Recompiled(loaded, changed=False)
     # What others wrote into the summary stays, what follows from the text is new.
-    kept = {key: value for key, value in before.summary.items() if key not in (LINEAGE, ORIGINAL_SQL, "operation")}
+    derived = (LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, "operation")
+    kept = {key: value for key, value in before.summary.items() if key not in derived}
     version = made.version.model_copy(update={"summary": {**kept, **made.version.summary}})
     after = change(store, loaded, [AddVersion(new, version)])
     types = {field.name: field.field_type for field in old.fields}
@@ -95,7 +109,7 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None) ->
         retyped=tuple(
             field.name
             for field in new.fields
-            if field.name in types and str(types[field.name]) != str(field.field_type)
+            if field.name in types and _shape(types[field.name]) != _shape(field.field_type)
         ),
     )
 
@@ -144,20 +158,54 @@ def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loa
     row = loaded.row
     if not (row.texts.expanded or row.texts.original):
         raise InvalidViewError(str(name), "its row has no text to adopt; repair it instead")
-    if row.texts.expanded == row_texts(loaded.metadata.current_version()).expanded:
-        # Only columns or the typed text were touched, which follow from the definition.
+    current = loaded.metadata.current_version()
+    fields = loaded.metadata.current_schema().fields
+    names = tuple(name for name, _, _ in row.columns)
+    same_text = row.texts.expanded == row_texts(current).expanded
+    if same_text and [name.lower() for name in names] == [field.name.lower() for field in fields]:
+        # Only types or the typed text were touched, which follow from the definition.
         return repair(store, name)
-    text = of_hive_view(row)
+    text = of_version(name, current) if same_text else of_hive_view(row)
+    if not same_text:
+        dialect = "spark" if _SPARK_NAMESPACE in row.parameters else text.dialect
+        text = replace(text, dialect=dialect, database=_database_of(row))
+    found = text.expansion(MetastoreSchemas(store)).names
+    if len(found) != len(names):
+        raise InvalidViewError(
+            str(name),
+            f"its row has {len(names)} columns ({', '.join(names)}), and its text gives {len(found)} by now "
+            f"({', '.join(found)}): it cannot be told what the row's author meant. Replace its definition instead",
+        )
     made = author(
         store,
         name,
         text.typed,
-        database=_database_of(row),
-        dialect="spark" if _SPARK_NAMESPACE in row.parameters else text.dialect,
+        database=text.database,
+        dialect=text.dialect,
         analyzer=analyzer,
+        column_names=None if list(found) == [column.lower() for column in names] else names,
     )
+    comments = [comment for _, _, comment in row.columns]
+    schema = Schema(*(_commented(*pair) for pair in zip(made.schema.fields, comments, strict=True)))
     # The texts in other dialects say what the view was before.
-    return change(store, loaded, [AddVersion(made.schema, made.version, may_lose_dialects=True)])
+    return change(store, loaded, [AddVersion(schema, made.version, may_lose_dialects=True)])
+
+
+def _refuse_other_catalogs(store: Store, text: ViewText, default: str | None, own: str | None) -> None:
+    """A view of another engine may read catalogs that are not on this metastore, where its names mean other tables.
+
+    Its text would be resolved by the tables of this one, and its columns and its current catalog would silently change.
+    """
+    ours = {own, store.config.session_catalog}
+    for table in references(text.typed, text.dialect).tables:
+        catalog = table.catalog if table.catalog is not None else default
+        if catalog is not None and catalog not in ours:
+            line, column = position_of(text.typed, table.start)
+            shown = ".".join(table.parts if table.catalog is not None else (catalog, *table.parts))
+            reason = (
+                f"{shown}, which {text.view} reads, is in another catalog: only an engine that has it can recompile it"
+            )
+            raise SqlError(reason, line=line, column=column, name=shown)
 
 
 def _column_list(store: Store, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
@@ -173,30 +221,79 @@ def _column_list(store: Store, text: ViewText, schema: Schema) -> tuple[str, ...
     if [name.lower() for name in new] == [name.lower() for name in old]:
         return None
     stars = any(isinstance(star.parent, (exp.Select, exp.Column)) for star in found.resolution.tree.find_all(exp.Star))
+    if stars and _frozen_names(text) == [name.lower() for name in old]:
+        return None  # the names always were the text's own: the tables' columns changed, and the view follows them
     unnamed = [name for name in new if _UNNAMED.fullmatch(name)]
-    if stars and len(unnamed) <= sum(_UNNAMED.fullmatch(name) is not None for name in old):
-        return None  # the tables' columns changed, and the view follows them
-    if len(old) != len(new):
-        raise InvalidViewError(
-            str(text.view),
-            f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give, and their "
-            "numbers differ: it cannot be told which is which. Replace its definition instead",
-        )
-    return tuple(was if not stars or now in unnamed else now for was, now in zip(old, new, strict=True))
+    given = len(unnamed) > sum(_UNNAMED.fullmatch(name) is not None for name in old)
+    if stars and not given and _follows(old, new):
+        return None
+    if len(old) == len(new) and (not stars or (given and _follows(old, new, unnamed))):
+        return old
+    raise InvalidViewError(
+        str(text.view),
+        f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give: it cannot be told "
+        "which is which. Replace its definition instead",
+    )
+
+
+def _frozen_names(text: ViewText) -> list[str] | None:
+    """The names that the text gave its columns when it was expanded; None where that cannot be told."""
+    if text.expanded is None:
+        return None
+    tree = parse_query(Text(text.expanded, "spark" if text.dialect == "spark" else HIVE))
+    return [name.lower() for name in tree.named_selects] if isinstance(tree, exp.Query) else None
+
+
+def _follows(old: Sequence[str], new: Sequence[str], unnamed: Sequence[str] = ()) -> bool:
+    """Whether new names can only be the old ones behind a change of a table: some came or some went, and none moved.
+
+    Args:
+        old: The view's columns.
+        new: Those that its text gives.
+        unnamed: Those of them that have no name, and so any of the old ones.
+    """
+    before = [name.lower() for name in old]
+    if unnamed:
+        return all(was == now for was, now in zip(before, new, strict=True) if now not in unnamed)
+    came, went = set(new) - set(before), set(before) - set(new)
+    return not (came and went) and [name for name in before if name in new] == [name for name in new if name in before]
 
 
 _UNNAMED = re.compile(r"_c\d+")
 """What Hive calls a column that its query gives no name."""
 
 
-def _with_comments(new: Schema, old: Schema) -> Schema:
-    """Columns keep the comments that they had, where the text gives them none."""
-    comments = {field.name: field.doc for field in old.fields}
-    fields = (
-        field if field.doc is not None else field.model_copy(update={"doc": comments.get(field.name)})
-        for field in new.fields
-    )
-    return Schema(*fields, schema_id=new.schema_id, identifier_field_ids=new.identifier_field_ids)
+def _as_it_was(new: Schema, old: Schema) -> Schema:
+    """Columns keep the spelling, the comments and the nested fields that they had, where the text says nothing else.
+
+    Names of Hive are in lower case; those that Spark gave a view are as they were written.
+    """
+    before = {field.name.lower(): field for field in old.fields}
+    fields = []
+    for field in new.fields:
+        was = before.get(field.name.lower())
+        if was is not None:
+            update: dict[str, object] = {"name": was.name, "doc": was.doc if field.doc is None else field.doc}
+            if _shape(was.field_type) == _shape(field.field_type):
+                update["field_type"] = was.field_type
+            field = field.model_copy(update=update)
+        fields.append(field)
+    return assign_fresh_schema_ids(Schema(*fields, identifier_field_ids=new.identifier_field_ids))
+
+
+def _shape(kind: IcebergType) -> object:
+    """A type without the ids, spelling and comments of its fields."""
+    if isinstance(kind, StructType):
+        return "struct", tuple((field.name.lower(), _shape(field.field_type)) for field in kind.fields)
+    if isinstance(kind, ListType):
+        return "list", _shape(kind.element_type)
+    if isinstance(kind, MapType):
+        return "map", _shape(kind.key_type), _shape(kind.value_type)
+    return str(kind)
+
+
+def _commented(field: NestedField, comment: str | None) -> NestedField:
+    return field if not comment else field.model_copy(update={"doc": comment})
 
 
 def _database_of(row: Row) -> str:
@@ -213,5 +310,5 @@ def _same(one: ViewVersion, other: ViewVersion) -> bool:
     ) and one.summary.get(ORIGINAL_SQL) == other.summary.get(ORIGINAL_SQL)
 
 
-def _columns(schema: Schema) -> list[tuple[str, str, str | None]]:
-    return [(field.name, str(field.field_type), field.doc) for field in schema.fields]
+def _columns(schema: Schema) -> list[tuple[str, object, str | None]]:
+    return [(field.name, _shape(field.field_type), field.doc) for field in schema.fields]

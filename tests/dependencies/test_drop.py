@@ -15,6 +15,7 @@ from hive_views.children import ChildKind
 from hive_views.dependencies.drop import Behavior
 from hive_views.errors import DependentsError, InvalidPropertyError, NoSuchTableError, NoSuchViewError
 from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from tests.catalog.samples import files_below, version
 from tests.proxy import Hold, ThriftProxy
 
@@ -51,6 +52,22 @@ def test_restrict_names_every_dependent_and_drops_nothing(shop, raw, database):
 def test_restrict_drops_what_nothing_depends_on(shop, raw, database):
     shop.drop_view(f"{database}.d", restrict=True)
     assert "d" not in left(raw, database)
+
+
+def test_cascade_takes_views_along_that_read_each_other(catalog, raw, database, hive_table, view):
+    """Two changes at the same moment, or a rename by another program, can close a circle."""
+    hive_table("r")
+    view("p", "SELECT id, total FROM r")
+    view("q", "SELECT id, total FROM p")
+    view("top", "SELECT id FROM q")
+    raw.drop_table(database, "r", False)
+    row = raw.get_table(database, "q")
+    row.tableName = "r"
+    raw.alter_table_with_environment_context(database, "q", row, EnvironmentContext({}))
+    view("above", "SELECT id FROM r")
+    assert catalog.graph(database).cycles() == ((ViewName(database, "p"), ViewName(database, "r")),)
+    catalog.drop_view(f"{database}.p", cascade=True)
+    assert left(raw, database) == []  # top too: what it read was renamed
 
 
 def test_without_a_keyword_dependents_are_left_dangling(shop, raw, database):

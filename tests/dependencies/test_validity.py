@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, NestedField, StringType
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
+from hive_views.definition import define
 from hive_views.dependencies.impact import Effect
 from hive_views.dependencies.validity import Validity
-from hive_views.errors import DependentsError, SqlError
+from hive_views.errors import DependentsError, DialectLossError, InvalidViewError, SqlError
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
 from tests.catalog.samples import hive_row, version
 from tests.dependencies.conftest import longs
@@ -173,6 +174,38 @@ def test_a_row_that_another_program_changed_can_be_adopted(shop, raw, database):
     ]
 
 
+def test_adopting_keeps_the_row_s_names_and_comments(shop, raw, database):
+    """Plain Spark's names in front of AS stand in the row's columns alone."""
+
+    def change(row):
+        row.viewOriginalText = row.viewExpandedText = "SELECT total, id FROM orders"
+        row.parameters["view.catalogAndNamespace.part.1"] = database
+        row.sd.cols = [FieldSchema("x", "bigint", "the x"), FieldSchema("y", "bigint", None)]
+
+    alter(raw, database, "named", change)
+    adopted = shop.adopt_view(f"{database}.named")
+    assert [(field.name, field.doc) for field in adopted.schema().fields] == [("x", "the x"), ("y", None)]
+    assert adopted.original_text == "SELECT total, id FROM orders"
+    assert adopted.drift == ()
+    assert shop.check_view(f"{database}.named").validity is Validity.VALID
+
+
+def test_a_column_that_was_renamed_in_the_row_is_adopted(shop, raw, database):
+    alter(raw, database, "named", columns(("number", "bigint")))
+    adopted = shop.adopt_view(f"{database}.named")
+    assert [field.name for field in adopted.schema().fields] == ["number"]
+    assert (adopted.original_text, adopted.drift) == ("SELECT id FROM orders\nWHERE total > 3", ())
+
+
+def test_a_row_whose_columns_are_not_those_of_its_text_is_not_adopted(shop, raw, database):
+    """Plain Spark wrote a star when the table had one column less."""
+    before = shop.load_view(f"{database}.named").metadata_location
+    alter_view_as(raw, database, "named", f"SELECT * FROM {database}.orders", ("id", "bigint"))
+    with pytest.raises(InvalidViewError, match="its text gives 2"):
+        shop.adopt_view(f"{database}.named")
+    assert shop.load_view(f"{database}.named").metadata_location == before
+
+
 # -- RECOMPILE ----------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +241,88 @@ def test_recompile_after_a_table_was_made_again_notes_its_new_uuid(shop, raw, da
     done = shop.recompile_view(f"{database}.named", analyzer=longs(shop, "", database))
     assert done.changed
     assert shop.lineage(f"{database}.named").by_uuid()[f"{database}.orders"].startswith("1111")
+
+
+def by_schema(catalog, database, name, sql, *columns, **more):
+    """A view as Spark or `hive-views create` make it: its columns' names and comments are in its schema alone."""
+    schema = Schema(*(NestedField(number, column, LongType(), doc=doc) for number, (column, doc) in enumerate(columns)))
+    made = define(sql, dialect="spark", default_namespace=(database,), **more)
+    return catalog.create_view(f"{database}.{name}", schema, made)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM orders", ["x", "y"]),
+        ("SELECT * FROM orders", ["total", "id"]),
+        ("SELECT *, id + total FROM orders", ["x", "total", "s"]),
+    ],
+)
+def test_recompile_does_not_give_columns_the_names_of_a_star(shop, database, sql, names):
+    before = by_schema(shop, database, "v", sql, *((name, None) for name in names))
+    with pytest.raises(InvalidViewError, match="cannot be told which is which"):
+        shop.recompile_view(f"{database}.v")
+    assert shop.load_view(f"{database}.v") == before
+
+
+def test_recompile_keeps_spelling_and_comments(shop, raw, database):
+    by_schema(
+        shop,
+        database,
+        "v",
+        "SELECT id AS CustomerId, o.* FROM orders o",
+        ("CustomerId", "who"),
+        ("Id", "no"),
+        ("TOTAL", None),
+    )
+    done = shop.recompile_view(f"{database}.v")
+    assert (done.changed, done.added, done.removed, done.retyped) == (True, (), (), ())
+    fields = [(field.name, field.doc) for field in shop.load_view(f"{database}.v").schema().fields]
+    assert fields == [("CustomerId", "who"), ("Id", "no"), ("TOTAL", None)]
+    assert not shop.recompile_view(f"{database}.v").changed
+
+
+def test_recompile_keeps_what_is_inside_of_columns(shop, raw, database):
+    """Ids, spelling and comments of nested fields are no other type."""
+    alter(
+        raw,
+        database,
+        "orders",
+        columns(("id", "bigint"), ("total", "bigint"), ("place", "struct<street:string,zip:int>")),
+    )
+    place = StructType(NestedField(7, "Street", StringType(), doc="and number"), NestedField(9, "Zip", IntegerType()))
+    schema = Schema(NestedField(4, "id", LongType()), NestedField(5, "place", place))
+    made = define("SELECT id, place FROM orders", dialect="spark", default_namespace=(database,))
+    shop.create_view(f"{database}.v", schema, made)
+    assert shop.recompile_view(f"{database}.v").retyped == ()
+    kept = shop.load_view(f"{database}.v").schema().find_field("place").field_type
+    assert [(field.name, field.doc) for field in kept.fields] == [("Street", "and number"), ("Zip", None)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "default", "shown"),
+    [
+        ("SELECT id FROM elsewhere.{d}.orders", None, "elsewhere.{d}.orders"),
+        ("SELECT id FROM orders", "elsewhere", "elsewhere.orders"),
+    ],
+)
+def test_recompile_does_not_take_another_catalog_s_tables_for_its_own(shop, database, sql, default, shown):
+    before = by_schema(shop, database, "v", sql.format(d=database), ("id", None), default_catalog=default)
+    with pytest.raises(SqlError, match="in another catalog") as caught:
+        shop.recompile_view(f"{database}.v")
+    assert (caught.value.name, caught.value.line, caught.value.column) == (shown.format(d=database), 1, 16)
+    assert shop.load_view(f"{database}.v") == before
+
+
+@pytest.mark.parametrize("allowed", ["true", "false"])
+def test_recompile_does_not_take_another_dialect_s_text_away(shop, database, allowed):
+    made = version(database, ("spark", "SELECT id FROM orders"), ("trino", "SELECT id FROM orders"))
+    properties = {"replace.drop-dialect.allowed": allowed}
+    schema = Schema(NestedField(1, "id", LongType()))
+    before = shop.create_view(f"{database}.v", schema, made, properties=properties)
+    with pytest.raises(DialectLossError):
+        shop.recompile_view(f"{database}.v")
+    assert shop.load_view(f"{database}.v") == before
 
 
 # -- Impact -------------------------------------------------------------------------------------------------------

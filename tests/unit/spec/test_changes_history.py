@@ -228,7 +228,7 @@ GENERATED = {"hive-views.generated-dialects": "hive"}
 
 
 def test_a_generated_text_does_not_make_room_for_itself() -> None:
-    """The property that a generated text brings along is for later changes by others, not for the one that brings it."""
+    """The property that a generated text brings along is for later changes, not for the one that brings it."""
     base = created(version(SPARK, TRINO))
     with pytest.raises(DialectLossError):
         changed(base, add(SPARK, HIVE, summary=GENERATED))
