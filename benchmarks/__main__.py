@@ -13,7 +13,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import catalog_operations, dependents, import_time, listing, materialized, upgrade, writers
+from benchmarks import (
+    catalog_operations,
+    dependents,
+    import_time,
+    legacy_import,
+    listing,
+    materialized,
+    upgrade,
+    writers,
+)
 from benchmarks.measure import Result
 
 BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
@@ -23,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
     "dependents": dependents.run,
     "materialized": materialized.run,
     "writers": writers.run,
+    "legacy-import": legacy_import.run,
     "upgrade": upgrade.run,
 }
 

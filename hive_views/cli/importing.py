@@ -162,7 +162,7 @@ def run_views(
     dry_run: bool = False,
     spark: Annotated[str | None, typer.Option(metavar="MASTER")] = None,
     most_calls: Annotated[int, typer.Option(metavar="N")] = 8,
-    verify: Annotated[str | None, typer.Option(metavar="rows")] = None,
+    verify: Annotated[str | None, typer.Option(metavar="columns|rows")] = None,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -179,8 +179,8 @@ def run_views(
         dry_run: Look whether it can be done now, and write nothing.
         spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too.
         most_calls: With --spark: how many calls the metastore gets at once, at most.
-        verify: `rows`: count the rows of each view on Spark and add up their checksums, before and after. What was
-            before is kept beside the journal, for a run that goes on.
+        verify: `columns`: ask Spark's analyzer for the columns of each view, before and after. `rows`: count its rows
+            as well, and add up their checksums. What was before is kept beside the journal, for a run that goes on.
         to_catalog: As for plan.
         to_uri: As for plan.
         to_warehouse: As for plan.
@@ -198,8 +198,8 @@ def run_views(
     from hive_views.legacy.journal import read_journal
     from hive_views.legacy.report import Line, Report, report_of
 
-    if verify not in (None, "rows"):
-        raise UsageError("--verify", f"{verify!r} is not rows")
+    if verify not in (None, "columns", "rows"):
+        raise UsageError("--verify", f"{verify!r} is neither columns nor rows")
     if verify is not None and to_uri is not None:
         raise UsageError("--verify", "the rows of another metastore's views cannot be read by the same Spark")
     read = _read_plan(plan)
@@ -226,7 +226,7 @@ def run_views(
             to=target,
             master=spark,
             most_calls=most_calls,
-            verify=verify is not None,
+            verify=verify,
             progress=told,
         )
     report = _report(report_of(read_journal(place)), str(place), result.complete and all(v.good for v in rows.values()))

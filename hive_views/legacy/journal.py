@@ -7,6 +7,7 @@ last one, and is taken away when the journal is opened again. One process at a t
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -105,7 +106,9 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
+        # What could not be written was said when it was: closing tries again.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def _open(self, plan: Plan | None) -> History:
         try:

@@ -53,13 +53,16 @@ class Rows:
 class RowCheck:
     """Compares the rows of views before and after an import. What was before is kept in a file, for a later run."""
 
-    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, file: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, catalog: HiveViewCatalog, file: Path, *, columns_only: bool = False
+    ) -> None:
         """Read the file, if it is there.
 
         Args:
             spark: A session on the catalog's metastore; classic or Spark Connect.
             catalog: Where the new views are.
             file: Where to keep what was before, beside the journal.
+            columns_only: Whether Spark's analyzer alone is asked, and nothing is run.
 
         Raises:
             JournalError: If the file is something else.
@@ -67,11 +70,13 @@ class RowCheck:
         self._spark = spark
         self._views = ViewSession(spark, catalog)
         self._file = file
+        self._columns_only = columns_only
         self._before: dict[ViewName, Rows] = {}
         try:
             for line in file.read_text(encoding="utf-8").splitlines():
                 item = json.loads(line)
-                self._before[ViewName.parse(item.pop("name"))] = Rows(**{**item, "columns": tuple(item["columns"])})
+                name = ViewName.parse(item.pop("name"))
+                self._before[name] = Rows(**{**item, "columns": tuple(item["columns"])})
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -144,13 +149,15 @@ class RowCheck:
             except _failures() as error:
                 found[name] = Rows(problem=_first_line(error))
                 continue
+            found[name] = Rows(tuple(column.name.lower() for column in columns))
+            if self._columns_only:
+                continue
             body = row_text([column.dataType for column in columns])
             listed = ", ".join(f"c{number}" for number in range(len(columns)))
             queries[name] = (
                 f"SELECT count(*), CAST(sum(CAST(xxhash64({body}) AS DECIMAL(38, 0))) AS STRING) "
                 f"FROM (SELECT * FROM {source}) AS t ({listed})"
             )
-            found[name] = Rows(tuple(column.name.lower() for column in columns))
         waiting = list(queries)
         for start in range(0, len(waiting), _AT_ONCE):
             found.update(_sums(waiting[start : start + _AT_ONCE], queries, found, ask))
@@ -233,6 +240,8 @@ def _sums(
 def _differs(before: Rows | None, after: Rows) -> bool:
     if before is None or before.problem is not None:
         return False
+    if before.number is None or after.number is None:
+        return before.columns != after.columns
     return (before.number, before.checksum, before.columns) != (after.number, after.checksum, after.columns)
 
 
@@ -245,6 +254,8 @@ def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None)
         return Verdict(False, f"Spark read the legacy view, and cannot read the new one: {after.problem}")
     if before.columns != after.columns:
         return Verdict(False, f"its columns were {', '.join(before.columns)} and are {', '.join(after.columns)}")
+    if before.number is None or after.number is None:
+        return Verdict(True, "Spark's analyzer gives it the same columns")
     if not _differs(before, after):
         return Verdict(True, f"the same {before.number} rows")
     numbers = f"{before.number} rows before, {after.number} after"
@@ -261,6 +272,8 @@ def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None)
 def _unknown(why: str, after: Rows) -> str:
     if after.problem is not None:
         return f"{why}, and cannot read the new one: {after.problem}"
+    if after.number is None:
+        return f"{why}; its analyzer takes the new one"
     return f"{why}; the new one returns {after.number} rows"
 
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
 
+COLUMNS, ROWS = "columns", "rows"
+VERIFY = (COLUMNS, ROWS)
+"""What can be compared: what Spark's analyzer says of each definition, or the rows as well."""
+
 
 def run_on_spark(
     plan: Plan,
@@ -31,7 +35,7 @@ def run_on_spark(
     to: HiveViewCatalog | None = None,
     master: str | None = None,
     most_calls: int,
-    verify: bool,
+    verify: str | None,
     progress: Progress | None = None,
     session: SparkSession | None = None,
 ) -> tuple[RunResult, dict[ViewName, Verdict]]:
@@ -44,7 +48,7 @@ def run_on_spark(
         to: Where the new views go; None is the same catalog.
         master: Which Spark the work is spread over; None does it in this process.
         most_calls: How many calls the metastore gets at once.
-        verify: Whether rows are compared.
+        verify: One of VERIFY: what is compared; None for nothing.
         progress: Told after each view.
         session: A Spark to use; None starts one, and stops it at the end.
 
@@ -56,13 +60,14 @@ def run_on_spark(
         ImportJobError: If Spark gives up.
         JournalError: If the journal cannot be used.
     """
-    if verify and catalog.name == SESSION_CATALOG:
+    if verify is not None and catalog.name == SESSION_CATALOG:
         raise UsageError("--verify", f"the catalog must not be named {SESSION_CATALOG}, with which it is compared")
-    spark = session or _session(catalog, master or "local[2]", iceberg=verify)
+    spark = session or _session(catalog, master or "local[2]", iceberg=verify is not None)
     try:
         check = None
-        if verify:
-            check = RowCheck(spark, to or catalog, journal.with_name(f"{journal.name}.rows"))
+        if verify is not None:
+            file = journal.with_name(f"{journal.name}.{verify}")
+            check = RowCheck(spark, to or catalog, file, columns_only=verify == COLUMNS)
             history = read_journal(journal).outcomes if journal.exists() else {}
             check.before(plan, [name for name, item in history.items() if item.status is Status.CONVERTED])
         if master is None:

@@ -30,4 +30,4 @@ def test_the_report_as_a_page(cli, add, sales, tmp_path):
 
 
 def test_what_cannot_be_verified_is_refused(cli, tmp_path):
-    assert "is not rows" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err
+    assert "is neither columns nor rows" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err

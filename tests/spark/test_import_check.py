@@ -1,0 +1,131 @@
+"""Rows before and after an import: one form for equal rows, another for others, and true words about each view."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import JournalError, UsageError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.planning import plan_import
+from hive_views.legacy.revert import revert_run
+from hive_views.legacy.rows_said import rows_said
+from hive_views.spark.import_check import RowCheck, row_text
+from hive_views.spark.import_command import COLUMNS, ROWS, run_on_spark
+from tests.legacy.conftest import catalog, open_catalog, raw
+
+__all__ = ["catalog", "open_catalog", "raw"]
+
+SAME = [
+    ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
+    ("map(map_keys(map('a', 1)), 'x')", "map(array('a'), 'x')"),
+    ("named_struct('m', map(1, array(map('a', 1, 'b', 2))))", "named_struct('m', map(1, array(map('b', 2, 'a', 1))))"),
+    ("0.0D", "-0.0D"),
+    ("0.1D + 0.2D", "0.3D"),
+    ("double('NaN')", "double('Infinity') - double('Infinity')"),
+    ("CAST(1 AS SMALLINT)", "1"),
+    ("CAST('a' AS VARCHAR(5))", "'a'"),
+]
+OTHER = [
+    [("NULL", "''"), ("''", "NULL"), ("NULL", "NULL"), ("'NULL'", "''"), ("''", "'NULL'"), ("'a'", "'b'")],
+    [("'b'", "'a'"), ("'a,b'", "''"), ("'a'", "',b'"), ("'a\"'", "'b'")],
+    [("array(NULL, 1)",), ("array(1, NULL)",), ("array()",), ("NULL",), ("array(1)",), ("array(NULL)",)],
+    [("named_struct('a', NULL)",), ("NULL",), ("named_struct('a', 1)",)],
+    [("map('a', NULL)",), ("map()",), ("map('a', 1)",), ("map('b', 1)",), ("NULL",)],
+    [("double('NaN')",), ("double('Infinity')",), ("double('-Infinity')",), ("NULL",), ("1.0D",), ("1.00000001D",)],
+    [("timestamp'2024-01-01 00:00:00.000001'",), ("timestamp'2024-01-01 00:00:00.000002'",)],
+    [("X'01'",), ("X'02'",), ("X''",), ("NULL",)],
+    [("1.10",), ("1.11",)],
+]
+
+
+def texts(spark, rows):
+    """The text of each of some rows of one type."""
+    query = " UNION ALL ".join(
+        f"SELECT {n} AS n, {', '.join(f'{v} AS c{i}' for i, v in enumerate(row))}" for n, row in enumerate(rows)
+    )
+    frame = spark.sql(query)
+    expression = row_text([field.dataType for field in frame.schema.fields[1:]])
+    return [row[1] for row in sorted(frame.selectExpr("n", expression).collect())]
+
+
+def test_equal_rows_have_one_text_and_others_another(spark):
+    for one, other in SAME:
+        assert texts(spark, [(one,)]) == texts(spark, [(other,)]), one
+    for rows in OTHER:
+        found = texts(spark, rows)
+        for (one, text), (other, also) in itertools.combinations(zip(rows, found, strict=True), 2):
+            assert text != also, (one, other)
+
+
+@pytest.fixture
+def views(spark, database):
+    """Views that plain Hive support made, over a table with awkward values."""
+    spark.sql(f"USE spark_catalog.{database}")
+    spark.sql("CREATE TABLE t (id INT, x DOUBLE, m MAP<STRING, INT>, s STRING) USING parquet")
+    spark.sql(
+        "INSERT INTO t VALUES (1, double('NaN'), map('a', 1, 'b', 2), NULL), "
+        "(2, -0.0D, NULL, ''), (2, 1.5D, map(), 'z')"
+    )
+    made = {
+        "plain": "SELECT * FROM t",
+        "above": "SELECT id, m FROM plain WHERE id > 1",
+        "chance": "SELECT id, rand() AS r FROM t",
+        "summed": "SELECT id, sum(x) AS x, collect_list(s) AS all FROM t GROUP BY id",
+    }
+    for name, query in made.items():
+        spark.sql(f"CREATE VIEW {name} AS {query}")
+    yield database
+    spark.sql("USE spark_catalog.default")
+
+
+def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
+    plan = plan_import(catalog, databases=[views])
+    journal = tmp_path / "journal"
+    result, said = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
+    assert result.complete
+    told = {name.name: (verdict.good, verdict.text) for name, verdict in said.items()}
+    assert told["plain"] == (True, "the same 3 rows")
+    assert told["above"] == (True, "the same 2 rows")
+    assert told["summed"] == (True, "the same 2 rows")
+    assert told["chance"][0]
+    assert told["chance"][1].startswith("not comparable: it returns other rows each time")
+    assert {name.name: text for name, text in rows_said(journal).items()} == {n: text for n, (_, text) in told.items()}
+
+    # A later run knows what was before, and says what is other now.
+    spark.sql(f"INSERT INTO spark_catalog.{views}.t VALUES (9, 9, NULL, 'new')")
+    result, said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    assert result.complete
+    verdict = said[ViewName(views, "plain")]
+    assert (verdict.good, verdict.text) == (False, "OTHER ROWS: 3 rows before, 4 after")
+    assert said[ViewName(views, "chance")].good
+
+    # What cannot be read any more is said, and that nothing was counted before.
+    (tmp_path / "journal.rows").unlink()
+    spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+    _, said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    verdict = said[ViewName(views, "plain")]
+    assert not verdict.good
+    assert verdict.text.startswith("its rows before the import were not counted, and cannot read the new one:")
+    revert_run(catalog, journal)
+
+
+def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp_path):
+    plan = plan_import(catalog, databases=[views])
+    _, said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    assert {verdict.text for verdict in said.values()} == {"Spark's analyzer gives it the same columns"}
+    spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+    _, said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    verdict = said[ViewName(views, "plain")]
+    assert not verdict.good
+    assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
+
+
+def test_what_cannot_be_compared_is_refused(spark, properties, catalog, tmp_path):
+    with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
+        run_on_spark(None, other, tmp_path / "j", most_calls=1, verify=ROWS, session=spark)
+    (tmp_path / "rows").write_text("[1]\n")
+    with pytest.raises(JournalError, match="does not hold"):
+        RowCheck(spark, catalog, tmp_path / "rows")

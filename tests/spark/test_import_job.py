@@ -1,0 +1,225 @@
+"""An import spread over Spark's executors: plan, rows and journal are those of one process, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import JournalError, UsageError
+from hive_views.identifiers import ViewName
+from hive_views.legacy.journal import History, Journal, read_journal
+from hive_views.legacy.options import Options, Rule
+from hive_views.legacy.outcome import Status
+from hive_views.legacy.plan import Plan
+from hive_views.legacy.planning import plan_import
+from hive_views.legacy.revert import Reverted, revert_run
+from hive_views.legacy.run import run_plan
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
+from hive_views.metastore.legacy_rows import encode
+from hive_views.spark.import_job import ImportJobError, SparkImport
+from tests.legacy.conftest import catalog, open_catalog, raw
+from tests.legacy.rows import hive_view_row, table_row, trino_view_row
+from tests.legacy.test_kill import short
+from tests.metastore.rpc import connect
+
+__all__ = ["catalog", "open_catalog", "raw", "short"]
+
+_OWN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{13}|\b1\d{9}\b")
+
+
+@pytest.fixture
+def job(spark: SparkSession, catalog: HiveViewCatalog) -> SparkImport:
+    return SparkImport(spark, catalog, most_calls=3)
+
+
+def rows(name: str) -> Iterator[Table]:
+    """Views of all kinds on five levels, some of which cannot be converted, and their tables."""
+    yield table_row(name, "orders", [("id", "bigint"), ("cust", "int")])
+    yield table_row(name, "customers", [("id", "int"), ("name", "string")])
+    columns = [("id", "bigint"), ("cust", "int")]
+    for number in range(6):
+        text = f"SELECT `orders`.`id`, `orders`.`cust` FROM `{name}`.`orders` WHERE `orders`.`id` > {number}"
+        yield hive_view_row(name, f"base_{number}", text.replace("`", ""), text, columns)
+    for level in range(1, 4):
+        for number in range(3):
+            below = f"base_{number}" if level == 1 else f"level_{level - 1}_{number}"
+            text = f"SELECT `x`.`id`, `x`.`cust` FROM `{name}`.`{below}` `x`"
+            yield hive_view_row(name, f"level_{level}_{number}", text.replace("`", ""), text, columns)
+    yield trino_view_row(name, "of_trino", "SELECT id, name FROM customers", [("id", "integer"), ("name", "varchar")])
+    below = {"on_trino": "of_trino", "broken": "gone", "above_broken": "broken", "ring_a": "ring_b", "ring_b": "ring_a"}
+    for view, read in below.items():
+        text = f"SELECT `t`.`id` FROM `{name}`.`{read}` `t`"
+        yield hive_view_row(name, view, text, text, [("id", "int")])
+
+
+@pytest.fixture
+def legacy(raw: Client, database: str) -> str:
+    """The test's database with these views."""
+    for row in rows(database):
+        raw.create_table(row)
+    return database
+
+
+def told(history: History) -> dict[str, Any]:
+    """What a journal says, without what differs from run to run: identities and times."""
+
+    def plain(value: object) -> str:
+        return _OWN.sub("*", str(value))
+
+    return {
+        "plan": history.plan.to_json(),
+        "prepared": {
+            str(name): [(i.target, i.row, plain(i.backup), plain(i.metadata_location)) for i in items]
+            for name, items in sorted(history.prepared.items())
+        },
+        "outcomes": {
+            str(name): plain({**item.to_json(), "seconds": 0, "writing": 0})
+            for name, item in sorted(history.outcomes.items())
+        },
+    }
+
+
+def written(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
+    """The rows at the targets of a plan, without identities and times."""
+    found = {}
+    for entry in plan.entries:
+        row = catalog._store.row(entry.target)
+        found[entry.name] = _OWN.sub("*", str(row and (row.table.sd.cols, row.texts, sorted(row.parameters.items()))))
+    return found
+
+
+def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tmp_path):
+    one = plan_import(catalog, databases=[legacy])
+    plan = job.plan(databases=[legacy])
+    assert plan.to_json() == one.to_json()
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+
+    assert run_plan(one, catalog, tmp_path / "one").complete
+    expected = told(read_journal(tmp_path / "one")), written(catalog, plan)
+    assert {item.result for item in revert_run(catalog, tmp_path / "one")} == {Reverted.REVERTED}
+
+    seen: list[tuple[int, int]] = []
+    result = job.run(plan, tmp_path / "spread", progress=lambda done, total, _: seen.append((done, total)))
+    assert result.complete
+    assert [outcome.name for outcome in result.outcomes] == [entry.name for entry in plan.entries]
+    assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
+    assert (told(read_journal(tmp_path / "spread")), written(catalog, plan)) == expected
+    assert {item.result for item in revert_run(catalog, tmp_path / "spread")} == {Reverted.REVERTED}
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, legacy, tmp_path):
+    options = Options(renames=(Rule.parse("base_*:b_*"), Rule.parse("level_*:l_*")))
+    plan = job.plan(databases=[legacy], options=options)
+    assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
+    assert job.run(plan, tmp_path / "journal").complete
+    done = written(catalog, plan)
+    noted = (tmp_path / "journal").read_bytes()
+    for again in (run_plan(plan, catalog, tmp_path / "journal"), job.run(plan, tmp_path / "journal")):
+        assert again.complete
+    assert written(catalog, plan) == done
+    assert (tmp_path / "journal").read_bytes() == noted
+    assert "l_3_0" in {name for _, name in catalog.list_views(legacy)}
+
+
+def test_a_worker_that_dies_loses_nothing(spark, short, tmp_path):
+    # A dead worker's lock is waited for: on this metastore, for seconds.
+    properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "500"}
+    with connect(short.port) as client:
+        client.create_database(Database(name="killed", locationUri=f"{short.warehouse}/killed.db"))
+        for row in rows("killed"):
+            client.create_table(row)
+    with HiveViewCatalog("prod", **properties) as catalog:
+        killed_and_run_again(SparkImport(spark, catalog, most_calls=3), catalog, tmp_path)
+
+
+def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: Path) -> None:
+    plan = job.plan(databases=["killed"])
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+    killed: list[int] = []
+
+    def kill(done: int, total: int, outcome: object) -> None:
+        if done == 4:
+            killed.extend(workers())
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    # Spark's local mode gives a job up with its first worker.
+    with pytest.raises(ImportJobError, match="run again"):
+        job.run(plan, tmp_path / "journal", progress=kill)
+    assert killed
+    result = job.run(plan, tmp_path / "journal")
+    assert result.complete
+    ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
+    assert ends["level_3_2"] is Status.CONVERTED
+    assert (ends["broken"], ends["above_broken"]) == (Status.REFUSED, Status.BLOCKED)
+    for outcome in result.outcomes:
+        if outcome.status is Status.CONVERTED:
+            assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
+    assert {item.result for item in revert_run(catalog, tmp_path / "journal")} == {Reverted.REVERTED}
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def workers() -> list[int]:
+    """The processes of Spark's Python workers that came from this one."""
+    parents, names = {}, {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                stat = (place / "stat").read_text()
+                names[int(place.name)] = (place / "cmdline").read_bytes()
+            except OSError:
+                continue
+            parents[int(place.name)] = int(stat.rpartition(")")[2].split()[1])
+
+    def own(process: int) -> bool:
+        while process > 1:
+            if process == os.getpid():
+                return True
+            process = parents.get(process, 0)
+        return False
+
+    daemons = {number for number, name in names.items() if b"pyspark.daemon" in name and own(number)}
+    return [number for number in daemons if parents[number] in daemons]
+
+
+def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path):
+    plan = job.plan(databases=[legacy])
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+    run_plan(Plan((), plan.options), catalog, tmp_path / "other")
+    with pytest.raises(JournalError, match="another plan"):
+        job.run(plan, tmp_path / "other")
+    # As on a full disk: the journal's file may be as long as it is with its first line, and no longer.
+    with Journal(tmp_path / "full", plan):
+        limit = (tmp_path / "full").stat().st_size
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        with pytest.raises(JournalError, match="too large"):
+            job.run(plan, tmp_path / "full")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_spark_connect_is_refused(connect_spark, catalog):
+    with pytest.raises(UsageError, match="Spark Connect"):
+        SparkImport(connect_spark, catalog)
+
+
+def test_a_metastore_that_is_not_there_ends_the_plan(spark, properties):
+    gone = {**properties, "uri": "thrift://127.0.0.1:1"}
+    with HiveViewCatalog("prod", **gone) as catalog, pytest.raises(ImportJobError, match=r"127\.0\.0\.1:1"):
+        SparkImport(spark, catalog).plan(names=[ViewName("a", "b")])
