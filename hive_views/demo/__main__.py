@@ -16,8 +16,10 @@ from rich.table import Table
 
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.demo import flights, views
+from hive_views.demo.legacy import show_import
 from hive_views.demo.materialized import show_materialized
 from hive_views.demo.reader import read_in_plain_spark, rows_of
+from hive_views.spark import ViewSession
 from hive_views.spark.runtime import iceberg_session
 
 if TYPE_CHECKING:
@@ -89,7 +91,9 @@ def tell(
     compare_readers(console, spark, catalog, metastore)
     add_a_column_in_front(console, spark, catalog)
     let_spark_replace(console, spark, catalog)
+    speak_sql(console, spark, catalog)
     check(show_materialized(console, spark, catalog), "stored rows that are called fresh are not the definition's")
+    check(show_import(console, spark, catalog, directory), "an imported view reads otherwise than the legacy one")
 
 
 def show_texts(console: Console, catalog: HiveViewCatalog) -> None:
@@ -177,6 +181,25 @@ def let_spark_replace(console: Console, spark: SparkSession, catalog: HiveViewCa
         f"[bold]6. Spark replaced nyc.fleet[/]; hive_views reads version {view.current_version().version_id} "
         f"({view.original_text!r}) with its history: versions by {', '.join(writers)}"
     )
+
+
+def speak_sql(console: Console, spark: SparkSession, catalog: HiveViewCatalog) -> None:
+    """Define a view and travel through versions by SQL alone, in a session that knows the views."""
+    with ViewSession(spark, catalog) as session:
+        session.sql("USE prod.nyc")
+        session.sql("CREATE VIEW big_makers AS SELECT manufacturer FROM seats WHERE seats > 10000")
+        found = session.sql(
+            "SELECT s.manufacturer, s.seats, old.seats AS mistaken FROM seats AS s "
+            "JOIN seats VERSION AS OF 2 AS old USING (manufacturer) JOIN big_makers USING (manufacturer) ORDER BY 1"
+        ).collect()
+        log = session.sql("SELECT version_id FROM seats.history ORDER BY made_current_at").collect()
+    check(all(row.seats > row.mistaken for row in found) and len(found) > 0, "version 2 is not the mistaken one")
+    table = Table(title=f"7. SQL in a ViewSession: seats was at version {' -> '.join(str(row[0]) for row in log)}")
+    for column in ("manufacturer", "FROM seats", "FROM seats VERSION AS OF 2"):
+        table.add_column(column)
+    for row in found:
+        table.add_row(*(str(value) for value in row))
+    console.print(table)
 
 
 def check(holds: bool, otherwise: str) -> None:

@@ -37,7 +37,7 @@ def show_materialized(console: Console, spark: SparkSession, catalog: HiveViewCa
     spark.sql(f"CREATE TABLE prod.{DATABASE}.departed USING iceberg AS SELECT * FROM {flights} WHERE month < 12")
     catalog.materialized.create(NAME, QUERY)
     engine = SparkEngine(spark, catalog)
-    table = Table(title=f"7. {NAME}: a materialized view of {DATABASE}.departed")
+    table = Table(title=f"8. {NAME}: a materialized view of {DATABASE}.departed")
     for column in ("what", "freshness", "rows stored", "rows by definition", ""):
         table.add_column(column)
     same = []
