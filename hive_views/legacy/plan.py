@@ -13,7 +13,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy.model import Reason, Refusal, Writer
 from hive_views.legacy.options import Options, Rule
 
-FORMAT = 1
+FORMAT = 2
 """The number of the JSON form; another one is refused."""
 
 
@@ -83,6 +83,23 @@ class Plan:
     """How they will be imported."""
     cycles: tuple[tuple[ViewName, ...], ...] = ()
     """Views that read each other or themselves."""
+    to: str | None = None
+    """The metastore to which the new views go, by its addresses; None where they stay in that of the legacy ones."""
+
+    def check_target(self, to: str | None) -> None:
+        """Refuse another target than the plan's: its views would be converted in place, or copied, by mistake.
+
+        Args:
+            to: The metastore to which new views are to go now; None is that of the legacy ones.
+
+        Raises:
+            PlanError: If the plan is for another one.
+        """
+        if to != self.to:
+            raise PlanError(
+                f"the plan is for {_target(self.to)}, and this is about {_target(to)}. Name the same target, or plan "
+                "again"
+            )
 
     @property
     def ready(self) -> tuple[Entry, ...]:
@@ -95,6 +112,7 @@ class Plan:
             "format": FORMAT,
             "options": {**asdict(self.options), "renames": [str(rule) for rule in self.options.renames]},
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
+            "to": self.to,
             "entries": [_entry_to_json(entry) for entry in self.entries],
         }
 
@@ -192,7 +210,12 @@ def _plan_from_json(document: Any) -> Plan:
             trino_catalogs=tuple(options["trino_catalogs"]),
         ),
         cycles=tuple(tuple(map(_name, cycle)) for cycle in document["cycles"]),
+        to=None if document["to"] is None else str(document["to"]),
     )
+
+
+def _target(to: str | None) -> str:
+    return "the metastore of the legacy views itself" if to is None else f"views in the metastore {to}"
 
 
 def _name(text: str) -> ViewName:

@@ -176,7 +176,16 @@ def arrange(
         done[name] = planner.entry(item, order.below[name], done, order.circle(name))
         if progress is not None:
             progress(len(done), len(order.found))
-    return Plan(tuple(done.values()), options, order.cycles)
+    return Plan(tuple(done.values()), options, order.cycles, target_of(to))
+
+
+def target_of(to: HiveViewCatalog | None) -> str | None:
+    """How a plan names the metastore of a catalog to which new views go.
+
+    Args:
+        to: The catalog; None is that of the legacy views.
+    """
+    return None if to is None else ",".join(sorted(to._config.connection.uris))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from hive_views.legacy.backup import read_backup, unpacked
 from hive_views.legacy.conversion import LEGACY_FINGERPRINT, LEGACY_ROW, row_as_converted
 from hive_views.legacy.journal import History, Journal
 from hive_views.legacy.outcome import Status
+from hive_views.legacy.planning import target_of
 from hive_views.metastore.commit import Store
 from hive_views.metastore.flat_model import PREVIOUS_METADATA_LOCATION, Row, RowKind
 from hive_views.metastore.legacy_rows import fingerprint, swap
@@ -73,10 +74,12 @@ def revert_run(
 
     Raises:
         JournalError: If the journal cannot be used.
+        PlanError: If the run was for another target.
     """
     outcomes: list[RevertOutcome] = []
     with Journal(journal_path) as journal:
         history = journal.history
+        history.plan.check_target(target_of(to))
         wanted = [name for name in _converted(history) if not names or name in names]
         for name in wanted:
             outcome = _guarded(name, lambda name=name: _revert(catalog, to, history, name, force))  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +15,15 @@ from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Outcome, Status, planned
 from hive_views.legacy.plan import Entry, Plan, Verdict
-from hive_views.legacy.work import Work
+from hive_views.legacy.planning import target_of
+from hive_views.legacy.work import Looked, Work
 from hive_views.metastore.commit import Store, honors_expectations
 
 Progress = Callable[[int, int, Outcome], None]
 """Told how many views are done, of how many, and the last one's outcome."""
+
+_AHEAD = 2
+"""Views that are worked out while another one is written."""
 
 _DONE = (Status.CONVERTED, Status.WOULD_CONVERT)
 
@@ -47,7 +52,11 @@ def work_for(plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = 
         catalog: Where the legacy views are.
         to: Where the new views go; None is the same catalog.
         dry: Whether nothing is to be written.
+
+    Raises:
+        PlanError: If the plan is for another target.
     """
+    plan.check_target(target_of(to))
     options: Options = plan.options
     return Work(
         catalog.name,
@@ -70,6 +79,8 @@ def run_plan(
 ) -> RunResult:
     """Import the views of a plan. Run again after a crash, it goes on where it was.
 
+    While one view is written, the next ones that do not read it are worked out.
+
     Args:
         plan: The plan.
         catalog: Where the legacy views are.
@@ -81,14 +92,24 @@ def run_plan(
         How each view ended.
 
     Raises:
+        PlanError: If the plan is for another target.
         JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
     """
-    with Journal(journal_path, plan) as journal:
-        work = work_for(plan, catalog, to)
+    work = work_for(plan, catalog, to)
+    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(1, "hive-views-import") as pool:
         ledger = Ledger(plan, journal, (to or catalog)._store, progress)
-        for entry in plan.entries:
-            if ledger.waits(entry):
-                ledger.done(entry, work.convert(entry, journal.prepared, patient=ledger.unfinished(entry)))
+        # Level by level, so that neighbors seldom read each other.
+        order = sorted(plan.entries, key=lambda entry: entry.level)
+        looked: dict[ViewName, Future[Looked]] = {}
+        for number, entry in enumerate(order):
+            if not ledger.waits(entry):
+                continue
+            for later in order[number + 1 : number + 1 + _AHEAD]:
+                if later.name not in looked and ledger.may_begin(later):
+                    looked[later.name] = pool.submit(work.look, later)
+            begun = looked.pop(entry.name, None)
+            view = work.look(entry) if begun is None else begun.result()
+            ledger.done(entry, view.finish(journal.prepared, patient=ledger.unfinished(entry)))
         return ledger.result
 
 
@@ -107,6 +128,9 @@ def dry_run(
 
     Returns:
         How each view would end.
+
+    Raises:
+        PlanError: If the plan is for another target.
     """
     work = work_for(plan, catalog, to, dry=True)
     outcomes = []
@@ -138,6 +162,7 @@ class Ledger:
         self._journal = journal
         self._store = store
         self._progress = progress
+        self._names = frozenset(entry.name for entry in plan.entries)
         self._ended: dict[ViewName, Outcome] = {}
         # How the runs before this one left it.
         self._before = dict(journal.history.outcomes)
@@ -157,6 +182,16 @@ class Ledger:
             self._journal.outcome(outcome)
         self._end(entry, outcome)
         return False
+
+    def may_begin(self, entry: Entry) -> bool:
+        """Whether a view whose turn comes later can be worked out now: it is ready, and those that it reads have ended.
+
+        Args:
+            entry: The view.
+        """
+        if entry.verdict is not Verdict.READY or blocked(entry, self._ended) is not None:
+            return False
+        return all(name in self._ended for name in entry.reads if name in self._names)
 
     def unfinished(self, entry: Entry) -> bool:
         """Whether somebody began to convert a view, and did not say how it ended."""

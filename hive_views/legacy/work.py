@@ -8,6 +8,9 @@ metastore. Its steps, each safe to be cut off after:
 3. `note` is told the legacy row and the names of the files to be written (the journal);
 4. the legacy row is written to a file next to the new metadata file, then that file is written;
 5. the row is swapped, compare-and-swap (`hive_views.metastore.legacy_rows`).
+
+The first two need this process, the others the metastore and the disk: so `look` can be called for the next view while
+`finish` is at work on the one before, if the next does not read that one.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from hive_views.catalog import HiveViewCatalog
 from hive_views.errors import (
@@ -35,7 +39,7 @@ from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Outcome, Status
 from hive_views.legacy.plan import Entry
-from hive_views.legacy.planning import planned_store
+from hive_views.legacy.planning import PlannedStore, planned_store
 from hive_views.legacy.read import is_legacy, read_view
 from hive_views.metastore.commit import Store, commit
 from hive_views.metastore.flat_model import Row, RowKind
@@ -44,6 +48,8 @@ from hive_views.metastore.legacy_rows import fingerprint, swap
 
 Note = Callable[[Prepared], None]
 """Told what will take a row's place, before it does."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -66,25 +72,23 @@ class Work:
     """Whether nothing is to be written."""
 
     def convert(self, entry: Entry, note: Note, *, patient: bool = False) -> Outcome:
-        """Import one view.
+        """Import one view: `look`, then `finish`; see there."""
+        return self.look(entry).finish(note, patient=patient)
+
+    def look(self, entry: Entry) -> Looked:
+        """The first two steps. Of the metastore's rows only the marks that lineage gives to Hive's tables are written.
 
         Args:
             entry: Its entry, which is ready; what it reads is imported already.
-            note: Told before the row is swapped.
-            patient: Whether a lock on the view may be a dead process' own, so that it is waited for until the server
-                takes it away.
 
         Returns:
-            How it ended; no error of this package is raised.
+            The view, to be finished; no error of this package is raised.
         """
-        started = time.perf_counter()
         source = catalog_of(self.name, tuple(sorted(self.properties.items())))
         target = source
         if self.to_properties is not None:
             target = catalog_of(self.to_name or self.name, tuple(sorted(self.to_properties.items())))
-        one = _One(self, source, target, entry, note, patient)
-        outcome = one.run()
-        return replace(outcome, seconds=time.perf_counter() - started)
+        return Looked(self, source, target, entry)
 
 
 @lru_cache(maxsize=8)
@@ -93,23 +97,43 @@ def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCa
     return HiveViewCatalog(name, **dict(properties))
 
 
-class _One:
-    """One view on its way."""
+class Looked:
+    """One view on its way: worked out, and not yet written."""
 
-    def __init__(
-        self, work: Work, source: HiveViewCatalog, target: HiveViewCatalog, entry: Entry, note: Note, patient: bool
-    ) -> None:
+    def __init__(self, work: Work, source: HiveViewCatalog, target: HiveViewCatalog, entry: Entry) -> None:
+        """Look at the view; made by `Work.look`."""
         self._work = work
         self._source = source
         self._target = target
         self._entry = entry
-        self._note = note
-        self._patient = patient
         self._writing = 0.0
+        self._todo: tuple[Row, Converted] | None = None
+        started = time.perf_counter()
+        self._end = self._guarded(self._look)
+        self._looking = time.perf_counter() - started
 
-    def run(self) -> Outcome:
+    def finish(self, note: Note, *, patient: bool = False) -> Outcome:
+        """The other steps, where there is anything to do.
+
+        Args:
+            note: Told before the row is swapped.
+            patient: Whether a lock on the view may be a dead process' own, so that it is waited for until the server
+                takes it away.
+
+        Returns:
+            How it ended; no error of this package is raised.
+        """
+        started = time.perf_counter()
+        outcome = self._end
+        if self._todo is not None:
+            row, made = self._todo
+            outcome = self._guarded(lambda: self._write(row, made, note, patient))
+        assert outcome is not None
+        return replace(outcome, seconds=self._looking + time.perf_counter() - started)
+
+    def _guarded(self, step: Callable[[], _T]) -> _T | Outcome:
         try:
-            return self._run()
+            return step()
         except RefusedError as error:
             return self._ended(Status.REFUSED, error.refusal.reason, error.refusal.text)
         except CommitStateUnknownError as error:
@@ -121,7 +145,7 @@ class _One:
         except HiveViewsError as error:
             return self._ended(Status.FAILED, Reason.METASTORE, str(error))
 
-    def _run(self) -> Outcome:
+    def _look(self) -> Outcome | None:
         entry = self._entry
         row = self._source._store.row(entry.name)
         done = self._target._store.row(entry.target) if not self._in_place else row
@@ -146,30 +170,31 @@ class _One:
             )
         if self._work.dry:
             return self._ended(Status.WOULD_CONVERT, None, None)
-        return self._write(row, made)
+        self._todo = row, made
+        return None
 
     @property
     def _in_place(self) -> bool:
         return self._target is self._source and self._entry.in_place
 
     def _made(self, row: Row) -> Converted:
-        made = self._converted(row)
+        # What a run reads is looked at anew for each view, what one view reads once.
+        seen = planned_store(self._target._store)
+        made = self._converted(row, seen)
         real = self._target._store
         if self._work.dry or not real.config.mark_hive_tables:
             return made
-        unmarked = [child for name in made.made.reads if (child := real.row(name)) is not None and _is_unmarked(child)]
+        unmarked = [child for name in made.made.reads if (child := seen.row(name)) is not None and _is_unmarked(child)]
         if not unmarked:
             return made
         # Only now, because nothing is written for a view that is refused.
         for child in unmarked:
             identify(real, child)
-        return self._converted(row)
+        return self._converted(row, planned_store(real))
 
-    def _converted(self, row: Row) -> Converted:
-        # What a run reads is looked at anew for each view, what one view reads once.
-        place = Place(self._target, planned_store(self._target._store))
+    def _converted(self, row: Row, seen: PlannedStore) -> Converted:
         return convert(
-            place,
+            Place(self._target, seen),
             row,
             read_view(row),
             self._entry.target,
@@ -178,14 +203,14 @@ class _One:
             here=self._target is self._source,
         )
 
-    def _write(self, row: Row, made: Converted) -> Outcome:
+    def _write(self, row: Row, made: Converted, note: Note, patient: bool) -> Outcome:
         entry = self._entry
-        store = self._patience(self._target._store)
+        store = _patience(self._target._store) if patient else self._target._store
         began = time.perf_counter()
         damages: tuple[str, ...] = ()
         location = made.location
         # Before the files, so that a run which goes on after a kill knows of all of them.
-        self._note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
+        note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
         write_backup(store.files, made.backup, row)
         if self._in_place:
             try:
@@ -210,18 +235,18 @@ class _One:
         for location in locations:
             self._target._store.files.delete(location)
 
-    def _patience(self, store: Store) -> Store:
-        if not self._patient:
-            return store
-        lock = replace(store.config.lock, timeout_ms=max(store.config.lock.timeout_ms, _lock_life_ms(store)))
-        return replace(store, config=replace(store.config, lock=lock))
-
     def _ended(self, status: Status, reason: Reason | None, text: str | None) -> Outcome:
         return Outcome(self._entry.name, self._entry.target, status, reason, text, writing=self._writing)
 
 
 def _is_unmarked(row: Row) -> bool:
     return row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW) and HIVE_UUID not in row.parameters
+
+
+def _patience(store: Store) -> Store:
+    """The same store, which waits for a lock as long as the server keeps one of a dead process."""
+    lock = replace(store.config.lock, timeout_ms=max(store.config.lock.timeout_ms, _lock_life_ms(store)))
+    return replace(store, config=replace(store.config, lock=lock))
 
 
 def _lock_life_ms(store: Store) -> int:

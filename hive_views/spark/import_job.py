@@ -24,7 +24,7 @@ from hive_views.legacy.journal import Journal, Prepared
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Outcome
 from hive_views.legacy.plan import Entry, Plan, Verdict
-from hive_views.legacy.planning import Found, Order, Planner, look, order_of
+from hive_views.legacy.planning import Found, Order, Planner, look, order_of, target_of
 from hive_views.legacy.planning import Progress as Planned
 from hive_views.legacy.read import is_legacy, names_in
 from hive_views.legacy.run import Ledger, Progress, RunResult, work_for
@@ -111,7 +111,7 @@ class SparkImport:
         options = options or Options()
         wanted = list(dict.fromkeys((*names_in(self._catalog._store, databases), *names)))
         batches = [wanted[start : start + _NAMES] for start in range(0, len(wanted), _NAMES)]
-        work = work_for(Plan((), options), self._catalog, to)
+        work = work_for(Plan((), options, to=target_of(to)), self._catalog, to)
         reading = _Reading(batches)
         self._do(reading, dict.fromkeys(reading.batches, ()), partial(_look, work))
         order = order_of(item for name in reading.batches for item in reading.found[name])
@@ -119,7 +119,7 @@ class SparkImport:
         places = {name: number for number, name in enumerate(order.found)}
         needs = {name: [child for child in order.below[name] if places[child] < places[name]] for name in order.found}
         self._do(planning, needs, partial(_plan, work, secrets.token_hex(8)))
-        return Plan(tuple(planning.done_entries[name] for name in order.found), options, order.cycles)
+        return Plan(tuple(planning.done_entries[name] for name in order.found), options, order.cycles, target_of(to))
 
     def run(
         self, plan: Plan, journal_path: Path, *, to: HiveViewCatalog | None = None, progress: Progress | None = None
@@ -137,6 +137,7 @@ class SparkImport:
 
         Raises:
             ImportJobError: If Spark gives up. Run again.
+            PlanError: If the plan is for another target.
             JournalError: If the journal cannot be used.
         """
         work = work_for(plan, self._catalog, to)

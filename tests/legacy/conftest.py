@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hive_views.legacy.options import Options
 from hive_views.legacy.plan import Entry, Plan
 from hive_views.legacy.planning import plan_import
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
+from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.legacy_rows import encode
 from tests.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.catalog.samples import files_below
@@ -22,6 +24,19 @@ __all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 Add = Callable[..., str]
 Planner = Callable[..., Plan]
+
+
+@pytest.fixture(scope="session")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """Another metastore, of these tests alone, that takes a dead process' lock away after seconds.
+
+    It may be killed, and started again: it keeps its port.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), port=port, txn_timeout_s=3) as running:
+        yield running
 
 
 @pytest.fixture

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -32,13 +34,6 @@ REPOSITORY = Path(__file__).parents[2]
 NAMES = ("base", "middle", "top")
 IDS = [("id", "bigint")]
 ALTER = "alter_table_with_environment_context"
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """A metastore that takes a dead process' lock away after seconds."""
-    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), txn_timeout_s=3) as running:
-        yield running
 
 
 @pytest.fixture
@@ -104,7 +99,13 @@ def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, pla
         }
 
 
-@pytest.mark.parametrize("call", [1, 7, 9, 11, 12, 13, 15, 21])
+CALLS = [1, 7, 9, 11, 12, 13, 15, 21]
+"""At which calls to the metastore a run is killed."""
+if "HIVE_VIEWS_TEST_KILLS" in os.environ:
+    CALLS = list(range(1, int(os.environ["HIVE_VIEWS_TEST_KILLS"]) + 1))
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     before = {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES}
@@ -138,6 +139,32 @@ def test_killed_between_the_swap_and_its_answer(catalog, short, shop, settings, 
     done = catalog.load_view(f"{shop}.{NAMES[nth - 1]}").metadata_location
     check_end(catalog, short, shop, plan, journal)
     assert catalog.load_view(f"{shop}.{NAMES[nth - 1]}").metadata_location == done
+
+
+def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, shop, settings, tmp_path):
+    plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
+    held = Hold()
+    with (
+        ThriftProxy(short.port) as proxy,
+        HiveViewCatalog("prod", **{**settings, "uri": proxy.uri}) as behind,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        proxy.on(ALTER, held, nth=3)  # after the table's mark and the first view
+        running = pool.submit(run_plan, plan, behind, journal)
+        held.wait_until_held()
+        os.kill(short.pid, signal.SIGKILL)
+        short.stop()
+        proxy.disconnect()
+        short.start()
+        told = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert told["base"].status is Status.CONVERTED
+    for name, outcome in told.items():
+        if outcome.status is Status.CONVERTED:
+            assert catalog.load_view((shop, name)).metadata_location == outcome.metadata_location
+        elif outcome.status is not Status.UNKNOWN:
+            assert outcome.status in (Status.FAILED, Status.BLOCKED)
+            assert not catalog.view_exists((shop, name))
+    check_end(catalog, short, shop, plan, journal)
 
 
 def test_two_imports_at_once(catalog, short, shop, settings, tmp_path):

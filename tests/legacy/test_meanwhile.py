@@ -15,6 +15,7 @@ from hive_views.legacy.planning import arrange, look
 from hive_views.legacy.revert import Reverted, revert_run
 from hive_views.legacy.run import run_plan, work_for
 from hive_views.metastore.legacy_rows import encode
+from tests.faults.observer import until
 from tests.legacy.rows import alter, hive_view_row
 from tests.proxy import DropReply, Hold, ThriftProxy
 
@@ -62,6 +63,43 @@ def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, prox
     row = raw.get_table(views, "base")
     assert row.viewExpandedText.endswith("> 7")
     assert "metadata_location" not in row.parameters
+
+
+def test_the_next_view_is_worked_out_while_one_is_written(add, sales, plan, open_catalog, proxy, journal):
+    for name in ("first", "second"):
+        add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        until(lambda: any(call.method.startswith("get_table") and b"second" in call.request for call in proxy.calls))
+        assert not any(call.method == ALTER and b"second" in call.request for call in proxy.calls)
+        held.release()
+        assert running.result().complete
+
+
+def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, proxy, journal, raw):
+    text = f"select `b`.`id` from `{views}`.`base` `b` join `{views}`.`customers` `c` on `b`.`id` = `c`.`id`"
+    add(hive_view_row(views, "late", text, text, IDS))
+    add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    before = {name: encode(behind._store.row(ViewName(views, name))) for name in ("late", "later")}
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        raw.drop_table(views, "customers", True)
+        held.release()
+        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert [ends[name].status for name in ("base", "middle", "top")] == [Status.CONVERTED] * 3
+    assert (ends["late"].status, ends["late"].reason) == (Status.REFUSED, Reason.MISSING_TABLE)
+    assert (ends["later"].status, ends["later"].blocked_by) == (Status.BLOCKED, ViewName(views, "late"))
+    assert {name: encode(behind._store.row(ViewName(views, name))) for name in before} == before
 
 
 def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):

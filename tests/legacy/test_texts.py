@@ -110,7 +110,7 @@ def test_a_difference_holds_both_texts(old, new):
     assert "".join(text for kind, text in pieces if kind != "-") == new
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "entries": [1]}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 2, "entries": [1]}', "[" * 100_000])
 def test_what_is_no_plan(text):
     with pytest.raises(PlanError):
         read_plan(text)
