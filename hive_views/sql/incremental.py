@@ -20,6 +20,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from hive_views.sql.aggregates import may_aggregate
 from hive_views.sql.parse import parse_query
 from hive_views.sql.references import table_nodes
 from hive_views.sql.tokens import Text
@@ -51,6 +52,8 @@ class Leaf:
     """Behind its last character."""
     aliased: bool
     """Whether an alias follows."""
+    catalog: str | None = None
+    """The catalog that is written in front, as it is written."""
 
 
 class NotIncrementalError(ValueError):
@@ -84,14 +87,23 @@ class Leaves:
         self.tree = parse_query(self._text)
         self._numbers: dict[int, int] = {}
         found: list[Leaf] = []
+        for node in self.tree.find_all(exp.Table):
+            if isinstance(node.this, exp.Dot):
+                # A branch, a tag or a metadata table: it changes when the table that is looked at does not.
+                raise NotIncrementalError(f"{node.this.sql(dialect)} has more than three parts: it is no table")
         for node in table_nodes(self.tree):
             first, last = node.parts[0]._meta, node.parts[-1]._meta
-            if first is None or last is None or node.args.get("sample") is not None:
-                raise NotIncrementalError(f"{node.name} is not read plainly")
+            if first is None or last is None or any(node.args.get(key) for key in ("sample", "version", "when")):
+                raise NotIncrementalError(f"{node.name} is not read plainly, but as a sample or as it was once")
             parts = [part.name.lower() for part in node.parts]
+            if len(parts) > 3:
+                raise NotIncrementalError(
+                    f"{'.'.join(parts)} is the name of no table, but of what Iceberg has beside it"
+                )
             self._numbers[id(node)] = len(found)
             name = (parts[-2] if len(parts) > 1 else database.lower(), parts[-1])
-            found.append(Leaf(name, first["start"], last["end"] + 1, bool(node.alias)))
+            catalog = node.parts[0].name if len(parts) > 2 else None
+            found.append(Leaf(name, first["start"], last["end"] + 1, bool(node.alias), catalog))
         self.leaves: tuple[Leaf, ...] = tuple(found)
 
     def render(self, replacement: Callable[[int, Leaf], str]) -> str:
@@ -329,7 +341,8 @@ def _aggregates(select: exp.Select) -> bool:
     return any(
         call.find_ancestor(exp.Select) is select and call.find_ancestor(exp.Window) is None
         for item in select.expressions
-        for call in item.find_all(exp.AggFunc)
+        for call in item.find_all(exp.AggFunc, exp.Any, exp.Anonymous)
+        if not isinstance(call, exp.Anonymous) or may_aggregate(call.name)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hive_views.sql.aggregates import AGGREGATES
 from hive_views.sql.incremental import Leaves, NotIncrementalError
 from hive_views.sql.repeatable import unrepeatable
 
@@ -89,6 +90,30 @@ def test_what_cannot_be_merged(sql, floats, decimals, why):
         Leaves(sql, "spark", "db").aggregate(decimals, floats)
 
 
+@pytest.mark.parametrize(
+    "function", [*sorted(AGGREGATES - {"count", "max", "min", "sum"}), "my_own", "db.my_own", "mean(x) + max"]
+)
+def test_one_row_of_many_is_never_taken_for_a_row_of_each(function):
+    call = f"{function}(x, y)" if function.startswith(("corr", "covar", "regr")) else f"{function}(x)"
+    for sql in (f"SELECT {call} AS y FROM t", f"SELECT z.y FROM (SELECT {call} AS y FROM t) AS z"):
+        leaves = Leaves(sql, "spark", "db")
+        with pytest.raises(NotIncrementalError):
+            leaves.added([0], grouped=leaves.aggregate([None], [False]) is not None)
+
+
+@pytest.mark.parametrize(
+    "text", ["t VERSION AS OF 3", "t TIMESTAMP AS OF '2020-01-01'", "t TABLESAMPLE (3 ROWS)", "a.b.c.snapshots"]
+)
+def test_a_table_as_it_was_once_is_refused(text):
+    with pytest.raises(NotIncrementalError, match=r"not read plainly|no table"):
+        Leaves(f"SELECT x FROM {text}", "spark", "db")
+
+
+def test_a_catalog_in_front_is_not_forgotten():
+    [leaf] = Leaves("SELECT x FROM other.db.t", "spark", "db").leaves
+    assert (leaf.catalog, leaf.name) == ("other", ("db", "t"))
+
+
 def test_names_are_replaced_in_place_and_become_aliases():
     sql = "SELECT `t`.`x`, 't' AS t2 FROM `db`.`t` /* t */ JOIN s AS `q` ON `t`.`x` = q.x"
     found = Leaves(sql, "spark", "db").render(lambda _, leaf: f"<{leaf.name[1]}>")
@@ -110,6 +135,15 @@ def test_names_are_replaced_in_place_and_become_aliases():
         ("SELECT row_number() OVER (ORDER BY x) FROM t", ("row_number",)),
         ("SELECT rank() OVER (ORDER BY x) FROM t", ()),
         ("SELECT t.`user` FROM t", ()),
+        ("SELECT x FROM t WHERE d < DATE 'today'", ("'today'",)),
+        ("SELECT cast('now' AS timestamp) AS d FROM t", ("'now'",)),
+        ("SELECT x FROM t WHERE status = 'today' OR coalesce(y, 'now') = z", ()),
+        ("SELECT current_time FROM t", ("current_time",)),
+        ("SELECT max_by(x, y) FROM t", ("arg_max", "max_by")),
+        ("SELECT percentile_approx(x, 0.5) FROM t", ("percentile_approx",)),
+        ("SELECT sum(x) OVER (ORDER BY y ROWS UNBOUNDED PRECEDING) FROM t", ("ROWS",)),
+        ("SELECT sum(x) OVER (ORDER BY y RANGE UNBOUNDED PRECEDING) FROM t", ()),
+        ("SELECT aes_encrypt(x, y) FROM t", ("aes_encrypt",)),
     ],
 )
 def test_unrepeatable(sql, expected):
