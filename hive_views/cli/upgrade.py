@@ -80,6 +80,8 @@ class Detected:
     """TBL_IDs of views whose text is UTF-8 that was stored as latin1."""
     truncated: tuple[tuple[int, str, int], ...]
     """TBL_ID, column and length of view texts whose end is missing."""
+    suspicious: tuple[tuple[int, str, str], ...]
+    """TBL_ID, column and reason of view texts that look damaged, e.g. by characters that became `?`."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def detect(url: Url, user: User = None, password_file: PasswordFile = None, sche
         found.rows.to_type,
         found.rows.mangled,
         found.rows.truncated,
+        found.rows.suspicious,
     )
 
 
@@ -316,6 +319,7 @@ def rollback(
     plan_id: Annotated[str | None, typer.Option(metavar="ID")] = None,
     schema: bool = False,
     dry_run: bool = False,
+    while_running: bool = False,
 ) -> RolledBack:
     """Put back what rows held before an upgrade, from the backup in the same database.
 
@@ -327,17 +331,19 @@ def rollback(
         plan_id: The plan to take back; all of them by default.
         schema: Take away what was added to the schema as well, where no row holds anything in it.
         dry_run: Say what would be done, and write nothing.
+        while_running: Go on although other sessions use the database.
 
     Returns:
         What was done.
 
     Raises:
+        MetastoreRunningError: If other sessions use the database.
         DatabaseError: If the database fails; what was committed stays, run it again.
     """
     from hive_views.upgrade import undoing
 
     with _open(url, user, password_file, schema_name) as session:
-        return undoing.rollback(session, plan_id=plan_id, schema=schema, dry_run=dry_run)
+        return undoing.rollback(session, plan_id=plan_id, schema=schema, dry_run=dry_run, while_running=while_running)
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -411,7 +417,9 @@ def print_detected(found: Detected) -> None:
     if found.vendor:
         out.print(f"  fork       {found.vendor} {shown(found.vendor_version)}")
     out.print(f"  tables     {found.tables}, {found.untyped} of them without a type")
-    out.print(f"  texts      {len(found.mangled)} mangled, {len(found.truncated)} cut off")
+    out.print(
+        f"  texts      {len(found.mangled)} mangled, {len(found.truncated)} cut off, {len(found.suspicious)} suspicious"
+    )
     for column in found.columns:
         out.print(f"  {column.name:<44} {column.type or 'missing'}")
 
@@ -470,6 +478,8 @@ def print_verification(found: Verification) -> None:
     _print_doubts([f"{doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in found.doubts])
     for tbl_id, column, length in found.truncated[:_SHOWN]:
         out.print(f"  cut off: TBL_ID {tbl_id}, {column}, {length} characters")
+    for tbl_id, column, reason in found.suspicious[:_SHOWN]:
+        out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}")
     out.print(f"{found.views} view(s), {len(found.broken)} of them not valid")
     for check in found.broken[:_SHOWN]:
         out.print(f"  {shown(check.view)}: {check.validity}: {shown('; '.join(check.problems))}")

@@ -20,7 +20,8 @@ _SCHEMES = {
     "postgres": "postgresql",
 }
 _PORTS = {"mysql": 3306, "postgresql": 5432}
-_SECRET = re.compile(r"(?i)(^|[?;&])(password|pwd|secret)=")
+_SECRET = re.compile(r"(?i)(?:^|[?;&])\s*\w*(?:password|passwd|pwd|passphrase|secret)\w*\s*=")
+"""An attribute of a URL that holds a secret: `password`, `bootPassword`, `sslpassword`, `trustStorePassword`."""
 
 
 class Password:
@@ -102,16 +103,19 @@ def parse_address(
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError as error:
-        raise UsageError("--url", f"it cannot be read: {error}") from None
-    if parts.password is not None:
+    except ValueError:
+        # The error's own words may hold a part of a password: one with a slash in it ends the host.
+        raise UsageError("--url", "it cannot be read: write kind://host:port/database") from None
+    if parts.password is not None or "@" in parts.path:
+        # A password with a slash in it ends the host, and the rest of it would be the database's name.
         raise UsageError("--url", _no_secrets())
     scheme = parts.scheme.partition("+")[0]
     kind = _SCHEMES.get(scheme)
     if kind is None:
+        # What stands there is not repeated: where the scheme was forgotten, it may be a user and a password.
         raise UsageError(
             "--url",
-            f"{scheme or url!r} is none of mysql, mariadb, postgresql, derby. Scripts for Oracle and SQL Server are "
+            "it begins with none of mysql:, mariadb:, postgresql:, derby:. Scripts for Oracle and SQL Server are "
             "rendered without a connection: `hive-views upgrade render --database oracle --from VERSION`",
         )
     name = unquote(parts.path.lstrip("/"))

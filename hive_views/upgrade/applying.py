@@ -70,7 +70,10 @@ def apply(
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
-    steps = _remaining(session, plan, detect(session))
+    schema = detect(session)
+    if plan.db_schema not in ("", schema.db_schema):
+        raise InvalidPlanError(f"it was made for the schema {plan.db_schema}, not for {schema.db_schema}")
+    steps = _remaining(session, plan, schema)
     others = session.others()
     if others and not while_running and not dry_run:
         raise MetastoreRunningError(session.address.place, others)
@@ -109,6 +112,9 @@ def _remaining(session: Session, plan: Plan, schema: Schema) -> tuple[Step, ...]
     if schema.fingerprint == plan.fingerprint:
         # Rows come and go: what is to be done about them is found anew, and changes nothing else.
         known = {step.id: step for step in fresh.steps}
+        if gone := [step.id for step in plan.steps if step.kind.is_schema and step.id not in known]:
+            # The schema is the same, so rows forbid it: values that came since would not fit the new type.
+            raise PlanChangedError(session.address.place, [f"{', '.join(gone)} is no longer possible"])
         return tuple(known.get(step.id, step) for step in plan.steps if step.kind.is_schema or step.id in known)
     differences = []
     if fresh.version != plan.version:

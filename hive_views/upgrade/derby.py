@@ -69,10 +69,20 @@ class Derby(Dialect):
         """What a step of a kind means for those who use the database meanwhile."""
         return "the whole database: it is open in one program at a time, and that is this one"
 
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
         """A statement for a script of `ij`, which goes on after an error."""
-        note = f"-- A second run prints an error here: the {missing} {name} is there already.\n" if missing else ""
+        known = missing in ("column", "table", "index")
+        note = f"-- A second run prints an error here: the {missing} {name} is there already.\n" if known else ""
         return f"{note}{statement};"
+
+    def bad_flag(self, flag: str) -> str:
+        """The condition of flags that are neither set nor unset; Hive's script to 3.0.0 writes a timestamp there."""
+        return f"{flag} IS NULL OR {flag} NOT IN ('Y', 'N')"
+
+    locked = ""
+
+    def same_text(self, column: str, value: str) -> None:
+        """A LONG VARCHAR cannot be compared; nobody else has the database open meanwhile."""
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
         """Statements over all rows at once: Derby has no loops, and nobody else waits."""
@@ -81,4 +91,12 @@ class Derby(Dialect):
 
     def head(self) -> str:
         """What a script begins with."""
-        return "-- Run it with ij; the user must be the one that Hive connects as (APP by default)."
+        return (
+            "-- Run it with ij; the user must be the one that Hive connects as (APP by default).\n"
+            "-- All of it is one transaction: where it was stopped, nothing was done.\n"
+            "AUTOCOMMIT OFF;"
+        )
+
+    def use(self, schema: str) -> str:
+        """Go to the schema that the tables are in."""
+        return f"SET SCHEMA {self.quote(schema)};"

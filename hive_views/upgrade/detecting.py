@@ -51,9 +51,15 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         vendor,
         vendor_version,
         _rows(session, found) if rows else Rows(),
+        _db_schema(session),
     )
     session.rollback()
     return found
+
+
+def _db_schema(session: Session) -> str:
+    sql = {"postgresql": "SELECT current_schema()", "derby": "VALUES CURRENT SCHEMA"}.get(session.dialect.name)
+    return str(session.query(sql)[0][0]) if sql else ""
 
 
 def _mysql(session: Session) -> list[Table]:
@@ -192,7 +198,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         return schema.column("TBLS", column) is not None
 
     flag = quote("IS_REWRITE_ENABLED")
-    bad = f"{flag} IS NULL" + (f" OR {flag} NOT IN ('Y', 'N')" if session.dialect.name == "derby" else "")
+    bad = session.dialect.bad_flag(flag)
     typed = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
     counter = schema.table("NEXT_LOCK_ID")
     empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
@@ -210,6 +216,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         newest_layout=_newest_layout(session),
         mangled=texts.mangled,
         truncated=texts.truncated,
+        suspicious=texts.suspicious,
     )
 
 

@@ -46,6 +46,8 @@ class Dialect(ABC):
     """The type of our own tables' long texts."""
     locking: Mapping[str, str]
     """What steps mean for other users of the database, by their kinds, where it is not `_LOCKING`."""
+    locked = " FOR UPDATE"
+    """The end of a query whose rows nobody else changes until the transaction ends."""
     add = "ADD COLUMN"
     """How a column is added."""
     batch_size = 10_000
@@ -149,15 +151,16 @@ class Dialect(ABC):
         return {**_LOCKING, **self.locking}[kind]
 
     @abstractmethod
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
-        """A statement for a script that may run twice.
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+        """A statement for a script that may run twice, also long after: what was widened further since stays so.
 
         Args:
             statement: The statement.
             table: The table that it is about.
-            missing: What must be missing for it to run: `column`, `table`, `index`; `` for statements that may run
-                again.
-            name: The name of what must be missing.
+            missing: What must be missing for it to run: `column`, `table`, `index`, `width` or `charset` of a column;
+                `` for statements that may run again.
+            name: The name of what must be missing, or of the column that must lack it.
+            needed: What a column must be able to hold, for `width`.
 
         Returns:
             Lines of a script, with what ends them.
@@ -179,6 +182,18 @@ class Dialect(ABC):
     def head(self) -> str:
         """What a script begins with."""
         return ""
+
+    def use(self, schema: str) -> str:
+        """Go to the schema that the tables are in, where a database has several; nothing where it has not."""
+        return ""
+
+    def bad_flag(self, flag: str) -> str:
+        """The condition of flags that are neither set nor unset; `flag` is the quoted column."""
+        return f"{flag} IS NULL"
+
+    def same_text(self, column: str, value: str) -> str | None:
+        """Whether a text column holds a value to the last byte, in SQL; None where the database cannot compare it."""
+        return f"{column} = {value}"
 
     def foot(self) -> str:
         """What a script ends with."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from hive_views.upgrade.dialects import Dialect
 from hive_views.upgrade.needs import Type
 from hive_views.upgrade.schema import Column
+
+SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
+"""A session's mode, whatever the server's is: a value that does not fit is an error, not cut; quotes and backslashes
+mean what is written here (ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE are off)."""
 
 _LENGTHS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "longtext": 4_294_967_295}
 
@@ -91,16 +96,30 @@ class MariaDb(Dialect):
             f"CHARACTER SET {charset} COLLATE {charset}_bin {empty}"
         )
 
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
         """A statement for a script that may run twice: the dictionary is asked first."""
         if not missing:
             return f"{statement};"
         if missing == "table":
             return statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) + ";"
-        view, column = {"column": ("COLUMNS", "COLUMN_NAME"), "index": ("STATISTICS", "INDEX_NAME")}[missing]
+        view, column = ("STATISTICS", "INDEX_NAME") if missing == "index" else ("COLUMNS", "COLUMN_NAME")
+        lacks = ""
+        if missing == "charset":
+            lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
+        elif missing == "width" and needed is not None:
+            # In another character set by now it is left alone: going back would turn characters into '?'.
+            charset = re.search(r"CHARACTER SET (\w+)", statement)
+            known = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
+            size = (
+                f"CHARACTER_MAXIMUM_LENGTH < {needed.length}"
+                if needed.kind == "varchar"
+                else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
+            )
+            lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(self.literal(each) for each in known)})"
         return (
             f"SET @hive_views = IF((SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
-            f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}) = 0,\n"
+            f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}{lacks}) "
+            f"= {1 if lacks else 0},\n"
             f"  {self.literal(statement)}, 'DO 0');\n"
             "PREPARE hive_views FROM @hive_views;\nEXECUTE hive_views;\nDEALLOCATE PREPARE hive_views;"
         )
@@ -123,7 +142,14 @@ class MariaDb(Dialect):
 
     def head(self) -> str:
         """What a script begins with."""
-        return "SET NAMES utf8mb4;\nSET SESSION sql_safe_updates = 0;\nSET SESSION lock_wait_timeout = 60;"
+        return (
+            f"SET NAMES utf8mb4;\nSET SESSION sql_mode = '{SQL_MODE}';\nSET SESSION sql_safe_updates = 0;\n"
+            "SET SESSION lock_wait_timeout = 60;"
+        )
+
+    def same_text(self, column: str, value: str) -> str:
+        """Whether a text column holds a value: as bytes, since its collation may know neither case nor blanks."""
+        return f"CAST({column} AS BINARY) = CAST({value} AS BINARY)"
 
 
 class MySql(MariaDb):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from hive_views.upgrade.dialects import Dialect
@@ -11,6 +10,10 @@ from hive_views.upgrade.schema import Column
 
 SPARE = "HIVE_VIEWS_SPARE"
 """The column that holds the values while a column changes its type."""
+
+
+OLD = "HIVE_VIEWS_OLD"
+"""The name of the column whose values are copied."""
 
 
 class Oracle(Dialect):
@@ -35,7 +38,8 @@ class Oracle(Dialect):
     own_text = "CLOB"
     locking: Mapping[str, str] = {
         "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
-        "widen": "all rows are rewritten where the type becomes a CLOB: writers wait",
+        "widen": "where the type becomes a CLOB all rows are rewritten, and the column has another name meanwhile: "
+        "stop the metastore",
     }
     add = "ADD"
     one_row = " FROM DUAL"
@@ -59,58 +63,68 @@ class Oracle(Dialect):
         """Let a column hold more; a CLOB comes about over a spare column."""
         if needed.kind == "varchar":
             return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
+        # The old column gets another name before it is copied: from then on a metastore that still runs fails to
+        # write, where its writes would be lost with the column.
         return (
             f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
-            f"UPDATE {table} SET {SPARE} = {column.name} WHERE {SPARE} IS NULL AND {column.name} IS NOT NULL",
-            f"ALTER TABLE {table} DROP COLUMN {column.name}",
+            f"ALTER TABLE {table} RENAME COLUMN {column.name} TO {OLD}",
+            f"UPDATE {table} SET {SPARE} = {OLD}",
             f"ALTER TABLE {table} RENAME COLUMN {SPARE} TO {column.name}",
+            f"ALTER TABLE {table} DROP COLUMN {OLD}",
         )
 
     def short_text(self, expression: str) -> str:
         """A CLOB cannot be compared, its beginning can."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
         """A statement for a script that may run twice: a block that asks the dictionary first."""
-        if f" {SPARE}" in statement or " DROP COLUMN " in statement:
+        if missing == "width" and needed is not None and needed.kind != "varchar":
             return self._over_a_spare(statement, table, name)
+        if missing == "width" and needed is not None:
+            return self._where(
+                f"user_tab_columns WHERE table_name = {self.literal(table)} AND column_name = {self.literal(name)} "
+                f"AND char_length < {needed.length}",
+                "found = 1",
+                statement,
+            )
         if not missing:
-            return self._block("1 = 1", statement)
+            return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(statement)};\nEND;\n/"
         exists = {
             "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
             "table": "user_tables WHERE table_name = {1}",
             "index": "user_indexes WHERE index_name = {1}",
         }[missing].format(self.literal(table), self.literal(name))
+        return self._where(exists, "found = 0", statement)
+
+    def _where(self, source: str, condition: str, statement: str) -> str:
         return (
-            f"DECLARE\n  found NUMBER;\nBEGIN\n  SELECT COUNT(*) INTO found FROM {exists};\n"
-            f"  IF found = 0 THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
+            f"DECLARE\n  found NUMBER;\nBEGIN\n  SELECT COUNT(*) INTO found FROM {source};\n"
+            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
         )
 
-    def _over_a_spare(self, statement: str, table: str, name: str) -> str:
+    def _over_a_spare(self, statement: str, table: str, column: str) -> str:
         """A statement of a change of type, each of which commits: it runs only where the one before it left off."""
-        target = re.search(r"RENAME COLUMN \w+ TO (\w+)|DROP COLUMN (\w+)|SET \w+ = (\w+)", statement)
-        column = next((each for each in target.groups() if each), name) if target else name
         asked = (
             f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
-            f"      COUNT(CASE WHEN column_name <> {self.literal(SPARE)} THEN 1 END),\n"
-            f"      COUNT(CASE WHEN column_name <> {self.literal(SPARE)} AND data_type <> 'CLOB' THEN 1 END)\n"
-            f"    INTO spare, old, narrow FROM user_tab_columns WHERE table_name = {self.literal(table)}\n"
-            f"    AND column_name IN ({self.literal(SPARE)}, {self.literal(column)})"
+            f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type <> 'CLOB' THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type = 'CLOB' THEN 1 END)\n"
+            f"    INTO spare, old, narrow, wide FROM user_tab_columns WHERE table_name = {self.literal(table)}"
         )
-        condition = (
-            "spare = 1 AND old = 0"
-            if "RENAME" in statement
-            else "spare = 0 AND narrow = 1"
-            if " ADD " in statement
-            else "spare = 1 AND narrow = 1"
-        )
+        if " ADD " in statement:
+            condition = "spare = 0 AND narrow = 1"
+        elif statement.endswith(f" TO {OLD}"):
+            condition = "spare = 1 AND narrow = 1"
+        elif " DROP COLUMN " in statement:
+            condition = "spare = 0 AND old = 1 AND wide = 1"
+        else:
+            condition = "spare = 1 AND old = 1"
         return (
-            f"DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\nBEGIN\n    {asked};\n"
+            "DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\n  wide NUMBER;\nBEGIN\n"
+            f"    {asked};\n"
             f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
         )
-
-    def _block(self, condition: str, statement: str) -> str:
-        return f"BEGIN\n  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches; dynamic, since the columns are new to the script."""

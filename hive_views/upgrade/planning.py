@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ from hive_views.errors import UsageError
 from hive_views.upgrade import journal, needs, own_rows, versions
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.needs import Addition, NeededColumn, NeededTable, Widening
-from hive_views.upgrade.plans import HiveScript, Kind, Plan, Step, Undo, dumps
+from hive_views.upgrade.plans import HiveScript, Kind, Plan, Step, Undo, identified
 from hive_views.upgrade.schema import Column, Schema, Table, last_landmark
 
 _FROM_BACKUP = "from the backup in the same database"
@@ -46,8 +45,9 @@ def plan(schema: Schema, target: str | None = None) -> Plan:
         steps=steps,
         hive_scripts=scripts,
         notes=tuple(_notes(schema, wanted, steps, scripts)),
+        db_schema=schema.db_schema,
     )
-    return replace(made, id=hashlib.sha256(dumps(made).encode()).hexdigest()[:16])
+    return identified(made)
 
 
 def assumed_schema(dialect: str, version: str) -> Schema:
@@ -138,6 +138,12 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
         yield (
             f"hive_views' own rows are of layout {schema.rows.newest_layout}, which a later version of it wrote: use "
             "that version"
+        )
+    if schema.rows.suspicious:
+        listed = ", ".join(str(tbl_id) for tbl_id in sorted({each[0] for each in schema.rows.suspicious})[:20])
+        yield (
+            f"{len(schema.rows.suspicious)} view text(s) look damaged, and cannot be repaired (verify shows them): "
+            f"TBL_ID {listed}"
         )
     if schema.vendor:
         yield (
@@ -235,7 +241,7 @@ class _Planner:
         if table is None or table.column(addition.column.name):
             return
         column = addition.column
-        if table.name.islower():
+        if table.name.islower() and self._schema.dialect == "postgresql":
             column = replace(column, name=column.name.lower())
         held = f"{self._sql.quote(column.name)} IS NOT NULL"
         if column.default is not None:

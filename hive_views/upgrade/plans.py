@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
 from hive_views.errors import InvalidPlanError
 
-FORMAT = 1
+FORMAT = 2
 """The version of a plan's JSON."""
 
 
@@ -102,10 +103,18 @@ class Plan:
     """What a person should know before."""
     id: str = ""
     """A hash of all this: what the journal and the backup in the database are filed under."""
+    db_schema: str = ""
+    """The schema in the database that it is for; empty where a database has but one, or none was read."""
 
     def step(self, step_id: str) -> Step | None:
         """The step of an id; None where there is none."""
         return next((step for step in self.steps if step.id == step_id), None)
+
+
+def identified(plan: Plan) -> Plan:
+    """A plan with the id of its content."""
+    bare = replace(plan, id="")
+    return replace(bare, id=hashlib.sha256(dumps(bare).encode()).hexdigest()[:16])
 
 
 def dumps(plan: Plan) -> str:
@@ -130,7 +139,7 @@ def loads(text: str) -> Plan:
         The plan.
 
     Raises:
-        InvalidPlanError: If it is no plan, or of another version of this program.
+        InvalidPlanError: If it is no plan, was changed, or is of another version of this program.
     """
     try:
         document: dict[str, Any] = json.loads(text)
@@ -139,11 +148,15 @@ def loads(text: str) -> Plan:
         steps = tuple(_step(each) for each in document.pop("steps"))
         scripts = tuple(HiveScript(each["name"], tuple(each["conflicts"])) for each in document.pop("hive_scripts"))
         notes = tuple(document.pop("notes"))
-        return Plan(steps=steps, hive_scripts=scripts, notes=notes, **document)
+        found = Plan(steps=steps, hive_scripts=scripts, notes=notes, **document)
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidPlanError):
             raise
         raise InvalidPlanError(f"it is no plan: {error}") from error
+    if found != identified(found):
+        # Changed by hand it would be half obeyed: what is done is found anew from the database.
+        raise InvalidPlanError("it was changed since it was written; plan again, or change what render writes")
+    return found
 
 
 def _step(document: dict[str, Any]) -> Step:

@@ -53,11 +53,18 @@ class PostgreSql(Dialect):
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
 
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
         """A statement for a script that may run twice: a block that asks the catalog first."""
         if not missing:
             return f"{statement};"
         here = "current_schema()"
+        if missing == "width" and needed is not None:
+            narrow = f"< {needed.length}" if needed.kind == "varchar" else "IS NOT NULL"
+            return (
+                f"DO $$ BEGIN\n  IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
+                f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}\n"
+                f"      AND character_maximum_length {narrow}) THEN\n    {statement};\n  END IF;\nEND $$;"
+            )
         exists = {
             "column": f"SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
             f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}",
@@ -82,3 +89,7 @@ class PostgreSql(Dialect):
     def head(self) -> str:
         """What a script begins with."""
         return "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\nSET lock_timeout = '60s';"
+
+    def use(self, schema: str) -> str:
+        """Go to the schema that the tables are in."""
+        return f"SET search_path TO {self.quote(schema)};"

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 
-from hive_views.upgrade import journal
-from hive_views.upgrade.derby import SPARE
+from hive_views.upgrade import journal, needs
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.plans import Kind, Plan, Step
 from hive_views.upgrade.table_types import decidable, new_type
 
 _WIDTH = 110
 
-_MISSING = {Kind.ADD_COLUMN: "column", Kind.CREATE_TABLE: "table", Kind.CREATE_INDEX: "index"}
+_MISSING = {
+    Kind.ADD_COLUMN: "column",
+    Kind.CREATE_TABLE: "table",
+    Kind.CREATE_INDEX: "index",
+    Kind.WIDEN: "width",
+    Kind.RECODE: "charset",
+}
 
 
 def render(plan: Plan) -> str:
     """Write a plan as a script, for the database's own client (mysql, psql, ij, SQL*Plus, sqlcmd).
 
-    It does what `apply` does, with two differences: it does not check that the database is the one that the plan was
-    made for, and it does not repair texts, which SQL cannot do alike everywhere.
+    It does what `apply` does, with these differences: it does not check that the database is the one that the plan was
+    made for, it keeps no journal (so `rollback` undoes its rows alone), and it leaves to `apply` what needs more than
+    SQL: the repair of texts, and on Derby a change of type in several statements.
 
     Args:
         plan: Any plan.
@@ -60,6 +65,8 @@ class _Renderer:
         yield ""
         if head := sql.head():
             yield head
+        if plan.db_schema and (use := sql.use(plan.db_schema)):
+            yield use
         if any(not step.kind.is_schema for step in plan.steps):
             yield ""
             yield from self._comment("What rows held before is put aside in a table of its own.")
@@ -91,12 +98,19 @@ class _Renderer:
             yield from self._schema(step)
 
     def _schema(self, step: Step) -> Iterator[str]:
-        several = len(step.statements) > 1
+        if self._sql.name == "derby" and len(step.statements) > 1:
+            # After an UPDATE that failed, ij would go on, and drop the column with all values in it.
+            yield from self._comment(
+                "This is done by `hive-views upgrade apply` alone: ij goes on after an error, and each of its "
+                "statements needs the one before it."
+            )
+            return
+        needed = next(
+            (each.type for each in needs.WIDENINGS if step.id == f"{each.table}.{each.column} wide"),
+            None,
+        )
         for statement in step.statements:
-            missing, name = _MISSING.get(step.kind, ""), step.name
-            if several and re.search(r" ADD (?:COLUMN )?\W?\w+", statement) and self._sql.name == "derby":
-                missing, name = "column", SPARE
-            yield self._sql.guarded(statement, step.table, missing, name)
+            yield self._sql.guarded(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
 
     def _back_fill(self, step: Step) -> str:
         sql = self._sql
@@ -109,8 +123,9 @@ class _Renderer:
     def _fill(self, step: Step) -> str:
         sql = self._sql
         tbls, flag = sql.quote("TBLS"), sql.quote("IS_REWRITE_ENABLED")
-        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND {flag} IS NULL"
-        backup = self._backup(step, "IS_REWRITE_ENABLED", "NULL", sql.literal(sql.false.strip("'")), chosen)
+        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({sql.bad_flag(flag)})"
+        old = flag if sql.name == "derby" else "NULL"
+        backup = self._backup(step, "IS_REWRITE_ENABLED", old, sql.literal(sql.false.strip("'")), chosen)
         update = f"UPDATE {tbls} SET {flag} = {sql.false} WHERE {chosen}"
         return sql.batches(self._largest(), [backup, update], sql.batch_size)
 

@@ -150,8 +150,11 @@ def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Cal
     values: dict[str, Any] = {"new": change.new}
     if change.old is None:
         sql += f" AND {field} IS NULL"
-    elif change.field not in view_texts.COLUMNS or session.dialect.name != "derby":
+    elif change.field not in view_texts.COLUMNS:
         sql += f" AND {field} = :old"
+        values["old"] = change.old
+    elif same := session.dialect.same_text(field, ":old"):
+        sql += f" AND {same}"
         values["old"] = change.old
     if step.kind is Kind.FILL:
         sql = sql.replace(":new", session.dialect.false)
@@ -267,7 +270,7 @@ def _read_flags(session: Session, after: int, size: int) -> _Batch:
     quote = session.dialect.quote
     key, flag = quote("TBL_ID"), quote("IS_REWRITE_ENABLED")
     shown = flag if session.dialect.name == "derby" else "NULL"
-    bad = f"{flag} IS NULL" + (f" OR {flag} NOT IN ('Y', 'N')" if session.dialect.name == "derby" else "")
+    bad = session.dialect.bad_flag(flag)
     rows = session.query(
         f"SELECT {key}, CASE WHEN {bad} THEN 1 ELSE 0 END, {shown} FROM {quote('TBLS')} WHERE {key} > :after "
         f"ORDER BY {key} {session.dialect.limit(size)}",
@@ -293,7 +296,7 @@ def _read_texts(session: Session, after: int, size: int) -> _Batch:
     changes = []
     for tbl_id, *found in rows:
         for name, text in zip(view_texts.COLUMNS, found, strict=True):
-            mended = view_texts.unmangled(text) if text is not None else None
+            mended = view_texts.repaired(text) if text is not None else None
             if mended is not None:
                 changes.append(_Change(name, (int(tbl_id),), text, mended))
     return _Batch(tuple(changes), (), len(rows), int(rows[-1][0]) if rows else after)

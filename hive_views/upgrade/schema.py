@@ -103,6 +103,8 @@ class Rows:
     """TBL_IDs of views one of whose texts is UTF-8 that was read as latin1."""
     truncated: tuple[tuple[int, str, int], ...] = ()
     """TBL_ID, column and length of texts that are as long as their column ever could hold."""
+    suspicious: tuple[tuple[int, str, str], ...] = ()
+    """TBL_ID, column and reason of texts that look damaged, and cannot be repaired from what they hold."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Schema:
     """The vendor's schema version."""
     rows: Rows = field(default=Rows())
     """What the rows are like."""
+    db_schema: str = ""
+    """The schema in the database that holds the tables; empty where a database has but one (MySQL, MariaDB)."""
 
     def table(self, name: str) -> Table | None:
         """A table, without regard to case; None where there is none."""

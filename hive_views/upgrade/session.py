@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hive_views.errors import DatabaseError, UsageError
 from hive_views.upgrade.address import Address
 from hive_views.upgrade.dialects import Dialect, dialect_of
+from hive_views.upgrade.mariadb import SQL_MODE
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -116,8 +117,7 @@ class SqlSession:
             self.execute(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_S}")
             self.execute("SET SESSION sql_safe_updates = 0")
             self.execute("SET SESSION group_concat_max_len = 67108864")
-            # Without it a value that does not fit is cut with a warning that nobody reads.
-            self.execute("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
+            self.execute(f"SET SESSION sql_mode = '{SQL_MODE}'")
         self.commit()
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
@@ -187,6 +187,9 @@ class SqlSession:
             said = str(error.orig)
         except SQLAlchemyError as error:
             said = str(error)
+        except UnicodeDecodeError as error:
+            # PostgreSQL in the encoding SQL_ASCII holds whatever bytes it was given.
+            said = f"it holds bytes that are not UTF-8 ({error.reason} at byte {error.start})"
         reason = " ".join(self.address.password.hide_in(said).split())
         raise DatabaseError(self.address.place, reason, statement=sql) from None
 

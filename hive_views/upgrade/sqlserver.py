@@ -59,11 +59,15 @@ class SqlServer(Dialect):
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
 
-    def guarded(self, statement: str, table: str, missing: str, name: str) -> str:
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
         """A statement for a script that may run twice."""
         if not missing:
             return f"{statement};\nGO"
+        length = f"COL_LENGTH({self.literal(table)}, {self.literal(name)})"
+        # In bytes, two a character; -1 is nvarchar(max).
+        narrow = f"BETWEEN 1 AND {2 * needed.length - 1}" if needed and needed.kind == "varchar" else "> 0"
         absent = {
+            "width": f"{length} {narrow}",
             "column": f"COL_LENGTH({self.literal(table)}, {self.literal(name)}) IS NULL",
             "table": f"OBJECT_ID({self.literal(name)}, N'U') IS NULL",
             "index": f"INDEXPROPERTY(OBJECT_ID({self.literal(table)}), {self.literal(name)}, 'IndexID') IS NULL",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from hive_views.errors import MetastoreRunningError
 from hive_views.upgrade import journal
 from hive_views.upgrade.applying import has_table
+from hive_views.upgrade.detecting import detect
 from hive_views.upgrade.row_changes import now
+from hive_views.upgrade.schema import Schema
 from hive_views.upgrade.session import Session, in_list
 
 
@@ -32,7 +36,13 @@ _FIELDS = ("PLAN_ID", "STEP", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "NEW_
 
 
 def rollback(
-    session: Session, *, plan_id: str | None = None, schema: bool = False, dry_run: bool = False
+    session: Session,
+    *,
+    plan_id: str | None = None,
+    schema: bool = False,
+    dry_run: bool = False,
+    while_running: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> RolledBack:
     """Put back what rows held before, and with `schema` take away what was added to the schema.
 
@@ -44,23 +54,29 @@ def rollback(
         plan_id: The plan to take back; None takes all, the latest first.
         schema: Whether the steps of the schema are undone as well: only those by which no row loses anything.
         dry_run: Say what would be done, and write nothing.
+        while_running: Go on although other sessions use the database.
+        tell: Called after every statement that changes something.
 
     Returns:
         What was done.
 
     Raises:
+        MetastoreRunningError: If other sessions use the database, and that was not allowed.
         DatabaseError: If the database fails; what was committed before stays.
     """
+    others = [] if dry_run or while_running else session.others()
+    if others:
+        raise MetastoreRunningError(session.address.place, others)
     rows, changed = 0, list[str]()
     if has_table(session, journal.BACKUP.name):
-        rows, changed = _rows(session, plan_id, dry_run)
+        rows, changed = _rows(session, plan_id, dry_run, tell)
     undone, kept = list[str](), list[str]()
     if schema and has_table(session, journal.JOURNAL.name):
-        undone, kept = _schema(session, plan_id, dry_run)
+        undone, kept = _schema(session, plan_id, dry_run, tell)
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
 
-def _rows(session: Session, plan_id: str | None, dry_run: bool) -> tuple[int, list[str]]:
+def _rows(session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[str], None]) -> tuple[int, list[str]]:
     quote = session.dialect.quote
     table = quote(journal.BACKUP.name)
     chosen = f" WHERE {quote('PLAN_ID')} = :plan_id" if plan_id else ""
@@ -71,40 +87,32 @@ def _rows(session: Session, plan_id: str | None, dry_run: bool) -> tuple[int, li
     )
     session.rollback()
     done, changed = 0, list[str]()
-    for plan, step, field, first, ids, old, new, _ in listed:
+    for plan, step, field, first, ids, old, new, written in listed:
         wanted = journal.unpack(ids)
-        held = _holding(session, field, wanted, new)
-        changed += [f"TBL_ID {each}: {field}" for each in wanted if each not in held]
+        held = _holding(session, field, wanted, new, lock=not dry_run)
+        changed += [f"TBL_ID {each}: {field}" for each in sorted(set(wanted).difference(held))]
         done += len(held)
         if dry_run:
             session.rollback()
             continue
         if held:
             _put_back(session, field, held, old)
+            tell("UPDATE TBLS")
         if len(held) == len(wanted):
-            key = {"plan_id": plan, "step": step, "field": field, "first_id": first}
+            key = {"plan_id": plan, "step": step, "field": field, "first_id": first, "written_at": written}
             where = " AND ".join(f"{quote(name.upper())} = :{name}" for name in key)
-            session.execute(f"DELETE FROM {table} WHERE {where} AND {_is(session, 'NEW_VALUE', new)}", key)
+            session.execute(f"DELETE FROM {table} WHERE {where}", key)
         session.commit()
+        tell("COMMIT")
     return done, changed
 
 
-def _is(session: Session, column: str, value: str | None) -> str:
-    """A comparison of one of our own text columns, which hold a CLOB in Derby."""
-    quoted = session.dialect.quote(column)
-    if value is None:
-        return f"{quoted} IS NULL"
-    # Derby compares the beginning of a CLOB, no more.
-    known = value[:128] if session.dialect.name == "derby" else value
-    return f"{session.dialect.short_text(quoted)} = {session.dialect.literal(known)}"
-
-
-def _holding(session: Session, field: str, ids: list[int], value: str | None) -> list[int]:
-    """Those of the rows that still hold a value."""
+def _holding(session: Session, field: str, ids: list[int], value: str | None, *, lock: bool) -> list[int]:
+    """Those of the rows that still hold a value; locked, so that they hold it when they are changed."""
     quote = session.dialect.quote
     rows = session.query(
         f"SELECT {quote('TBL_ID')}, {quote(field)} FROM {quote('TBLS')} WHERE {quote('TBL_ID')} IN ({in_list(ids)}) "
-        f"ORDER BY {quote('TBL_ID')}"
+        f"ORDER BY {quote('TBL_ID')}{session.dialect.locked if lock else ''}"
     )
     return [int(row[0]) for row in rows if _same(row[1], value)]
 
@@ -126,24 +134,32 @@ def _put_back(session: Session, field: str, ids: list[int], old: str | None) -> 
     )
 
 
-def _schema(session: Session, plan_id: str | None, dry_run: bool) -> tuple[list[str], list[str]]:
+def _schema(
+    session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[str], None]
+) -> tuple[list[str], list[str]]:
     quote = session.dialect.quote
     table = quote(journal.JOURNAL.name)
     chosen = f" AND {quote('PLAN_ID')} = :plan_id" if plan_id else ""
+    fields = ["PLAN_ID", "STEP", "UNDO_CHECK", "UNDO", "WRITTEN_AT", "STATE"]
     listed = session.query(
-        f"SELECT {session.dialect.names(['PLAN_ID', 'STEP', 'UNDO_CHECK', 'UNDO', 'WRITTEN_AT'])} FROM {table} "
-        f"WHERE {quote('STATE')} = 'done'{chosen}",
+        f"SELECT {session.dialect.names(fields)} FROM {table} WHERE {quote('STATE')} <> 'undone'{chosen}",
         {"plan_id": plan_id} if plan_id else None,
     )
     session.rollback()
     undone, kept = list[str](), list[str]()
+    found = detect(session, rows=False)
     # Backwards: what refers to a table was made after it.
-    for plan, step, check, undo, _ in sorted(listed, key=lambda row: str(row[4]), reverse=True):
+    for plan, step, check, undo, _, state in sorted(listed, key=lambda row: str(row[4]), reverse=True):
         if undo is None:
             if not step.startswith("rows "):
                 kept.append(f"{step}: it is not undone, since nothing reads worse with it")
             continue
-        loss = int(session.query(check)[0][0]) if check else 0
+        if state == "begun":
+            kept.append(f"{step}: it was begun and not finished: apply the plan again first")
+            continue
+        # A rollback that was killed between the statement and its note has taken it away, or somebody else did.
+        there = _is_there(found, step)
+        loss = int(session.query(check)[0][0]) if check and there else 0
         session.rollback()
         if loss:
             kept.append(f"{step}: {loss} row(s) hold something in it, which would be lost")
@@ -151,8 +167,9 @@ def _schema(session: Session, plan_id: str | None, dry_run: bool) -> tuple[list[
         undone.append(step)
         if dry_run:
             continue
-        for statement in undo.split(";\n"):
+        for statement in undo.split(";\n") if there else ():
             session.execute(statement)
+            tell(statement)
         session.execute(
             f"UPDATE {table} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
             f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
@@ -160,3 +177,15 @@ def _schema(session: Session, plan_id: str | None, dry_run: bool) -> tuple[list[
         )
         session.commit()
     return undone, kept
+
+
+def _is_there(found: Schema, step: str) -> bool:
+    """Whether what a step added is in the schema: `TABLE`, `TABLE.COLUMN` or `TABLE index NAME`."""
+    table_name, of_index, index = step.partition(" index ")
+    table_name, _, column = table_name.partition(".")
+    table = found.table(table_name)
+    if table is None:
+        return False
+    if of_index:
+        return any(each.name.upper() == index.upper() for each in table.indexes)
+    return not column or table.column(column) is not None

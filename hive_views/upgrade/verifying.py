@@ -31,6 +31,8 @@ class Verification:
     """Rows whose type cannot be decided, or contradicts the rest of the row."""
     truncated: tuple[tuple[int, str, int], ...]
     """TBL_ID, column and length of view texts whose end is missing, as far as one can tell."""
+    suspicious: tuple[tuple[int, str, str], ...]
+    """TBL_ID, column and reason of view texts that look damaged, e.g. by characters that became `?`."""
     views: int
     """How many views there are."""
     broken: tuple[ViewCheck, ...]
@@ -69,6 +71,7 @@ def verify(session: Session, target: str | None = None, *, files: MetadataFiles 
         schema.rows.untyped,
         tuple(doubtful_rows(session)) if ready else (),
         schema.rows.truncated,
+        schema.rows.suspicious,
         count,
         tuple(broken),
     )

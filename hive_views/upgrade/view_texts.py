@@ -6,6 +6,7 @@ character beyond ASCII as two to four others ("naïve" as "naÃ¯ve"); read as w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,26 @@ LIMITS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "long varch
 
 _BATCH = 500
 
+_PIECES = re.compile(
+    r"(?P<name>`[^`]*`)|(?P<literal>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<plain>\?)",
+    re.DOTALL,
+)
+"""Names in backquotes, literals, comments, and a `?` outside all of them."""
+
+_LOST = re.compile(r"\?\?|[^\W\d_]\?[^\W\d_]|^.\?[^\W\d_]")
+"""In a literal: several `?`, or one within or before a word."""
+
+_MEANT = re.compile(r"[\[\](){}*+^$|\\=&/.]")
+"""Patterns, addresses and paths have a `?` of their own."""
+
+_PATTERNS = re.compile(r"(?i)\b(?:rlike|regexp\w*)\b")
+
+_REPLACES = re.compile(r"(?i)\b(?:replace|translate|rlike|regexp\w*|encode|decode)\b")
+"""A view that handles mangled characters may hold some on purpose: it is shown, and not repaired."""
+
+_RUNS = re.compile(r"[^\x00-\x7f]{2,}")
+
 # What MySQL calls latin1 is Windows-1252, with the five codes that it lacks as they are.
 _CODES = {bytes([code]).decode("cp1252", "ignore") or chr(code): code for code in range(256)}
 
@@ -32,6 +53,8 @@ class Survey:
     """TBL_IDs of views with a text that was stored as latin1."""
     truncated: tuple[tuple[int, str, int], ...] = ()
     """TBL_ID, column and length of texts that are as long as their column ever could hold."""
+    suspicious: tuple[tuple[int, str, str], ...] = ()
+    """TBL_ID, column and reason of texts that look damaged, and cannot be repaired from what they hold."""
 
 
 def unmangled(text: str) -> str | None:
@@ -50,6 +73,52 @@ def unmangled(text: str) -> str | None:
     except (KeyError, UnicodeDecodeError):
         return None
     return found if found != text else None
+
+
+def repaired(text: str) -> str | None:
+    """A mangled text as it was, where that is certain: `unmangled`, but for texts that handle such characters.
+
+    Args:
+        text: A text as it is stored.
+
+    Returns:
+        The text as it was; None where it is left as it is.
+    """
+    return None if text.isascii() or _REPLACES.search(text) else unmangled(text)
+
+
+def suspicion(text: str) -> str | None:
+    """Why a text looks damaged although nothing can tell what it was.
+
+    A character that a column's character set lacks was stored as `?`. In a query a `?` stands in literals alone: in
+    names, or between other words, it is what is left of something. In a literal it may well be meant.
+
+    Args:
+        text: A text as it is stored.
+
+    Returns:
+        The reason, with the place; None for a text that looks whole.
+    """
+    for found in _PIECES.finditer(text):
+        piece, kind = found[0], found.lastgroup
+        if kind == "plain" or (kind == "name" and "?" in piece):
+            return f"a '?' where no query has one, once another character perhaps: {_around(text, found.start())}"
+        if kind == "literal" and _LOST.search(piece) and not _MEANT.search(piece) and not _PATTERNS.search(text):
+            return f"a '?' that was another character perhaps: {_around(text, found.start())}"
+    if text.isascii():
+        return None
+    if unmangled(text) is not None:
+        if not _REPLACES.search(text):
+            return None
+        return "it may be UTF-8 that was read as latin1, or replace such characters: it is not repaired"
+    for found in _RUNS.finditer(text):
+        if unmangled(found[0]) is not None:
+            return f"a part of it may be UTF-8 that was read as latin1: {_around(text, found.start())}"
+    return None
+
+
+def _around(text: str, place: int) -> str:
+    return " ".join(text[max(0, place - 10) : place + 40].split())
 
 
 def mangled(text: str) -> str:
@@ -115,11 +184,16 @@ def survey(session: Session, schema: Schema) -> Survey:
     """
     broken: list[int] = []
     cut: list[tuple[int, str, int]] = []
+    odd: list[tuple[int, str, str]] = []
     for tbl_id, *found in texts(session, schema):
-        if any(text is not None and unmangled(text) is not None for text in found):
+        if any(text is not None and repaired(text) is not None for text in found):
             broken.append(tbl_id)
         for name, text in zip(COLUMNS, found, strict=True):
             column = schema.column("TBLS", name)
-            if text is not None and column is not None and is_cut(text, column):
+            if text is None or column is None:
+                continue
+            if is_cut(text, column):
                 cut.append((tbl_id, name, len(text)))
-    return Survey(tuple(broken), tuple(cut))
+            if reason := suspicion(text):
+                odd.append((tbl_id, name, reason))
+    return Survey(tuple(broken), tuple(cut), tuple(odd))

@@ -40,6 +40,7 @@ class SqlDatabases:
 
     server: Server
     made: dict[str, str] = field(default_factory=dict)
+    """By start state: PostgreSQL's template, or MariaDB's dump."""
 
     @property
     def dialect(self) -> str:
@@ -50,13 +51,19 @@ class SqlDatabases:
 
     def copy(self, state: str) -> Address:
         name = f"s{next(_numbers)}"
-        if self.server.kind == "mysql":
-            return self._make(name, state)
+        if self.server.kind == "postgresql":
+            if state not in self.made:
+                template = f"t{next(_numbers)}"
+                self._make(template, state)
+                self.made[state] = template
+            self.server.run(f'CREATE DATABASE "{name}" TEMPLATE "{self.made[state]}"')
+            return self.address(name)
         if state not in self.made:
-            template = f"t{next(_numbers)}"
-            self._make(template, state)
-            self.made[state] = template
-        self.server.run(f'CREATE DATABASE "{name}" TEMPLATE "{self.made[state]}"')
+            template = self._make(f"t{next(_numbers)}", state).database
+            self.made[state] = self.server.dump(template)
+            self.server.drop(template)
+        self.server.create(name)
+        self.server.run(self.made[state], name)
         return self.address(name)
 
     def empty(self) -> Address:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tarfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hive_views.artifacts import Artifact, fetch
@@ -50,16 +51,22 @@ def hive_scripts(dialect: str, version: str) -> list[str]:
 
 def script(dialect: str, file_name: str) -> str:
     """One of Hive's own scripts, from its tarball."""
+    return _scripts()[f"{_HIVE_NAMES[dialect]}/{file_name}"]
+
+
+@cache
+def _scripts() -> dict[str, str]:
+    """All of Hive's scripts by database and file name. Reading the tarball takes seconds: it is read once."""
     (archive,) = fetch([SERVER_4], CACHE)
+    found: dict[str, str] = {}
     with tarfile.open(archive) as tar:
-        member = next(
-            each
-            for each in tar.getmembers()
-            if each.name.endswith(f"scripts/metastore/upgrade/{_HIVE_NAMES[dialect]}/{file_name}")
-        )
-        found = tar.extractfile(member)
-        assert found is not None
-        return found.read().decode("utf-8")
+        for member in tar:
+            _, there, name = member.name.partition("scripts/metastore/upgrade/")
+            if there and name.endswith(".sql"):
+                opened = tar.extractfile(member)
+                assert opened is not None
+                found[name] = opened.read().decode("utf-8")
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hive_views.upgrade import apply, detect, plan, rollback
 from hive_views.upgrade.schema import Column
-from hive_views.upgrade.view_texts import is_cut, mangled, unmangled
+from hive_views.upgrade.view_texts import is_cut, mangled, repaired, suspicion, unmangled
 from tests.upgrade.contents import select
 from tests.upgrade.databases import SqlDatabases
 
@@ -29,6 +29,47 @@ def test_true_latin1_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize("text", ["select 1", "", "naïve", "東京", "SELECT 'Ã' FROM t"])
 def test_whole_texts_are_left_alone(text: str) -> None:
     assert unmangled(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT replace(a, 'Ã©', 'e') AS a FROM t",
+        "SELECT regexp_replace(`a`, 'Ã¼', 'ue') FROM `sales`.`t`",
+        "SELECT translate(a, 'Ã©Ã¼', 'eu') FROM t",
+    ],
+)
+def test_a_view_that_cleans_mangled_characters_is_shown_and_not_changed(text: str) -> None:
+    assert unmangled(text) is not None
+    assert repaired(text) is None
+    assert suspicion(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT a FROM t", None),
+        ("SELECT a FROM t WHERE b = 'who?'", None),
+        ("SELECT a FROM t WHERE b = '?'", None),
+        ("SELECT a FROM t WHERE b RLIKE 'colou?r'", None),
+        ("SELECT parse_url('http://h/p?q=1', 'QUERY') FROM t", None),
+        ("SELECT get_json_object(a, '$.b?c') FROM t", None),
+        ("SELECT a -- really?\nFROM t /* ?? */", None),
+        ("SELECT a FROM t WHERE b = 'Zürich'", None),
+        ("SELECT a FROM t WHERE b = 'it''s ?'", None),
+        ("SELECT `na?ve` FROM t", "where no query has one"),
+        ("SELECT `??` FROM t", "where no query has one"),
+        ("SELECT a AS pr?s FROM t", "where no query has one"),
+        ("SELECT a FROM t WHERE b = 'Z?rich'", "another character perhaps"),
+        ("SELECT a FROM t WHERE b = '?lodz'", "another character perhaps"),
+        ('SELECT a FROM t WHERE b = "??"', "another character perhaps"),
+        ("SELECT 'ZÃ¼rich', '東京' FROM t", "a part of it"),
+    ],
+)
+def test_texts_that_look_damaged(text: str, expected: str | None) -> None:
+    found = suspicion(text)
+    assert (found is None) == (expected is None), found
+    assert expected is None or expected in str(found)
 
 
 CUT = [
