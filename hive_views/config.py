@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -99,6 +101,11 @@ LOCK_CHECK_MAX_WAIT_MS_DEFAULT = 5_000
 LOCK_HEARTBEAT_INTERVAL_MS = "iceberg.hive.lock-heartbeat-interval-ms"
 LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
 """Milliseconds between heartbeats for a held lock. Must stay below the server's hive.txn.timeout."""
+
+METADATA_SCHEMES = "hive-views.metadata-schemes"
+"""Schemes of the URIs that metadata files are read from, written to and deleted at, separated by commas. By default all
+that PyIceberg's FileIO knows, but `file` only where every metastore or the warehouse is on this machine: a row of a
+metastore elsewhere must not make this program open, write or delete files of its own."""
 
 PARAMETER_MAX_SIZE = "iceberg.hive.table-property-max-size"
 PARAMETER_MAX_SIZE_DEFAULT = 32_672
@@ -248,6 +255,7 @@ class CatalogConfig:
         Raises:
             InvalidPropertyError: If `uri` is missing, or a value is not of the form it must have.
         """
+        metadata_schemes(properties)  # used by MetadataFiles, checked with the others
         user, groups = _ugi(properties.get(UGI))
         minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
         warehouse = properties.get(WAREHOUSE)
@@ -287,6 +295,42 @@ class CatalogConfig:
             view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),
         )
+
+
+def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:
+    """Read the property `hive-views.metadata-schemes`.
+
+    Args:
+        properties: Catalog properties.
+
+    Returns:
+        The schemes in lower case, `file` for plain paths; None allows all.
+
+    Raises:
+        InvalidPropertyError: If one is no scheme.
+    """
+    value = properties.get(METADATA_SCHEMES)
+    if value is None:
+        return None
+    schemes = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+    for scheme in schemes:
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
+            raise InvalidPropertyError(METADATA_SCHEMES, value, "write schemes separated by commas: s3, hdfs, file")
+    return schemes
+
+
+def is_local(properties: Mapping[str, str]) -> bool:
+    """Whether every metastore, or the warehouse, is on this machine, so that `file:` means the same to both.
+
+    Args:
+        properties: Catalog properties; without `uri` there is no metastore elsewhere.
+    """
+    warehouse = properties.get(WAREHOUSE, "")
+    if warehouse.startswith(("/", "file:")):
+        return True
+    hosts = [uri.removeprefix("thrift://").rpartition(":")[0].strip("[]") for uri in properties.get(URI, "").split(",")]
+    here = ("", "localhost", "::1", socket.gethostname())
+    return all(host.strip() in here or host.strip().startswith("127.") for host in hosts)
 
 
 def parse_uris(value: str | None) -> tuple[str, ...]:

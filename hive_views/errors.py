@@ -320,6 +320,14 @@ class MetadataFileNotFoundError(MetadataFileError):
         )
 
 
+class RefusedLocationError(MetadataFileError):
+    """A metadata file at a place that this catalog does not trust; it was not touched. `scheme` is that of its URI."""
+
+    def __init__(self, location: str, scheme: str, reason: str) -> None:
+        super().__init__(location, reason)
+        self.scheme = scheme
+
+
 class InvalidMetadataError(MetadataFileError):
     """A metadata file that breaks the format; `path` says where in the document, e.g. `versions[1].schema-id`."""
 

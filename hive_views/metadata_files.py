@@ -16,11 +16,20 @@ from urllib.parse import urlparse
 from pyiceberg.io import FileIO, load_file_io
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from hive_views.errors import MetadataFileError, MetadataFileNotFoundError, MetadataWriteError
-from hive_views.spec.files import compression_codec, parse, serialize
+from hive_views.config import METADATA_SCHEMES, is_local, metadata_schemes
+from hive_views.errors import (
+    MetadataFileError,
+    MetadataFileNotFoundError,
+    MetadataWriteError,
+    RefusedLocationError,
+)
+from hive_views.spec.files import MAX_BYTES, compression_codec, parse, serialize
 from hive_views.spec.metadata import ViewMetadata
 
 logger = logging.getLogger(__name__)
+
+_PART = 256 * 1024
+"""How much of a file is read at once, in bytes; nearly every file is shorter."""
 
 READ_ATTEMPTS = 3
 """How often a file is read before a failing storage is reported. A file that is not there is reported at once."""
@@ -36,9 +45,15 @@ class MetadataFiles:
         """Remember how to reach the storage.
 
         Args:
-            properties: Catalog properties as PyIceberg's FileIO reads them (`s3.endpoint`, `py-io-impl` …).
+            properties: Catalog properties as PyIceberg's FileIO reads them (`s3.endpoint`, `py-io-impl` …), and
+                `hive-views.metadata-schemes`.
+
+        Raises:
+            InvalidPropertyError: If the schemes are not written as they must be.
         """
         self._properties = dict(properties)
+        self._schemes = metadata_schemes(properties)
+        self._local = is_local(properties)
         self._ios: dict[tuple[str, str], FileIO] = {}
         self._guard = threading.Lock()
 
@@ -58,8 +73,12 @@ class MetadataFiles:
 
         Returns:
             The FileIO.
+
+        Raises:
+            RefusedLocationError: If the property `hive-views.metadata-schemes` does not allow it.
         """
         parsed = urlparse(location)
+        self._check(location, parsed.scheme.lower() or "file")
         key = (parsed.scheme, parsed.netloc)
         io = self._ios.get(key)
         if io is None:
@@ -92,15 +111,19 @@ class MetadataFiles:
 
         Raises:
             InvalidPropertyError: If the compression codec is none that is known.
-            MetadataWriteError: If the storage refused, or a file of that name is there.
+            MetadataWriteError: If the storage refused, or a local file of that name is there.
         """
         data = serialize(metadata, codec=compression_codec(metadata.properties))
         begun = False
         try:
-            with self.io(location).new_output(location).create(overwrite=False) as stream:
+            # Elsewhere the look whether it is there needs the right to list; the name has a UUID, nobody else's has it.
+            overwrite = not _is_local(location)
+            with self.io(location).new_output(location).create(overwrite=overwrite) as stream:
                 begun = True
                 stream.write(data)
             _sync_local(location)
+        except RefusedLocationError as error:
+            raise MetadataWriteError(location, error.reason) from None
         except (OSError, ValueError) as error:
             if begun:
                 self.delete(location)  # what a full disk took of it
@@ -119,14 +142,34 @@ class MetadataFiles:
             self.io(location).delete(location)
         except FileNotFoundError:
             return True
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RefusedLocationError) as error:
             logger.warning("Could not delete the metadata file %s: %s", location, error)
             return False
         return True
 
+    def _check(self, location: str, scheme: str) -> None:
+        if self._schemes is None:
+            if scheme != "file" or self._local:
+                return
+            reason = (
+                "it is a path on this machine, and the metastore that names it is on another one. If both see the same "
+                f"files there, set {METADATA_SCHEMES} to a list with `file`"
+            )
+        elif scheme in self._schemes:
+            return
+        else:
+            reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
+        raise RefusedLocationError(location, scheme, reason)
+
     def _read_bytes(self, location: str) -> bytes:
+        parts = []
+        length = 0
         with self.io(location).new_input(location).open(seekable=False) as stream:
-            return stream.read()
+            # One byte too many is enough for the refusal of a file that would fill the memory.
+            while length <= MAX_BYTES and (part := stream.read(_PART)):
+                parts.append(part)
+                length += len(part)
+        return b"".join(parts)
 
     def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
         try:
@@ -153,15 +196,19 @@ class MetadataFiles:
         raise AssertionError("unreachable: a retry either returns or raises")
 
 
+def _is_local(location: str) -> bool:
+    return urlparse(location).scheme in ("", "file")
+
+
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
 
 
 def _sync_local(location: str) -> None:
     """Force a local file, and its name in the directory, to the disk: the metastore's row will name it for good."""
-    parsed = urlparse(location)
-    if parsed.scheme not in ("", "file"):
+    if not _is_local(location):
         return
+    parsed = urlparse(location)
     path = parsed.path if parsed.scheme == "file" else location
     for target in (path, os.path.dirname(path)):  # noqa: PTH120 -- the location is a plain string
         with suppress(FileNotFoundError):

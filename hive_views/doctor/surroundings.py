@@ -161,8 +161,8 @@ def views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
                 Level.WARNING,
                 shown,
                 f"others changed its row, so engines read different views: {', '.join(fields)}",
-                f"Compare by `hive-views show {shown}`. Any change by this package, e.g. `hive-views set {shown} "
-                "KEY=VALUE`, writes the row from the file again",
+                f"Compare by `hive-views show {shown}`. `hive-views adopt {shown}` makes what the row says a version; "
+                f"`hive-views repair {shown}` writes the row from the file again: what others wrote is lost",
                 {"drift": fields},
             )
         if irregular:

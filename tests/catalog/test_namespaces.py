@@ -95,7 +95,7 @@ def test_it_exists_already(catalog: HiveViewCatalog, database: str) -> None:
         lambda catalog: catalog.list_views("nope"),
         lambda catalog: catalog.list_tables("nope"),
         lambda catalog: catalog.create_view("nope.v", SCHEMA, version("nope")),
-        lambda catalog: catalog.create_view("nope.v", SCHEMA, version("nope"), location="file:/nowhere/at/all"),
+        lambda catalog: catalog.create_view("nope.v", SCHEMA, version("nope"), location="file:/nowhere_at/all"),
         lambda catalog: catalog.create_table("nope.t", SCHEMA),
     ],
 )
@@ -104,7 +104,7 @@ def test_it_does_not_exist(catalog: HiveViewCatalog, use: Callable[[HiveViewCata
         use(catalog)
     assert caught.value.namespace == "nope"
     assert isinstance(caught.value, iceberg.NoSuchNamespaceError)
-    assert not path("file:/nowhere").exists()
+    assert not path("file:/nowhere_at").exists()
 
 
 @pytest.mark.parametrize("kind", ["VIRTUAL_VIEW", "MANAGED_TABLE"])

@@ -342,7 +342,7 @@ def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
 
 
 def test_adopt(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
-    text = f"select `orders`.`total` from `{shop}`.`orders`"
+    text = f"select `orders`.`id`, `orders`.`total` from `{shop}`.`orders`"
     drift(metastore, shop, "big", text)
     assert cli("deps", "check", f"{shop}.big", "--strict").code == 1
     done = cli("adopt", f"{shop}.big", "--json").json
@@ -371,7 +371,7 @@ def test_a_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) 
     location = catalog.load_view(f"{shop}.ids").metadata_location
     done = cli("drop", f"{shop}.big", "--cascade", "--dry-run", "--json").json
     assert (done["outcome"], done["dependents"]) == ("would be dropped", [f"{shop}.ids"])
-    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": location}]
+    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": location, "text": None}]
     assert cli("drop", f"{shop}.big", "--cascade", "--dry-run").out == (
         f"{shop}.ids: would be dropped\n{shop}.big: would be dropped\n"
     )
@@ -416,4 +416,4 @@ def test_cascade_and_the_way_back(cli: Cli, catalog: HiveViewCatalog, shop: str)
 def test_cascade_with_purge(cli: Cli, shop: str) -> None:
     done = cli("drop", f"{shop}.big", "--cascade", "--purge", "--yes", "--json").json
     assert (done["outcome"], done["purged"], done["metadata_location"]) == ("dropped", True, None)
-    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": None}]
+    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": None, "text": None}]

@@ -9,6 +9,7 @@ PAGES = Path(__file__).parents[2] / "docs"
 RUNNABLE = ["python.md", "dependencies.md", "import.md", "materialized.md", "partitions.md", "sql.md"]
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("page", RUNNABLE)
 def test_the_blocks_of_a_page_run(page, metastore, tmp_path):
     text = (PAGES / page).read_text()

@@ -213,8 +213,8 @@ def test_views_with_something_wrong(metastore: EmbeddedMetastore, properties: di
     assert bad[f"{database}.changed"].details == {"drift": ["expanded-text"]}
     assert found["views"].details == {"views": 3, "good": 1}
     # What the advice says to do.
-    assert f"hive-views set {database}.changed" in (bad[f"{database}.changed"].advice or "")
-    catalog.load_view(f"{database}.changed").update().set_properties(mended="true").commit()
+    assert f"hive-views repair {database}.changed" in (bad[f"{database}.changed"].advice or "")
+    catalog.repair_view(f"{database}.changed")
     assert catalog.load_view(f"{database}.changed").drift == ()
 
 
