@@ -1,4 +1,4 @@
-"""The journal of a run: one JSON object a line, on the disk before what it announces is done.
+"""The journal of a run: one JSON object a line; what announces a change is on the disk before that is made.
 
 The first line holds the plan. `prepared` says which files were written, and holds the legacy row, before the row is
 swapped; `outcome` says how it ended; `reverted` that the legacy row is back. A line that was cut off by a crash is the
@@ -145,23 +145,24 @@ class Journal:
         )
 
     def outcome(self, outcome: Outcome) -> None:
-        """Note how a view ended."""
-        self._note({"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()})
+        """Note how a view ended; on the disk with the next announcement: the view itself says it, too."""
+        self._note({"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}, sync=False)
 
     def reverted(self, name: ViewName, result: str) -> None:
         """Note that a view's legacy row is back, or what became of it otherwise."""
         self._note({"event": "reverted", "name": str(name), "result": result})
 
-    def _note(self, event: dict[str, Any]) -> None:
-        self._write({**event, "at": round(time.time(), 3)})
+    def _note(self, event: dict[str, Any], *, sync: bool = True) -> None:
+        self._write({**event, "at": round(time.time(), 3)}, sync=sync)
         self.history.take(event)
 
-    def _write(self, event: dict[str, Any]) -> None:
+    def _write(self, event: dict[str, Any], *, sync: bool = True) -> None:
         data = json.dumps(event, ensure_ascii=True).encode() + b"\n"
         try:
             self._file.write(data)
             self._file.flush()
-            os.fsync(self._file.fileno())
+            if sync:
+                os.fsync(self._file.fileno())
         except OSError as error:
             raise JournalError(str(self.path), str(error)) from error
 

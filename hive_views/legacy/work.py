@@ -163,7 +163,7 @@ class Looked:
             raise RefusedError(Reason.CHANGED, f"{entry.name} is gone")
         if not is_legacy(row) or fingerprint(row) != entry.fingerprint:
             raise RefusedError(Reason.CHANGED, f"the row of {entry.name} was changed since the plan; plan again")
-        made = self._made(row)
+        made = self._made(row, done)
         if made.text != entry.new_text or made.columns != entry.columns:
             raise RefusedError(
                 Reason.CHANGED, f"what {entry.name} reads was changed since the plan, so its text would be another one"
@@ -177,9 +177,10 @@ class Looked:
     def _in_place(self) -> bool:
         return self._target is self._source and self._entry.in_place
 
-    def _made(self, row: Row) -> Converted:
+    def _made(self, row: Row, there: Row | None) -> Converted:
         # What a run reads is looked at anew for each view, what one view reads once.
         seen = planned_store(self._target._store)
+        seen.seen[self._entry.target] = there
         made = self._converted(row, seen)
         real = self._target._store
         if self._work.dry or not real.config.mark_hive_tables:
@@ -190,7 +191,8 @@ class Looked:
         # Only now, because nothing is written for a view that is refused.
         for child in unmarked:
             identify(real, child)
-        return self._converted(row, planned_store(real))
+            seen.seen.pop(child.name)
+        return self._converted(row, seen)
 
     def _converted(self, row: Row, seen: PlannedStore) -> Converted:
         return convert(
