@@ -14,6 +14,9 @@ from hive_views.upgrade.session import Session, in_list
 
 _BATCH = 500
 
+DEFAULT_CATALOG = "hive"
+"""The catalog of all databases before 3.0, and of most since."""
+
 _TEXT_TYPES = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 
 
@@ -30,19 +33,22 @@ class ViewRow:
     columns: tuple[tuple[str, str], ...]
     """Name and Hive type of each, partition columns last."""
     parameters: dict[str, str]
+    catalog: str = DEFAULT_CATALOG
+    """The catalog that its database is in; Hive has several from 3.0 on."""
 
     @property
     def identifier(self) -> str:
-        """`database.view`."""
-        return f"{self.database}.{self.name}"
+        """`database.view`, with the catalog in front where it is not Hive's own."""
+        return ("" if self.catalog == DEFAULT_CATALOG else f"{self.catalog}.") + f"{self.database}.{self.name}"
 
 
 class DatabaseSchemas:
-    """Tables' columns from the metastore's database, asked for table by table, each once."""
+    """The columns of one catalog's tables from the metastore's database, asked for table by table, each once."""
 
-    def __init__(self, session: Session, schema: Schema) -> None:
+    def __init__(self, session: Session, schema: Schema, catalog: str = DEFAULT_CATALOG) -> None:
         self._session = session
         self._schema = schema
+        self._catalog = catalog
         self._seen: dict[ViewName, TableSchema | None] = {}
 
     def table(self, database: str, name: str) -> TableSchema | None:
@@ -54,11 +60,17 @@ class DatabaseSchemas:
 
     def _read(self, name: ViewName) -> TableSchema | None:
         quote = self._session.dialect.quote
+        values = {"database": name.database, "name": name.name}
+        chosen = ""
+        if self._schema.column("DBS", "CTLG_NAME"):
+            values["catalog"] = self._catalog
+            chosen = f" AND d.{quote('CTLG_NAME')} = :catalog"
         rows = self._session.query(
             f"SELECT t.{quote('TBL_ID')}, t.{quote('SD_ID')}, t.{quote('TBL_TYPE')} FROM {quote('TBLS')} t "
             f"JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-            f"WHERE d.{quote('NAME')} = :database AND t.{quote('TBL_NAME')} = :name ORDER BY t.{quote('TBL_ID')}",
-            {"database": name.database, "name": name.name},
+            f"WHERE d.{quote('NAME')} = :database AND t.{quote('TBL_NAME')} = :name{chosen} "
+            f"ORDER BY t.{quote('TBL_ID')}",
+            values,
         )
         if not rows:
             return None
@@ -81,11 +93,13 @@ def views(session: Session, schema: Schema) -> Iterator[ViewRow]:
     quote = session.dialect.quote
     key, texts = quote("TBL_ID"), [quote(name) for name in ("VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT")]
     listed = ", ".join(f"'{kind}'" for kind in _TEXT_TYPES)
+    catalog = f"d.{quote('CTLG_NAME')}" if schema.column("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
     after = -1
     while True:
         rows = session.query(
-            f"SELECT t.{key}, d.{quote('NAME')}, t.{quote('TBL_NAME')}, t.{quote('SD_ID')}, t.{texts[0]}, t.{texts[1]} "
-            f"FROM {quote('TBLS')} t JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
+            f"SELECT t.{key}, d.{quote('NAME')}, t.{quote('TBL_NAME')}, t.{quote('SD_ID')}, t.{texts[0]}, "
+            f"t.{texts[1]}, {catalog} FROM {quote('TBLS')} t "
+            f"JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
             f"WHERE t.{key} > :after AND (t.{texts[0]} IS NOT NULL OR t.{texts[1]} IS NOT NULL "
             f"OR t.{quote('TBL_TYPE')} IN ({listed})) ORDER BY t.{key} {session.dialect.limit(_BATCH)}",
             {"after": after},
@@ -95,9 +109,11 @@ def views(session: Session, schema: Schema) -> Iterator[ViewRow]:
         storage = {int(row[0]): row[3] for row in rows}
         columns = _columns(session, schema, storage)
         parameters = _parameters(session, list(storage))
-        for tbl_id, database, name, _, original, expanded in rows:
+        for tbl_id, database, name, _, original, expanded, held_in in rows:
             number = int(tbl_id)
-            yield ViewRow(number, database, name, original, expanded, tuple(columns[number]), parameters[number])
+            yield ViewRow(
+                number, database, name, original, expanded, tuple(columns[number]), parameters[number], held_in
+            )
         after = int(rows[-1][0])
         if len(rows) < _BATCH:
             return

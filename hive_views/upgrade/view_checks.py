@@ -49,10 +49,11 @@ def check_views(session: Session, schema: Schema, files: MetadataFiles | None = 
     Raises:
         DatabaseError: If the database fails.
     """
-    schemas = DatabaseSchemas(session, schema)
+    by_catalog: dict[str, DatabaseSchemas] = {}
     count, found = 0, list[ViewCheck]()
     for view in views(session, schema):
         count += 1
+        schemas = by_catalog.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
         problems = _check(view, schemas) + (_drift(view, files) if files else [])
         if problems:
             order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from hive_views.errors import DatabaseError
+from hive_views.errors import DatabaseError, InvalidPlanError
 from hive_views.upgrade import Password, apply, connect, detect, parse_address, plan, rollback
 from hive_views.upgrade.journal import unpack
 from hive_views.upgrade.plans import Kind
+from hive_views.upgrade.rendering import render
 from hive_views.upgrade.row_changes import Progress
 from hive_views.upgrade.table_types import KNOWN, TableRow, decidable, decide, new_type
-from tests.upgrade.contents import backup_of, rows_of, select, types_of
+from hive_views.upgrade.verifying import verify
+from tests.upgrade.contents import backup_of, rows_of, schema_of, select, types_of
 from tests.upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.upgrade.servers import PASSWORD
+from tests.upgrade.states import old_schema
 
 
 def test_clouderas_fork_is_known_by_its_column(postgresql: SqlDatabases) -> None:
@@ -109,17 +113,129 @@ def test_a_statement_that_the_database_refuses(databases: Databases) -> None:
         assert plan(detect(session)).steps == ()
 
 
-def test_a_server_without_any_sql_mode(mariadb: SqlDatabases) -> None:
-    address = mariadb.copy("0.5.0")
-    mariadb.server.run("SET GLOBAL sql_mode = '';")
+@pytest.mark.parametrize("mode", ["", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH", "ORACLE"])
+def test_servers_with_other_sql_modes(mariadb: SqlDatabases, mode: str) -> None:
+    address, by_script = mariadb.copy("0.7.0"), mariadb.copy("0.7.0")
+    mariadb.server.run(f"SET GLOBAL sql_mode = '{mode}';")
+    text = "SELECT 'naÃ¯ve' AS `x`, 'C:\\\\dir' AS `y` FROM `sales`.`t`"
     try:
         with connect(parse_address(address.place, user="hive", password=Password(PASSWORD))) as session:
+            session.execute("UPDATE TBLS SET VIEW_ORIGINAL_TEXT = :text WHERE TBL_ID = 21", {"text": text})
+            session.commit()
+            before = rows_of(session, "TBLS")
             apply(session, plan(detect(session)))
             assert plan(detect(session)).steps == ()
+            assert (21, text.replace("Ã¯", "ï")) in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
             with pytest.raises(DatabaseError, match="too long"):
                 session.execute("UPDATE TBLS SET TBL_TYPE = :text WHERE TBL_ID = 1", {"text": "x" * 200})
+            session.rollback()
+            rollback(session)
+            assert rows_of(session, "TBLS") == before
+        with mariadb.open(by_script) as session:
+            script = render(plan(detect(session), "3.1.0"))
+        mariadb.run_script(by_script, script)
+        mariadb.run_script(by_script, script)
+        with mariadb.open(by_script) as session:
+            assert [step.kind for step in plan(detect(session), "3.1.0").steps] == [Kind.REPAIR]
     finally:
         mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
+
+
+def test_a_script_that_is_run_again_later_sets_no_column_back(mariadb: SqlDatabases) -> None:
+    """It made the columns utf8mb4; back in latin1, all that was written since would be question marks."""
+    address = mariadb.copy("0.7.0")
+    with mariadb.open(address) as session:
+        session.execute("ALTER TABLE TBLS MODIFY VIEW_ORIGINAL_TEXT text CHARACTER SET latin1")
+        session.execute("ALTER TABLE TABLE_PARAMS MODIFY PARAM_VALUE varchar(4000) CHARACTER SET latin1")
+        made = plan(detect(session))
+    wide = [step.id for step in made.steps if step.kind in (Kind.WIDEN, Kind.RECODE)]
+    assert wide[:2] == ["TBLS.VIEW_ORIGINAL_TEXT wide", "TABLE_PARAMS.PARAM_VALUE wide"]
+    assert "TBLS.VIEW_ORIGINAL_TEXT utf8mb4" in wide
+    # Without strictness a value that does not fit is cut, or becomes question marks, with a warning.
+    mariadb.server.run("SET GLOBAL sql_mode = '';")
+    try:
+        mariadb.run_script(address, render(made))
+        with mariadb.open(address) as session:
+            session.execute("ALTER TABLE TABLE_PARAMS MODIFY PARAM_VALUE longtext CHARACTER SET utf8mb4")
+            for statement in (
+                "UPDATE TBLS SET VIEW_ORIGINAL_TEXT = :text, VIEW_EXPANDED_TEXT = :text WHERE TBL_ID = 21",
+                "INSERT INTO TABLE_PARAMS (TBL_ID, PARAM_KEY, PARAM_VALUE) VALUES (21, 'note', :text)",
+            ):
+                session.execute(statement, {"text": "SELECT '東京 😀'"})
+            session.commit()
+            schema, rows = schema_of(session), rows_of(session, "TBLS")
+        mariadb.run_script(address, render(made))
+        with mariadb.open(address) as session:
+            assert schema_of(session) == schema
+            assert rows_of(session, "TBLS") == rows
+            assert (21, "SELECT '東京 😀'") in select(session, "TABLE_PARAMS", ["TBL_ID", "PARAM_VALUE"])
+    finally:
+        mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
+
+
+def test_a_schema_that_is_not_public(postgresql: SqlDatabases) -> None:
+    """Two metastores in one database: a plan and a script are for the one that was read."""
+    address = postgresql.copy("0.5.0")
+    postgresql.server.run(
+        'ALTER SCHEMA public RENAME TO "Meta"; CREATE SCHEMA public; ' + "; ".join(old_schema("postgresql", "0.5.0")),
+        address.database,
+    )
+    with connect(replace(address, schema="Meta")) as session:
+        found = detect(session)
+        assert (found.db_schema, found.rows.tables) == ("Meta", 6)
+        made = plan(found)
+    with connect(address) as session:
+        assert detect(session).rows.tables == 0
+        with pytest.raises(InvalidPlanError, match="the schema Meta, not for public"):
+            apply(session, made)
+    for _ in range(2):
+        postgresql.run_script(address, render(made))
+    with connect(replace(address, schema="Meta")) as session:
+        assert plan(detect(session)).steps == ()
+        assert types_of(session)["ext"] == "EXTERNAL_TABLE"
+    with connect(address) as session:
+        assert detect(session).column("TBLS", "TBL_TYPE") is None, "the other one is as it was"
+
+
+ODD_NAMES = ["it's", 'a"b', "a`b", "a.b", "a;--b", "a%s:b", "a\\b", "naïve"]
+
+
+def test_rows_with_odd_names_and_texts(databases: Databases) -> None:
+    """They get their types, are checked, and come back to the letter."""
+    long = "SELECT '" + "é" * (16_000 if databases.dialect == "derby" else 700_000) + "'"
+    texts = [long, "SELECT '東京 😀 :x %s \\' FROM `sales`.`it``s`", "", " ", "\n;--", "SELECT `a` FROM `sales`.`a``b`"]
+    with databases.open(databases.copy("0.12.0")) as session:
+        session.execute(f"DELETE FROM {session.dialect.quote('TABLE_PARAMS')}")
+        if databases.dialect == "mariadb":
+            apply(session, plan(detect(session)))
+        names = ["TBL_ID", "CREATE_TIME", "DB_ID", "LAST_ACCESS_TIME", "RETENTION", "SD_ID", "TBL_NAME"]
+        names += ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"]
+        listed = f"{session.dialect.quote('TBLS')} ({session.dialect.names(names)})"
+        for number, name in enumerate(ODD_NAMES):
+            text = texts[number] if number < len(texts) else None
+            session.execute(
+                f"INSERT INTO {listed} VALUES (:number, 0, 77, 0, 0, 1001, :name, :first, :second)",
+                {"number": 500 + number, "name": name, "first": text, "second": None if number % 2 else text},
+            )
+        session.commit()
+        before = rows_of(session, "TBLS")
+        found = apply(session, plan(detect(session)), batch_size=3)
+        assert plan(detect(session)).steps == ()
+        types = types_of(session)
+        assert [types[name] for name in ODD_NAMES] == ["VIRTUAL_VIEW"] * 6 + ["MANAGED_TABLE"] * 2
+        assert not {doubt.tbl_id for doubt in found.doubts} & set(range(500, 508))
+        checked = verify(session)
+        assert checked.complete
+        broken = {check.view: check.validity for check in checked.broken}
+        # The second names a table that is not there, the last one that is; the others have no text that is a query.
+        assert [name for name in ODD_NAMES if f"sales.{name}" in broken] == ['a"b', "a`b", "a.b", "a;--b"]
+        assert set(broken.values()) == {"invalid"}
+        rollback(session)
+        after = rows_of(session, "TBLS")
+        if databases.dialect != "mariadb":
+            assert after == before
+        kept = dict(select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"]))
+        assert [kept[500 + number] for number in range(len(texts))] == texts
 
 
 def test_the_sql_of_counts_and_scripts_decides_as_the_program_does(databases: Databases) -> None:

@@ -127,6 +127,23 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
         loads(text)
 
 
+def test_a_plan_that_was_edited_is_refused() -> None:
+    """Its statements are found anew when it is applied: an edited one would be half obeyed."""
+    document = json.loads(dumps(plan(assumed_schema("mariadb", "1.2.0"), "2.3.0")))
+    document["steps"].pop()
+    with pytest.raises(InvalidPlanError, match="changed since it was written"):
+        loads(json.dumps(document))
+
+
+def test_tables_with_names_in_lower_case_keep_columns_in_upper_case() -> None:
+    """So MySQL and MariaDB store tables where lower_case_table_names is 1; columns stay as Hive's scripts name them."""
+    schema = assumed_schema("mariadb", "2.3.0")
+    lowered = replace(schema, tables=tuple(replace(each, name=each.name.lower()) for each in schema.tables))
+    step = plan(lowered, "3.1.0").step("TBLS.OWNER_TYPE")
+    assert step is not None
+    assert step.statements[0].startswith("ALTER TABLE `tbls` ADD COLUMN `OWNER_TYPE`")
+
+
 def test_the_json_of_a_plan_is_for_other_programs_too() -> None:
     document = json.loads(dumps(plan(assumed_schema("oracle", "0.12.0"), "1.2.0")))
     assert {"id", "dialect", "steps", "hive_scripts", "notes", "target"} <= document.keys()

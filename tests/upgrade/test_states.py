@@ -113,6 +113,39 @@ def test_columns_with_definitions_are_never_dropped(databases: Databases) -> Non
         )
 
 
+class _StoppedError(Exception):
+    """Raised in the middle of a rollback."""
+
+
+def test_a_rollback_that_was_stopped_anywhere_goes_on(databases: Databases) -> None:
+    """Stopped after its first statement, then after its second, and so on, until one comes through."""
+    with databases.open(databases.copy("0.5.0")) as session:
+        before, rows = schema_of(session), rows_of(session, "TBLS")
+        apply(session, plan(detect(session), "3.1.0"), batch_size=3)
+        for stop in range(1, 100):
+            seen = 0
+
+            def stop_at(_: str, stop: int = stop) -> None:
+                nonlocal seen
+                seen += 1
+                if seen == stop:
+                    raise _StoppedError
+
+            try:
+                found = rollback(session, schema=True, tell=stop_at)
+                break
+            except _StoppedError:
+                session.rollback()
+        assert stop > 4, "several were stopped"
+        assert rows_of(session, "TBLS") == rows
+        wide = {each.split(":")[0] for each in found.kept}
+        assert wide == {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide", "NEXT_LOCK_ID row"}
+        left = schema_of(session)
+        assert [(table.name, [column.name for column in table.columns]) for table in left.tables] == [
+            (table.name, [column.name for column in table.columns]) for table in before.tables
+        ]
+
+
 def test_a_plan_survives_its_json_and_holds_no_secret(databases: Databases) -> None:
     address = databases.copy("0.7.0")
     with databases.open(address) as session:
@@ -175,6 +208,9 @@ def test_a_running_metastore_is_seen(kind: str, request: pytest.FixtureRequest) 
         found = apply(session, made, while_running=True)
         assert "other session" in found.warnings[0]
         assert types_of(metastore)["t"] == "MANAGED_TABLE"
+        with pytest.raises(MetastoreRunningError):
+            rollback(session)
+        assert rollback(session, while_running=True).rows > 0
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state not in OLD] if WHOLE else ["0.12.0"])
