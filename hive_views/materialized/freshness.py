@@ -6,6 +6,7 @@ only where every deep child is the same object in the same state; whatever is no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -92,6 +93,8 @@ class ObservedSource:
     """The schema with which a table's current snapshot was written."""
     same_rows: frozenset[int] = frozenset()
     """Earlier snapshots of a table that have the same rows: only compactions lie between."""
+    definition: str | None = None
+    """The fingerprint of a view's definition."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class Observed:
     """Names that it reads, under which nothing stands, and whose object is nowhere else either."""
     unknown: Mapping[ViewName, str] = field(default_factory=dict)
     """Views below it whose children are not known, and why."""
+    definition: str | None = None
+    """The fingerprint of its definition."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,8 @@ class Recorded:
     """Best-effort states of children that are not Iceberg's."""
     unrepeatable: tuple[str, ...] = ()
     """Functions of the definition that may give other rows each time."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The engine's settings that the rows depend on; empty where its writer did not say."""
     problem: Reason | None = None
     """Why the state is not known."""
 
@@ -203,6 +210,8 @@ def _reasons(recorded: Recorded, state: RefreshState, observed: Observed) -> lis
     if state.view_version_id != observed.version_id:
         before, now = f"version {state.view_version_id}", f"version {observed.version_id}"
         found.append(Reason(Cause.DEFINITION, before=before, now=now))
+    elif _differ(state.definition, observed.definition):
+        found.append(Reason(Cause.DEFINITION, detail=_SAME_NUMBER))
     found += [Reason(Cause.NO_LINEAGE, name, detail=why) for name, why in sorted(observed.unknown.items())]
     found += [Reason(Cause.GONE, name) for name in observed.gone]
     found += _source_reasons(state, observed)
@@ -214,15 +223,24 @@ def _reasons(recorded: Recorded, state: RefreshState, observed: Observed) -> lis
 
 def _source_reasons(state: RefreshState, observed: Observed) -> list[Reason]:
     found = []
-    by_uuid, by_name = state.by_uuid(), state.by_name()
+    by_name = state.by_name()
+    twins = Counter(source.uuid for source in observed.sources)
     met: set[SourceState] = set()
     for source in observed.sources:
-        known = by_uuid.get(source.uuid)
         same_name = by_name.get(source.name)
+        known = _known(state, source)
+        if known is None and any(item.uuid == source.uuid for item in state.sources):
+            found.append(Reason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
+            met |= {item for item in state.sources if item.uuid == source.uuid}
+            continue
         if known is not None and same_name is not None and same_name.uuid not in (None, source.uuid):
             # Two children that changed their names with each other: the text reads each in the other's place.
             met |= {known, same_name}
             found.append(Reason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
+            continue
+        if known is not None and known.name != source.name and twins[source.uuid] > 1:
+            met.add(known)
+            found.append(Reason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
             continue
         if known is None:
             if same_name is None:
@@ -250,12 +268,27 @@ def _source_reasons(state: RefreshState, observed: Observed) -> list[Reason]:
     return found
 
 
+def _known(state: RefreshState, source: ObservedSource) -> SourceState | None:
+    """The state of a source by its UUID; of several that have it, which only a table registered twice has, by name."""
+    found = [item for item in state.sources if item.uuid == source.uuid]
+    named = next((item for item in found if item.name == source.name), None)
+    return named or (found[0] if len(found) == 1 else None)
+
+
+_SAME_NUMBER = "another one has its number: versions were expired"
+
+
+def _differ(before: str | None, now: str | None) -> bool:
+    return before is not None and now is not None and before != now
+
+
 def _difference(known: SourceState, source: ObservedSource) -> Reason | None:
     if known.kind is not source.kind:
         return Reason(Cause.REPLACED, source.name, known.kind.value, source.kind.value)
     if source.kind is SourceKind.VIEW:
         if known.id == source.id:
-            return None
+            changed = _differ(known.definition, source.definition)
+            return Reason(Cause.VIEW_CHANGED, source.name, detail=_SAME_NUMBER) if changed else None
         return Reason(Cause.VIEW_CHANGED, source.name, f"version {known.id}", f"version {source.id}")
     if known.id != source.id and known.id not in source.same_rows:
         return Reason(Cause.CHANGED, source.name, _snapshot(known.id), _snapshot(source.id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import InvalidMetadataError, RefreshError
@@ -10,6 +11,9 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.observe import Sources
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.incremental import Leaf, Leaves, NotIncrementalError
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
 
 _MOST_VIEWS = 500
 
@@ -26,6 +30,8 @@ class Text:
     """What names without a database mean."""
     columns: tuple[str, ...] | None
     """The view's columns, where the query's own may have other names; None where they are the same."""
+    catalog: str | None = None
+    """The catalog of names without one; None is the view's own."""
 
 
 def text_of(name: ViewName, metadata: ViewMetadata) -> Text:
@@ -48,47 +54,69 @@ def text_of(name: ViewName, metadata: ViewMetadata) -> Text:
     if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
         # A generated text is a Spark author's, with Spark's functions.
         dialect = "spark" if HIVE in version.generated_dialects and "spark" in texts else HIVE
-        return Text(texts[HIVE], dialect, database, None)
+        return Text(texts[HIVE], dialect, database, None, version.default_catalog)
     if "spark" in texts:
         try:
             columns = tuple(field.name for field in metadata.current_schema().fields)
         except InvalidMetadataError as error:
             raise RefreshError(str(name), str(error)) from error
-        return Text(texts["spark"], "spark", database, columns)
+        return Text(texts["spark"], "spark", database, columns, version.default_catalog)
     raise RefreshError(str(name), f"{name} has texts for {', '.join(texts) or 'no dialect'}, and none that Spark reads")
 
 
-def inline(name: ViewName, metadata: ViewMetadata, sources: Sources) -> Leaves:
+def catalogs_of(catalog: HiveViewCatalog) -> frozenset[str]:
+    """The names under which a text may mean a catalog: its own, and that of Spark's session catalog.
+
+    Args:
+        catalog: The catalog.
+
+    Returns:
+        The names, in lower case.
+    """
+    return frozenset({catalog.name.lower(), catalog._config.session_catalog.lower()})
+
+
+def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> Leaves:
     """A definition's text with the views that it reads in place of their names.
 
     Args:
         name: The materialized view.
         metadata: Its definition.
         sources: What it reads, as it is now.
+        catalogs: The names, in lower case, that mean the catalog of the sources.
 
     Returns:
         The text; its leaves name tables only.
 
     Raises:
-        RefreshError: If a view has no text that can be put there, or there are too many.
+        RefreshError: If a view has no text that can be put there, reads another catalog, or there are too many.
         SqlError: If a text cannot be read.
     """
     budget = [_MOST_VIEWS]
-    sql, dialect = _inlined(name, text_of(name, metadata), sources, budget, (name,))
+    sql, dialect = _inlined(name, text_of(name, metadata), sources, budget, (name,), catalogs)
     return _leaves(name, sql, dialect, name.database)
 
 
 def _inlined(
-    name: ViewName, text: Text, sources: Sources, budget: list[int], path: tuple[ViewName, ...]
+    name: ViewName,
+    text: Text,
+    sources: Sources,
+    budget: list[int],
+    path: tuple[ViewName, ...],
+    catalogs: frozenset[str],
 ) -> tuple[str, str]:
     budget[0] -= 1
     if budget[0] < 0:
         raise RefreshError(str(path[0]), f"its definition reads views more than {_MOST_VIEWS} times")
     leaves = _leaves(name, text.sql, text.dialect, text.database)
     dialects = {text.dialect}
+    if text.catalog is not None and text.catalog.lower() not in catalogs and leaves.leaves:
+        raise RefreshError(str(path[0]), _elsewhere(path[-1], text.catalog))
 
     def replacement(_: int, leaf: Leaf) -> str:
         child = ViewName(*leaf.name)
+        if leaf.catalog is not None and leaf.catalog.lower() not in catalogs:
+            raise RefreshError(str(path[0]), _elsewhere(path[-1], leaf.catalog))
         if child in path:
             raise RefreshError(str(path[0]), f"{child} reads itself")
         if child in sources.views:
@@ -98,11 +126,18 @@ def _inlined(
             inner = Text(expanded, HIVE, child.database, None)
         else:
             return ".".join(f"`{part.replace('`', '``')}`" for part in leaf.name)
-        sql, dialect = _inlined(child, inner, sources, budget, (*path, child))
+        sql, dialect = _inlined(child, inner, sources, budget, (*path, child), catalogs)
         dialects.add(dialect)
         return f"({sql})" if inner.columns is None else _renamed(sql, inner.columns)
 
     return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
+
+
+def _elsewhere(view: ViewName, catalog: str) -> str:
+    return (
+        f"the text of {view} reads the catalog {catalog}, which is not known to be this one: "
+        f"open this catalog under that name, or define {view} without it"
+    )
 
 
 def _renamed(sql: str, columns: tuple[str, ...]) -> str:

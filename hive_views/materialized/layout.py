@@ -20,6 +20,7 @@ from typing import Any
 from hive_views.errors import InvalidRefreshStateError, UnsupportedMaterializedViewError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state import (
+    DEFINITION,
     RefreshState,
     SourceKind,
     SourceState,
@@ -142,6 +143,8 @@ class Refresh:
     """The sequence number of the snapshot that holds the refreshed rows."""
     started_ms: int | None = None
     """When it started (a key of ours)."""
+    definition: str | None = None
+    """The fingerprint of the definition that was evaluated (a key of ours)."""
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Keys that are not known."""
 
@@ -156,6 +159,8 @@ class Refresh:
             found["sequence-number"] = self.sequence_number
         if self.started_ms is not None:
             found[STARTED_MS] = self.started_ms
+        if self.definition is not None:
+            found[DEFINITION] = self.definition
         return {**found, **self.extra}
 
     def state(self) -> RefreshState:
@@ -168,6 +173,7 @@ class Refresh:
             self.version_id,
             tuple(_source(table, f"base-tables[{index}]") for index, table in enumerate(self.base_tables)),
             self.started_ms,
+            self.definition,
         )
 
 
@@ -201,7 +207,7 @@ class AttachedStorage:
         numbers = [item.refresh_id for item in self.refreshes if isinstance(item.refresh_id, int)]
         number = max(numbers, default=0) + 1
         tables = tuple(_record(source) for source in state.sources)
-        made = Refresh(number, state.view_version_id, tables, sequence_number, state.started_ms)
+        made = Refresh(number, state.view_version_id, tables, sequence_number, state.started_ms, state.definition)
         return replace(self, refreshes=(*(self.refreshes if keep else ()), made), current_refresh_id=number)
 
     def encode(self) -> str:
@@ -250,7 +256,8 @@ def _refresh(value: object, path: str) -> Refresh:
         tuple(_base_table(item, f"{path}.base-tables[{index}]") for index, item in enumerate(tables)),
         maybe(value, "sequence-number", int, path),
         maybe(value, STARTED_MS, int, path),
-        _rest(value, "refresh-id", "version-id", "base-tables", "sequence-number", STARTED_MS),
+        maybe(value, DEFINITION, str, path),
+        _rest(value, "refresh-id", "version-id", "base-tables", "sequence-number", STARTED_MS, DEFINITION),
     )
 
 
@@ -273,6 +280,8 @@ def _record(source: SourceState) -> BaseTable:
     properties = {} if source.uuid is None else {"uuid": source.uuid}
     if source.schema_id is not None:
         properties["schema-id"] = str(source.schema_id)
+    if source.definition is not None:
+        properties[DEFINITION] = source.definition
     kind = _ICEBERG_VIEW if source.kind is SourceKind.VIEW else _ICEBERG_TABLE
     return BaseTable(str(source.name), source.id, properties or None, kind)
 
@@ -289,6 +298,7 @@ def _source(table: BaseTable, path: str) -> SourceState:
         properties.get("uuid"),
         table.snapshot_reference,
         schema_id=int(schema) if schema.isdigit() else None,
+        definition=properties.get(DEFINITION),
     )
 
 
@@ -342,8 +352,12 @@ def encode_summary(state: RefreshState) -> dict[str, str]:
             record["uuid"] = source.uuid
         if source.schema_id is not None:
             record["schema-id"] = source.schema_id
+        if source.definition is not None:
+            record[DEFINITION] = source.definition
         records.append(record)
     found = {VERSION_ID: str(state.view_version_id), BASE_TABLES: _text(records)}
+    if state.definition is not None:
+        found[DEFINITION] = state.definition
     return found if state.started_ms is None else {**found, STARTED_MS: str(state.started_ms)}
 
 
@@ -377,9 +391,11 @@ def decode_summary(summary: Mapping[str, str]) -> RefreshState:
                 maybe(record, "uuid", str, path),
                 get(record, "snapshot-id", int, path),
                 schema_id=maybe(record, "schema-id", int, path),
+                definition=maybe(record, DEFINITION, str, path),
             )
         )
-    return RefreshState(int(version), tuple(sources), int(started) if started.isdigit() else None)
+    started_ms = int(started) if started.isdigit() else None
+    return RefreshState(int(version), tuple(sources), started_ms, summary.get(DEFINITION))
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------

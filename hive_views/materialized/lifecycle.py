@@ -120,6 +120,10 @@ def _registered(catalog: HiveViewCatalog, request: Request) -> None:
 
 def _attached(catalog: HiveViewCatalog, request: Request) -> None:
     view_uuid = str(uuid.uuid4())
+    version = (request.storage_properties or {}).get("format-version", "2")
+    if version == "1":
+        # Its refreshes are told from each other by the sequence numbers of their snapshots.
+        raise InvalidPropertyError("format-version", version, "snapshots of version 1 have no sequence numbers: use 2")
     location = catalog._location(request.name, request.location)
     schema = _storage_schema(request.definition.schema)
     spec = partition_spec(schema, request.partitioned_by)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 
 from hive_views.children import SEQUENCE_LINEAGE
 from hive_views.errors import (
+    InvalidMetadataError,
     InvalidRefreshStateError,
     MetadataFileError,
     NoSuchViewError,
@@ -32,6 +34,7 @@ from hive_views.materialized.state import (
     OTHER_STATES,
     REFRESH_STATE,
     SEQUENCE_STATE,
+    SESSION_SETTINGS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
@@ -48,6 +51,8 @@ from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.catalog import HiveViewCatalog
@@ -63,6 +68,30 @@ TIME_TRAVEL = "hive-views.time-travel"
 
 SEQUENCE_IDS = "hive-views.sequence-ids"
 """View property: `true` records sources by sequence numbers besides UUIDs."""
+
+
+def columns_problem(view: MaterializedView) -> str | None:
+    """Why the rows of a definition cannot stand in its storage; None where they can.
+
+    Args:
+        view: A materialized view whose storage can be read.
+
+    Returns:
+        What is wrong, for people.
+    """
+    assert view.storage is not None, "the caller has looked"
+    try:
+        wanted = [(field.name.lower(), field.field_type) for field in view.metadata.current_schema().fields]
+    except InvalidMetadataError as error:
+        return str(error)
+    there = [(field.name.lower(), field.field_type) for field in view.storage.schema().fields]
+    if [name for name, _ in wanted] != [name for name, _ in there]:
+        names = ", ".join(name for name, _ in there)
+        return f"its columns are {', '.join(name for name, _ in wanted)}, and those of its storage are {names}"
+    for (name, kind), (_, stored) in zip(wanted, there, strict=True):
+        if (kind.is_primitive or stored.is_primitive) and kind != stored:
+            return f"its column {name} is of type {kind}, and that of its storage is of type {stored}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -113,7 +142,19 @@ class MaterializedView:
         """What the storage says of the refresh that its current rows come from."""
         if self.storage is None:
             return Recorded(None, problem=Reason(Cause.STORAGE, detail=self.problem))
-        return recorded(self, self.snapshot)
+        found = recorded(self, self.snapshot)
+        problem = None if found.state is None else self._other_columns()
+        return found if problem is None else replace(found, problem=Reason(Cause.STORAGE, detail=problem))
+
+    def _other_columns(self) -> str | None:
+        """What is wrong where the storage's columns are not those that the rows were written for."""
+        assert self.storage is not None, "there is a state only of a storage that can be read"
+        metadata, snapshot = self.storage.metadata, self.snapshot
+        now = {field.field_id: (field.name, field.field_type) for field in metadata.schema().fields}
+        written = next((one for one in metadata.schemas if snapshot and one.schema_id == snapshot.schema_id), None)
+        if written is not None and now != {field.field_id: (field.name, field.field_type) for field in written.fields}:
+            return "columns of its storage were changed since the refresh"
+        return columns_problem(self)
 
 
 def load_materialized(
@@ -146,6 +187,10 @@ def load_materialized(
     view = _loaded(store, row, facts)
     link = storage_link(view.metadata)
     if link is not None:
+        if link.catalog not in (None, catalog.name) or len(link.namespace) != 1:
+            place = ".".join(filter(None, (link.catalog, *link.namespace, link.name)))
+            elsewhere = f"its storage {place} is in no database of this catalog"
+            return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, None, None, elsewhere)
         storage_name = ViewName.parse((*link.namespace, link.name))
         storage, problem = _open(catalog, storage_name, facts)
         return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
@@ -199,7 +244,23 @@ def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
         detail = f"another program made snapshot {at.snapshot_id} of its storage"
         return Recorded(None, problem=Reason(Cause.NO_STATE, detail=detail))
     unrepeatable = tuple(filter(None, summary.get(UNREPEATABLE, "").split(",")))
-    return Recorded(state, summary.get(VIEW_UUID), others, unrepeatable)
+    return Recorded(state, summary.get(VIEW_UUID), others, unrepeatable, settings_of(summary))
+
+
+def settings_of(summary: Mapping[str, str]) -> dict[str, str]:
+    """The engine's settings that a snapshot's rows depend on.
+
+    Args:
+        summary: The snapshot's summary.
+
+    Returns:
+        Settings by key; nothing where its writer did not say, or not in a way that can be read.
+    """
+    try:
+        found = json.loads(summary.get(SESSION_SETTINGS, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _state(view: MaterializedView, sequence_number: int | None, summary: dict[str, str]) -> RefreshState | None:
@@ -209,8 +270,9 @@ def _state(view: MaterializedView, sequence_number: int | None, summary: dict[st
         assert view.storage is not None, "only a storage that can be read has snapshots"
         refreshes = AttachedStorage.decode(view.storage.metadata.properties.get(METADATA, "{}")).refreshes
         # Told by the sequence number: a snapshot of somebody else does not have the rows of the refresh in the list.
+        # Of format version 1 all have none.
         found = next((item for item in refreshes if item.sequence_number == sequence_number), None)
-        return None if found is None else found.state()
+        return None if found is None or not sequence_number else found.state()
     if REFRESH_STATE in summary:
         return decode(summary[REFRESH_STATE])
     if SEQUENCE_STATE in summary:

@@ -12,6 +12,7 @@ from hive_views.dependencies.lineage import LineageReader, LineageSource, named_
 from hive_views.errors import MetadataFileError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.facts import FactReader, TableFacts
+from hive_views.materialized.fingerprint import fingerprint
 from hive_views.materialized.freshness import Observed, ObservedSource
 from hive_views.materialized.state import SourceKind
 from hive_views.metastore.find import rows as read_rows
@@ -46,7 +47,7 @@ class _Walk:
     def __init__(self, reader: LineageReader, facts: FactReader) -> None:
         self.reader = reader
         self.facts = facts
-        self.sources: dict[str, ObservedSource] = {}
+        self.sources: dict[tuple[str, ViewName], ObservedSource] = {}
         self.others: dict[ViewName, str] = {}
         self.gone: set[ViewName] = set()
         self.unknown: dict[ViewName, str] = {}
@@ -106,7 +107,7 @@ class _Walk:
                 facts = self.facts.table(str(name), row.metadata_location)
                 self.tables[name] = facts
                 self.locations[name] = row.metadata_location or ""
-                self.sources[facts.uuid] = ObservedSource(
+                self.sources[facts.uuid, name] = ObservedSource(
                     SourceKind.TABLE,
                     name,
                     facts.uuid,
@@ -122,7 +123,9 @@ class _Walk:
             return []
         self.views[name] = metadata
         uuid = metadata.view_uuid.lower()
-        self.sources[uuid] = ObservedSource(SourceKind.VIEW, name, uuid, metadata.current_version_id)
+        self.sources[uuid, name] = ObservedSource(
+            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=fingerprint(metadata)
+        )
         return self._children(row)
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
@@ -175,6 +178,7 @@ def observe(
         walk.others,
         tuple(sorted(walk.gone)),
         walk.unknown,
+        fingerprint(metadata),
     )
     return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)
 

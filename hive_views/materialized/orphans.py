@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from pyiceberg.table import Table
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import Layout
-from hive_views.materialized.publish import STAGING, give_up
+from hive_views.materialized.publish import STAGING, give_up, published
 from hive_views.materialized.state import REFRESH_ID
 from hive_views.tables import TableCatalog
 
@@ -52,11 +53,11 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
         return Orphans((), (), ())
     now_ms = int(time.time() * 1000)
     metadata = view.storage.metadata
-    published = _published(view.storage)
+    seen = published(view.storage)
     snapshots = tuple(
         snapshot.snapshot_id
         for snapshot in metadata.snapshots
-        if snapshot.snapshot_id not in published
+        if snapshot.snapshot_id not in seen
         and snapshot.summary is not None
         and REFRESH_ID in snapshot.summary.additional_properties
         and now_ms - snapshot.timestamp_ms >= older_than_ms
@@ -65,8 +66,9 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     if view.layout is Layout.ATTACHED:
         begins = f"{view.name.name[:200]}{STAGING}"
         tables = catalog.list_tables(view.name.database)
-        names = (ViewName(database, name) for database, name in tables if name.startswith(begins))
-        rows = tuple(name for name in names if _age_ms(catalog, name, now_ms) >= older_than_ms)
+        names = (ViewName(database, name) for database, name in tables if _is_staging(name, begins))
+        uuid = str(metadata.table_uuid)
+        rows = tuple(name for name in names if _age_ms(catalog, name, uuid, now_ms) >= older_than_ms)
     named = {_path(location) for location in all_files(view.storage)}
     named.add(_path(view.row.metadata_location or ""))
     files = tuple(
@@ -119,6 +121,7 @@ def all_files(table: Table) -> set[str]:
     """
     metadata = table.metadata
     found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    found |= {entry.statistics_path for entry in (*metadata.statistics, *metadata.partition_statistics)}
     seen = set()
     for snapshot in metadata.snapshots:
         found.add(snapshot.manifest_list)
@@ -132,27 +135,23 @@ def all_files(table: Table) -> set[str]:
     return found
 
 
-def _age_ms(catalog: HiveViewCatalog, name: ViewName, now_ms: int) -> int:
+def _is_staging(name: str, begins: str) -> bool:
+    """Whether a name is one that a refresh gives, and none that a user may give to a table of his own."""
+    return name.startswith(begins) and re.fullmatch("[0-9a-f]{32}", name[len(begins) :]) is not None
+
+
+def _age_ms(catalog: HiveViewCatalog, name: ViewName, uuid: str, now_ms: int) -> int:
+    """How old a row of a refresh is; negative for what is none of this storage's."""
     row = catalog._store.row(name)
+    if row is None:
+        return -1
+    try:
+        if str(catalog.load_table(name.identifier).metadata.table_uuid) != uuid:
+            return -1
+    except NoSuchTableError:
+        return -1
     # The server keeps seconds: a row is taken for as old as the end of its second.
-    return -1 if row is None else max(now_ms - row.create_time * 1000, 0)
-
-
-def _published(table: Table) -> set[int]:
-    """The snapshots that a branch or tag reaches."""
-    metadata = table.metadata
-    found: set[int] = set()
-    heads = [reference.snapshot_id for reference in metadata.refs.values()]
-    if metadata.current_snapshot_id is not None:
-        heads.append(metadata.current_snapshot_id)
-    for head in heads:
-        at: int | None = head
-        while at is not None and at not in found:
-            found.add(at)
-            snapshot = metadata.snapshot_by_id(at)
-            at = None if snapshot is None else snapshot.parent_snapshot_id
-    # A snapshot that was current once, and was rolled back, is history and no orphan.
-    return found | {entry.snapshot_id for entry in metadata.snapshot_log}
+    return max(now_ms - row.create_time * 1000, 0)
 
 
 def _listed(catalog: HiveViewCatalog, location: str) -> list[tuple[str, int]]:

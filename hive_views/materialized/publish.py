@@ -20,7 +20,7 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
 )
 
-from hive_views.errors import CommitFailedError, RefreshConflictError
+from hive_views.errors import CommitFailedError, NoSuchViewError, RefreshConflictError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
 from hive_views.tables import TableCatalog
@@ -125,11 +125,26 @@ def give_up(catalog: HiveViewCatalog, view: MaterializedView, staged: Table, sna
         staged: The table that holds it.
         snapshot: It.
     """
-    if view.layout is not Layout.ATTACHED:
+    if view.layout is Layout.ATTACHED:
+        assert view.storage is not None, "it was read before the refresh"
+        try:
+            if view.storage.catalog.load_table(view.storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
+                return
+        except NoSuchViewError:
+            logger.info("The view %s was dropped while it was refreshed", view.name)
+    else:
+        now = catalog.load_table(staged.name())
+        if now.metadata.table_uuid != staged.metadata.table_uuid or snapshot.snapshot_id in published(now):
+            # Readers have it: a commit of which it was not known how it ended, ended well.
+            return
+        current = now.metadata.current_snapshot_id
         try:
             catalog.commit_table(
                 staged,
-                (AssertTableUUID(uuid=staged.metadata.table_uuid),),
+                (
+                    AssertTableUUID(uuid=staged.metadata.table_uuid),
+                    AssertRefSnapshotId.model_validate({"ref": _MAIN, "snapshot-id": current}),
+                ),
                 (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id]}),),
             )
         except (CommitFailedError, CommitFailedException) as error:
@@ -138,6 +153,30 @@ def give_up(catalog: HiveViewCatalog, view: MaterializedView, staged: Table, sna
             return
     for location in sorted(files_of(staged, snapshot)):
         catalog._store.files.delete(location)
+
+
+def published(table: Table) -> set[int]:
+    """The snapshots that readers may have: those that a branch or tag reaches, and those that were current once.
+
+    Args:
+        table: A storage table.
+
+    Returns:
+        Their ids.
+    """
+    metadata = table.metadata
+    found: set[int] = set()
+    heads = [reference.snapshot_id for reference in metadata.refs.values()]
+    if metadata.current_snapshot_id is not None:
+        heads.append(metadata.current_snapshot_id)
+    for head in heads:
+        at: int | None = head
+        while at is not None and at not in found:
+            found.add(at)
+            snapshot = metadata.snapshot_by_id(at)
+            at = None if snapshot is None else snapshot.parent_snapshot_id
+    # A snapshot that was current once, and was rolled back, is history and no orphan.
+    return found | {entry.snapshot_id for entry in metadata.snapshot_log}
 
 
 def files_of(table: Table, snapshot: Snapshot) -> set[str]:

@@ -19,12 +19,12 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
 
 from hive_views.children import SEQUENCE_LINEAGE
-from hive_views.errors import RefreshError
+from hive_views.errors import RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness import Freshness, changed_tables
-from hive_views.materialized.inline import inline
+from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout, encode_summary
-from hive_views.materialized.loading import SEQUENCE_IDS, TIME_TRAVEL, MaterializedView
+from hive_views.materialized.loading import SEQUENCE_IDS, TIME_TRAVEL, MaterializedView, columns_problem
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.partition_changes import changed_partitions
 from hive_views.materialized.publish import give_up, publish, target
@@ -34,6 +34,7 @@ from hive_views.materialized.state import (
     REFRESH_ID,
     REFRESH_STATE,
     SEQUENCE_STATE,
+    SESSION_SETTINGS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
@@ -111,6 +112,7 @@ def plan(
     repeatable: bool,
     schema: Schema,
     files: MetadataFiles,
+    settings: Mapping[str, str] | None = None,
 ) -> Plan:
     """Decide how to compute rows that are not fresh.
 
@@ -122,17 +124,23 @@ def plan(
         repeatable: Whether it gives the same rows each time.
         schema: The storage's columns.
         files: Where metadata files are.
+        settings: The engine's settings.
 
     Returns:
         The plan; a full one says what is against an incremental one.
     """
-    state = view.recorded().state
+    known_rows = view.recorded()
+    state = known_rows.state
     changed = changed_tables(freshness)
     if state is None or not freshness.reasons or changed is None:
         against = [str(reason) for reason in freshness.reasons]
         return Plan("full", "; ".join(against) or "it was asked for")
     if not repeatable:
         return Plan("full", "its definition may give other rows each time")
+    if known_rows.settings and known_rows.settings != dict(settings or {}):
+        return Plan("full", f"its rows were computed with {shown_settings(known_rows.settings)}")
+    if not state.is_by_uuid:
+        return Plan("full", "more than one of its sources has the same UUID")
     before = {source.uuid or "": source for source in state.sources}
     grown, other = set(), []
     for name in changed:
@@ -161,6 +169,11 @@ def plan(
         why = f"its definition cannot be kept up by what was added: {error}"
         return _by_partitions(view, sources, leaves, changed, why, files)
     return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(grown)))}", ways, aggregate)
+
+
+def shown_settings(settings: Mapping[str, str]) -> str:
+    """Settings for people."""
+    return ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
 
 
 def _by_partitions(
@@ -202,10 +215,11 @@ def state_of(view: MaterializedView, sources: Sources, started_ms: int) -> Refre
     return RefreshState(
         view.metadata.current_version_id,
         tuple(
-            SourceState(item.kind, item.name, item.uuid, item.id, schema_id=item.schema_id)
+            SourceState(item.kind, item.name, item.uuid, item.id, schema_id=item.schema_id, definition=item.definition)
             for item in sources.observed.sources
         ),
         started_ms,
+        sources.observed.definition,
     )
 
 
@@ -246,14 +260,19 @@ def refresh(
         raise RefreshError(str(view.name), f"it reads what is gone or cannot be read: {missing}")
     if freshness.is_fresh and mode is not Mode.FULL:
         return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
+    problem = columns_problem(view)
+    if problem is not None:
+        raise RefreshError(str(view.name), f"{problem}: change them back, or drop it and create it again")
     schema = view.storage.schema()
-    leaves = inline(view.name, view.metadata, sources)
+    leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
-    found = _unrepeatable(view, leaves)
+    found = unrepeatable(leaves.sql, leaves.dialect)
+    repeatable = not found or view.metadata.properties.get(REPEATABLE, "").lower() == "true"
+    settings = dict(engine.settings())
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
-        else plan(view, sources, freshness, leaves, not found, schema, catalog._store.files)
+        else plan(view, sources, freshness, leaves, repeatable, schema, catalog._store.files, settings)
     )
     if mode is Mode.INCREMENTAL and planned.action == "full":
         raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {planned.why}")
@@ -262,16 +281,19 @@ def refresh(
     state = state_of(view, sources, started_ms)
     refresh_id = uuid.uuid4().hex
     summary = _summary(catalog, view, sources, state, found, refresh_id)
+    if settings:
+        summary[SESSION_SETTINGS] = json.dumps(settings, separators=(",", ":"), sort_keys=True)
     with target(catalog, view, refresh_id) as name:
         work = _work(name, view, sources, leaves, planned, schema, summary, refresh_id)
         staged_id = engine.stage(work)
         staged = catalog.load_table(name.identifier)
         moved = _moved(catalog, sources, work)
         snapshot = staged.metadata.snapshot_by_id(staged_id)
-        if snapshot is None or snapshot.parent_snapshot_id not in (None, view.storage.metadata.current_snapshot_id):
-            if snapshot is not None:
-                give_up(catalog, view, staged, snapshot)
-            raise RefreshError(str(view.name), "the engine's snapshot is not based on the storage as it was")
+        if snapshot is None:
+            raise RefreshError(str(view.name), f"the engine's snapshot {staged_id} is not there")
+        if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
+            give_up(catalog, view, staged, snapshot)
+            raise RefreshConflictError(str(view.name), "another refresh was faster. Refresh it again if it is stale")
         if moved:
             give_up(catalog, view, staged, snapshot)
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
@@ -318,12 +340,6 @@ def _report(
         int(written or 0) if counts is not None else None,
         time.monotonic() - begun,
     )
-
-
-def _unrepeatable(view: MaterializedView, leaves: Leaves) -> tuple[str, ...]:
-    if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
-        return ()
-    return unrepeatable(leaves.sql, leaves.dialect)
 
 
 def _summary(

@@ -37,6 +37,12 @@ REFRESH_ID = "hive-views.refresh-id"
 NO_SNAPSHOT = -1
 """The snapshot id of a table that has none, as Iceberg writes it."""
 
+SESSION_SETTINGS = "hive-views.session-settings"
+"""Summary key: JSON of the engine's settings that the rows depend on, e.g. the time zone of the session."""
+
+DEFINITION = "hive-views.definition"
+"""Key of ours in a state: the fingerprint of a definition; see `hive_views.materialized.fingerprint`."""
+
 _SCHEMA_ID = "hive-views.schema-id"
 """Key of ours in a source state: the table's current schema. Dropping a column and adding one of the same name changes
 what a query returns, and makes no snapshot."""
@@ -69,6 +75,8 @@ class SourceState:
     """The branch of a table that was read; None is main."""
     schema_id: int | None = None
     """The current schema of a table; None where the writer did not say."""
+    definition: str | None = None
+    """The fingerprint of a view's definition; None where the writer did not say."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,13 @@ class RefreshState:
     """One entry for each deep child."""
     started_ms: int | None
     """When the refresh started, in milliseconds from the epoch; None where the layout has no place for it."""
+    definition: str | None = None
+    """The fingerprint of the definition that was evaluated; None where the writer did not say."""
+
+    @property
+    def is_by_uuid(self) -> bool:
+        """Whether each source has a UUID of its own: a table that was registered twice has one for both."""
+        return len(self.by_uuid()) == len(self.sources)
 
     def by_uuid(self) -> dict[str, SourceState]:
         """S: the sources that have a UUID, by it."""
@@ -105,6 +120,8 @@ def encode(state: RefreshState) -> str:
         "source-states": [_source_document(source) for source in state.sources],
         "refresh-start-timestamp-ms": state.started_ms,
     }
+    if state.definition is not None:
+        document[DEFINITION] = state.definition
     return json.dumps(document, separators=(",", ":"))
 
 
@@ -126,6 +143,7 @@ def decode(text: str) -> RefreshState:
         get(document, "view-version-id", int, ""),
         tuple(_source(item, f"source-states[{index}]") for index, item in enumerate(sources)),
         get(document, "refresh-start-timestamp-ms", int, ""),
+        maybe(document, DEFINITION, str, ""),
     )
 
 
@@ -139,7 +157,8 @@ def _source_document(source: SourceState) -> dict[str, Any]:
     if source.catalog is not None:
         document["catalog"] = source.catalog
     if source.kind is SourceKind.VIEW:
-        return {**document, "version-id": source.id}
+        document["version-id"] = source.id
+        return document if source.definition is None else {**document, DEFINITION: source.definition}
     document["snapshot-id"] = source.id
     if source.ref is not None:
         document["ref"] = source.ref
@@ -168,6 +187,7 @@ def _source(value: object, path: str) -> SourceState:
         maybe(value, "catalog", str, path),
         maybe(value, "ref", str, path),
         maybe(value, _SCHEMA_ID, int, path),
+        maybe(value, DEFINITION, str, path),
     )
 
 

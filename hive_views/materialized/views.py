@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.lineage import LineageReader
@@ -19,7 +19,7 @@ from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
 from hive_views.materialized.facts import FactReader
 from hive_views.materialized.freshness import Cause, Freshness, Reason, Recorded, Verdict, decide
-from hive_views.materialized.inline import inline
+from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import METADATA, Layout
 from hive_views.materialized.lifecycle import (
     Request,
@@ -61,6 +61,8 @@ class Reading:
     """The storage table's metadata file."""
     snapshot_id: int | None = None
     """Which of its snapshots to read, so that the answer is the one that was decided on."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The engine's settings under which the rows were computed: a session with others reads the definition."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +289,8 @@ class MaterializedViews:
         if freshness.usable or (allowed and not other_rows):
             why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
             location = view.storage.metadata_location
-            return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id)
+            settings = view.recorded().settings
+            return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
         return Reading(False, f"definition: {freshness}", freshness)
 
     def refreshes(self, identifier: str | Identifier) -> list[PastRefresh]:
@@ -434,7 +437,7 @@ class MaterializedViews:
         if known.state is None or snapshot is None or snapshot.summary is None:
             return known
         if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
-            return known
+            return replace(known, unrepeatable=())
         if UNREPEATABLE in snapshot.summary.additional_properties or known.unrepeatable:
             return known
         views = (item for item in sources.observed.sources if item.kind is SourceKind.VIEW)
@@ -442,13 +445,13 @@ class MaterializedViews:
         key = (f"{view.metadata.view_uuid}/{view.metadata.current_version_id}", versions)
         if key not in self._unrepeatable:
             try:
-                leaves = inline(view.name, view.metadata, sources)
+                leaves = inline(view.name, view.metadata, sources, catalogs_of(self._catalog))
                 self._unrepeatable[key] = unrepeatable(leaves.sql, leaves.dialect)
             except (SqlError, RefreshError):
                 # A text that this engine cannot read: L and S decide alone, as the specification has it.
                 self._unrepeatable[key] = ()
         found = self._unrepeatable[key]
-        return Recorded(known.state, known.view_uuid, known.others, found, known.problem)
+        return replace(known, unrepeatable=found)
 
     def _visit(self, name: ViewName, ordered: list[ViewName], seen: set[ViewName]) -> None:
         if name in seen:

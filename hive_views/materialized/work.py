@@ -68,6 +68,14 @@ class Work:
 class Engine(Protocol):
     """Runs queries and writes Iceberg tables: `hive_views.spark.refresh_job.SparkEngine`."""
 
+    def settings(self) -> Mapping[str, str]:
+        """What the rows of a query depend on besides its tables: the session's time zone, for one.
+
+        Returns:
+            The engine's settings by key.
+        """
+        ...
+
     def stage(self, work: Work) -> int:
         """Write the rows, as a snapshot on top of the target's current one, without making it the current one.
 

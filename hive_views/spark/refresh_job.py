@@ -18,6 +18,7 @@ from hive_views.sql.incremental import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog import HiveViewCatalog
 
@@ -25,6 +26,60 @@ logger = logging.getLogger(__name__)
 
 WAP_ID = "spark.wap.id"
 """Setting of a session (Iceberg's SparkSQLProperties): its writes are staged under this id."""
+
+
+SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+"""Settings under which the same query gives other rows: what a date and time is called, and what an overflow gives."""
+
+
+def session_settings(spark: SparkSession) -> dict[str, str]:
+    """The settings of a session that the rows of a query depend on.
+
+    Args:
+        spark: The session.
+
+    Returns:
+        `SETTINGS` with their values.
+    """
+    return {key: str(spark.conf.get(key)) for key in SETTINGS}
+
+
+def _check_types(work: Work, computed: StructType, stored: StructType) -> None:
+    """Refuse rows that the storage would change: Spark stores a fraction in a BIGINT without a word."""
+    for column, there in zip(computed.fields, stored.fields, strict=True):
+        if not _holds(column.dataType, there.dataType):
+            raise RefreshError(
+                str(work.target),
+                f"column {there.name} is of type {there.dataType.simpleString()}, and the query gives "
+                f"{column.dataType.simpleString()}: write a CAST, or create the view in a ViewSession, where Spark "
+                "tells its types",
+            )
+
+
+def _holds(computed: DataType, stored: DataType) -> bool:
+    """Whether every value of one type is a value of another."""
+    from pyspark.sql.types import DecimalType, NullType
+
+    names = (str(computed.simpleString()), str(stored.simpleString()))
+    if names[0] == names[1] or isinstance(computed, NullType) or names in _WIDER:
+        return True
+    if isinstance(stored, DecimalType):
+        digits = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}.get(names[0])
+        scale = computed.scale if isinstance(computed, DecimalType) else 0
+        whole = computed.precision - scale if isinstance(computed, DecimalType) else digits
+        room = stored.precision - stored.scale
+        return whole is not None and bool(whole <= room and scale <= stored.scale)
+    if names[1] == "string":
+        return names[0].startswith(("char(", "varchar(", "string"))
+    return False
+
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_WIDER = frozenset(
+    {(one, other) for at, one in enumerate(_INTEGERS) for other in _INTEGERS[at:]}
+    | {("float", "double"), *((name, "double") for name in _INTEGERS[:3])}
+)
+"""Pairs of types: every value of the first is one of the second."""
 
 
 class SparkEngine:
@@ -41,6 +96,14 @@ class SparkEngine:
         self._spark = spark
         self._catalog = catalog
         self._name = name or catalog.name
+
+    def settings(self) -> dict[str, str]:
+        """The session's settings that the rows of a query depend on; see `hive_views.materialized.work.Engine`.
+
+        Returns:
+            `SETTINGS` with their values.
+        """
+        return session_settings(self._spark)
 
     def stage(self, work: Work) -> int:
         """Write the rows as a staged snapshot; see `hive_views.materialized.work.Engine`.
@@ -107,6 +170,7 @@ class SparkEngine:
         if whole is None:
             raise RefreshError(str(work.target), "there is no query to run")
         target = ".".join(f"`{part}`" for part in (self._name, *work.target.identifier))
+        _check_types(work, whole.schema, session.table(target).schema)
         writer = whole.writeTo(target)
         for key, value in work.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import HiveViewsError
 from hive_views.materialized.layout import METADATA
 from hive_views.materialized.loading import storage_link
+from hive_views.spark.refresh_job import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,6 +73,12 @@ class StoredRows:
         except HiveViewsError as error:
             # The definition is there all the same; whatever is wrong with the storage must not hide it.
             self._note(Note(name, False, f"definition: {error}"))
+            return None
+        settings = session_settings(self._spark) if reading.from_storage and reading.settings else {}
+        other = {key: value for key, value in settings.items() if reading.settings.get(key, value) != value}
+        if other:
+            shown = ", ".join(f"{key}={reading.settings[key]}" for key in sorted(other))
+            self._note(Note(name, False, f"definition: the stored rows were computed with {shown}"))
             return None
         self._note(Note(name, reading.from_storage, reading.why))
         if not reading.from_storage:

@@ -24,6 +24,9 @@ class DuckEngine:
         self.catalog = catalog
         self.works: list[Work] = []
 
+    def settings(self) -> dict[str, str]:
+        return {}
+
     def stage(self, work: Work) -> int:
         self.works.append(work)
         table = self.catalog.load_table(work.target.identifier)

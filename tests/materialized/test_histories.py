@@ -38,11 +38,13 @@ QUERIES = (
     "SELECT count(*) AS n, sum(amount) AS total FROM big",
     "SELECT a.id AS one, b.id AS other FROM sales a JOIN sales b ON a.shop = b.shop AND a.id < b.id",
     "SELECT DISTINCT shop FROM sales",
+    "SELECT mean(amount) AS m, count(DISTINCT shop) AS n FROM big",
+    "SELECT shop, amount, count(amount) AS n, count(*) AS m FROM sales GROUP BY shop, amount",
 )
 CHANGED = "SELECT s.id, s.amount FROM sales s WHERE s.amount > 7"
 
-shops = st.sampled_from(("a", "b", "c"))
-sale = st.tuples(st.integers(1, 5), shops, st.integers(0, 12))
+shops = st.sampled_from(("a", "b", "c", None))
+sale = st.tuples(st.integers(1, 5), shops, st.integers(0, 12) | st.none())
 place = st.tuples(shops, st.sampled_from(("Rome", "Oslo")))
 change = st.one_of(
     st.tuples(st.just("sell"), st.lists(sale, min_size=1, max_size=3)),
@@ -55,6 +57,8 @@ change = st.one_of(
     st.tuples(st.just("rename back"), st.none()),
     st.tuples(st.just("replace table"), st.lists(sale, max_size=2)),
     st.tuples(st.just("roll back"), st.none()),
+    st.tuples(st.just("roll view back"), st.none()),
+    st.tuples(st.just("expire"), st.none()),
     st.tuples(st.just("drop and add column"), st.none()),
     st.tuples(st.just("new definition"), st.none()),
     st.tuples(st.just("write to storage"), st.none()),
@@ -161,8 +165,27 @@ class World:
     def roll_back(self, _: None) -> None:
         table = self.table("sales")
         entries = [entry.snapshot_id for entry in table.metadata.snapshot_log]
-        if len(entries) > 1:
+        if len(entries) > 1 and table.metadata.snapshot_by_id(entries[-2]) is not None:
             table.manage_snapshots().set_current_snapshot(snapshot_id=entries[-2]).commit()
+
+    def roll_view_back(self, _: None) -> None:
+        """To the version before, which is the only one that stays: the next one may get the number of one that went."""
+        view = self.catalog.load_view((self.database, self.names["big"]))
+        ids = [version.version_id for version in view.versions]
+        if len(ids) > 1 and self.aside is None:
+            update = view.update().set_properties({"version.history.num-entries": "1"})
+            earlier = max(number for number in ids if number != view.current_version().version_id)
+            update.rollback(version_id=earlier).commit()
+            text = self.catalog.load_view((self.database, "big")).sql_for("spark").sql
+            self.threshold = int(text.rpartition(">")[2])
+            view = self.catalog.load_view((self.database, "big"))
+            view.update().set_properties({"version.history.num-entries": "10"}).commit()
+
+    def expire(self, _: None) -> None:
+        metadata = self.table("sales").metadata
+        old = [item.snapshot_id for item in metadata.snapshots if item.snapshot_id != metadata.current_snapshot_id]
+        if old:
+            self.table("sales").maintenance.expire_snapshots().by_ids(old).commit()
 
     def drop_and_add_column(self, _: None) -> None:
         table = self.table("sales")

@@ -164,6 +164,7 @@ def test_freshness_of_a_text_that_cannot_be_parsed_is_decided_from_what_is_recor
     view.update().replace_version(made, view.schema(), may_lose_dialects=True).commit()
     storage = views.load((market, "mv")).storage
     state = json.loads(storage.metadata.current_snapshot().summary.additional_properties[REFRESH_STATE])
+    del state["hive-views.definition"]  # a key of ours: another engine's refresh has none
     state["view-version-id"] = catalog.load_view((market, "mv")).current_version().version_id
     storage.append(rows((1, "a", 1)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: json.dumps(state)})
     assert views.freshness((market, "mv")).is_fresh

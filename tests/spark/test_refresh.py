@@ -129,6 +129,9 @@ class _Meanwhile:
         self._engine = engine
         self._meanwhile = meanwhile
 
+    def settings(self) -> dict[str, str]:
+        return self._engine.settings()
+
     def stage(self, work: Work) -> int:
         staged = self._engine.stage(work)
         self._meanwhile()

@@ -34,9 +34,10 @@ names = st.builds(
 ids = st.integers(-(2**63), 2**63 - 1)
 uuids = st.uuids().map(str)
 tables = st.builds(SourceState, st.just(SourceKind.TABLE), names, uuids, ids, schema_id=st.none() | st.integers(0, 9))
-views = st.builds(SourceState, st.just(SourceKind.VIEW), names, uuids, st.integers(1, 99))
+definitions = st.none() | st.from_regex("[0-9a-f]{24}", fullmatch=True)
+views = st.builds(SourceState, st.just(SourceKind.VIEW), names, uuids, st.integers(1, 99), definition=definitions)
 sources = st.lists(tables | views, max_size=5, unique_by=lambda source: source.name).map(tuple)
-states = st.builds(RefreshState, st.integers(1, 99), sources, st.integers(0, 2**45))
+states = st.builds(RefreshState, st.integers(1, 99), sources, st.integers(0, 2**45), definitions)
 
 TABLE = SourceState(SourceKind.TABLE, ViewName("db", "t"), "0f5cb8f0-4b8a-4b38-9f4d-3c1c2b0a0001", 7)
 VIEW = SourceState(SourceKind.VIEW, ViewName("db", "v"), "0f5cb8f0-4b8a-4b38-9f4d-3c1c2b0a0002", 3)
