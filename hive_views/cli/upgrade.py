@@ -191,7 +191,7 @@ def render(
     """Write a plan as a script for a database administrator: commented, safe to run twice.
 
     Args:
-        url: The database to plan for.
+        url: The database to plan for; not looked at where a plan or a kind of database is given.
         user: The database user.
         password_file: A file with the password.
         schema_name: The schema in the database, where it is not the user's own.
@@ -211,7 +211,7 @@ def render(
     from hive_views.upgrade import detecting, dialects, planning
     from hive_views.upgrade.rendering import render as write_script
 
-    if (url is not None) + (plan_file is not None) + (database is not None) != 1:
+    if (plan_file is not None) + (database is not None) > 1 or (url, plan_file, database) == (None, None, None):
         raise UsageError("--url", "give one of --url, --plan, and --database with --from")
     if plan_file is not None:
         made = _read_plan(plan_file)
@@ -220,7 +220,7 @@ def render(
             raise UsageError("--database", f"give one of {', '.join(dialects.NAMES)}, and its schema version by --from")
         made = planning.plan(planning.assumed_schema(database, start), target)
     else:
-        assert url is not None, "one of the three is given"
+        assert url is not None, "where neither of the others is given"
         with _open(url, user, password_file, schema_name) as session:
             made = planning.plan(detecting.detect(session), target)
     script = write_script(made)

@@ -149,7 +149,9 @@ class DerbySession:
             self._connection = self._connect()
             self._connection.setAutoCommit(False)
             self._connection.setTransactionIsolation(2)
-            self.server = "Derby " + str(self._connection.getMetaData().getDatabaseProductVersion())
+            described = self._connection.getMetaData()
+            self.server = "Derby " + str(described.getDatabaseProductVersion())
+            described._detach()
             self.execute(f"SET SCHEMA {self.dialect.quote(address.schema or self._schema())}")
             self.commit()
         except BaseException:
@@ -184,6 +186,8 @@ class DerbySession:
             if self._connection is not None:
                 self._connection.rollback()
                 self._connection.close()
+                # A closed connection keeps its database's pages in memory as long as the JVM knows it.
+                self._connection._detach()
                 self._connection = None
                 self._shut_down()
         except (Py4JError, OSError):
@@ -218,7 +222,10 @@ class DerbySession:
 
     def _connect(self) -> Any:
         source = self._source()
-        return self._guard(None, source.getConnection)
+        try:
+            return self._guard(None, source.getConnection)
+        finally:
+            source._detach()
 
     def _shut_down(self) -> None:
         from py4j.protocol import Py4JJavaError
@@ -231,6 +238,9 @@ class DerbySession:
             # Derby reports its orderly end as an error.
             if str(error.java_exception.getSQLState()) != "08006":
                 raise
+            error.java_exception._detach()
+        finally:
+            source._detach()
 
     def _schema(self) -> str:
         """Where TBLS is: the user's own schema, as Hive's scripts make it, or else APP."""

@@ -39,6 +39,7 @@ class MariaDb(Dialect):
     locking: Mapping[str, str] = {
         "add-column": "changes the dictionary alone, from MariaDB 10.3 and MySQL 8.0.12 on; older ones copy the "
         "table, and writers wait",
+        "create-table": "none; its foreign keys wait for those who use their tables, for a moment",
         "create-index": "is built online: readers and writers go on",
         "widen": "copies the table: readers go on, writers wait",
         "recode": "copies the table: readers go on, writers wait",

@@ -10,7 +10,7 @@ from hive_views.upgrade import journal, needs, own_rows, versions
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.needs import Addition, NeededColumn, NeededTable, Widening
 from hive_views.upgrade.plans import HiveScript, Kind, Plan, Step, Undo, identified
-from hive_views.upgrade.schema import Column, Schema, Table, last_landmark
+from hive_views.upgrade.schema import Column, Rows, Schema, Table, last_landmark
 
 _FROM_BACKUP = "from the backup in the same database"
 
@@ -98,7 +98,7 @@ def assumed_schema(dialect: str, version: str) -> Schema:
             kept = tuple(Column(item.name, item.type.kind, item.type.length or None) for item in held.columns)
             tables.append(Table(table.name, kept))
     rows = ("VERSION",) if versions.at_least(found, "0.12.0") else ()
-    return Schema(dialect, tuple(tables), version_rows=(found,) if rows else ())
+    return Schema(dialect, tuple(tables), version_rows=(found,) if rows else (), rows=Rows(counted=False))
 
 
 def _target(schema: Schema, target: str | None) -> str:
@@ -335,14 +335,15 @@ class _Planner:
                 f"{rows.bad_flags} rows get {self._sql.false}",
             )
         undecided = rows.to_type if typed else rows.tables
-        if undecided:
+        if undecided or not rows.counted:
+            number = f"{undecided} rows" if rows.counted else "rows without one"
             yield self._row_step(
                 "rows TBL_TYPE",
                 Kind.BACK_FILL,
                 "TBL_TYPE",
                 "a table's type is missing, or says managed of an external table; Hive fills it in when it reads, "
                 "and never stores it (Hive Views, Existing Row UPDATE)",
-                f"{undecided} rows get a type; those that cannot be decided are reported",
+                f"{number} get a type; those that cannot be decided are reported",
             )
         if rows.mangled:
             yield self._row_step(

@@ -162,5 +162,5 @@ class _Renderer:
         )
 
     def _comment(self, text: str) -> Iterator[str]:
-        for line in textwrap.wrap(text, _WIDTH):
+        for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False):
             yield self._sql.comment(line)

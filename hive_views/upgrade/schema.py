@@ -105,6 +105,8 @@ class Rows:
     """TBL_ID, column and length of texts that are as long as their column ever could hold."""
     suspicious: tuple[tuple[int, str, str], ...] = ()
     """TBL_ID, column and reason of texts that look damaged, and cannot be repaired from what they hold."""
+    counted: bool = True
+    """Whether they were looked at; False for a schema that was assumed."""
 
 
 @dataclass(frozen=True)

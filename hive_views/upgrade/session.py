@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hive_views.errors import DatabaseError, UsageError
-from hive_views.upgrade.address import Address
+from hive_views.upgrade.address import PASSWORD_VARIABLE, Address
 from hive_views.upgrade.dialects import Dialect, dialect_of
 from hive_views.upgrade.mariadb import SQL_MODE
 
@@ -183,14 +183,16 @@ class SqlSession:
         try:
             return work()
         except DBAPIError as error:
-            # The driver's own words: SQLAlchemy's would add the values of the statement.
-            said = str(error.orig)
+            # The driver's own words: SQLAlchemy's would add the values of the statement. PyMySQL's are behind a number.
+            said = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
         except SQLAlchemyError as error:
             said = str(error)
         except UnicodeDecodeError as error:
             # PostgreSQL in the encoding SQL_ASCII holds whatever bytes it was given.
             said = f"it holds bytes that are not UTF-8 ({error.reason} at byte {error.start})"
         reason = " ".join(self.address.password.hide_in(said).split())
+        if not hasattr(self, "_connection") and not self.address.password.reveal():
+            reason += f" (no password was given: set {PASSWORD_VARIABLE}, or name a file by --password-file)"
         raise DatabaseError(self.address.place, reason, statement=sql) from None
 
 

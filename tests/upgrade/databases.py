@@ -115,6 +115,7 @@ class DerbyDatabases:
                     made = connection.createStatement()
                     made.execute(statement)
                     made.close()
+                    made._detach()
             else:
                 for text in hive_scripts("derby", state):
                     self._ij(connection, text)
@@ -137,6 +138,8 @@ class DerbyDatabases:
             yield connection
         finally:
             connection.close()
+            connection._detach()
+            source._detach()
             end = self.jvm.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
             end.setDatabaseName(str(path))
             end.setShutdownDatabase("shutdown")
@@ -144,6 +147,9 @@ class DerbyDatabases:
                 end.getConnection()
             except Py4JJavaError as error:
                 assert error.java_exception.getSQLState() == "08006"
+                error.java_exception._detach()
+            finally:
+                end._detach()
 
     def open(self, address: Address) -> Session:
         return DerbySession(address, self.jvm)

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,8 @@ def test_no_error_shows_a_password(kind: str, request: pytest.FixtureRequest) ->
         connect(address)
     assert wrong not in str(caught.value)
     assert wrong not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(DatabaseError, match=PASSWORD_VARIABLE):
+        connect(replace(address, password=Password("")))
 
 
 def test_the_commands_from_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
@@ -115,6 +118,8 @@ def test_the_commands_from_end_to_end(postgresql: SqlDatabases, tmp_path: Path) 
     assert "TBLS.OWNER_TYPE" in run("detect")
     assert "TABLE_PARAMS.PARAM_VALUE wide" in run("plan", "--output", plan_file)
     assert "hive" not in json.loads(Path(plan_file).read_text())["place"].split("@")[0].split("//")[0]
+    run("render", "--plan", plan_file, "--output", script_file)
+    assert Path(script_file).read_text() in run("render")
     run("render", "--json", "--output", script_file)
     assert "DO $$" in Path(script_file).read_text()
     refused = invoke("upgrade", "apply", **known)
