@@ -114,11 +114,11 @@ class Definer:
             prepared = self._reader.prepare_definition(typed, home)
             inner = prepared.source
             source = Source(whole, inner.given, lambda at: start + (inner.offset(at) or 0), view)
-            with self._helper.under(home, settings) as (session, _), pointing_into(source):
+            with self._helper.under(home, settings) as (session, _), pointing_into(source, self._reader.definition):
                 _ = session.sql(inner.given).schema
             final = self._reader.prepare_definition(expanded, home).source
             nowhere = Source(expanded, final.given, lambda at: None, view)
-            with self._helper.under(home, settings) as (session, _), pointing_into(nowhere):
+            with self._helper.under(home, settings) as (session, _), pointing_into(nowhere, self._reader.definition):
                 return iceberg_schema(session.sql(final.given).schema)
 
         return analyze

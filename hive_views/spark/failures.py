@@ -51,11 +51,12 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def pointing_into(source: Source) -> Iterator[None]:
+def pointing_into(source: Source, definition: Callable[[InView], Source | None] | None = None) -> Iterator[None]:
     """Turn what Spark raises into our error.
 
     Args:
         source: The text that Spark is given, and where it comes from.
+        definition: Finds the text of a view in which Spark says that the fault is.
 
     Raises:
         SparkSqlError: For any failure of Spark.
@@ -63,7 +64,8 @@ def pointing_into(source: Source) -> Iterator[None]:
     try:
         yield
     except failures() as error:
-        raise failure(error, source) from error
+        inside = in_view(error)
+        raise failure(error, source if inside is None or definition is None else definition(inside)) from error
 
 
 def failure(error: Exception, source: Source | None) -> SparkSqlError:
@@ -80,14 +82,10 @@ def failure(error: Exception, source: Source | None) -> SparkSqlError:
 
     message = str(getattr(error, "java_exception", None) or error).strip()
     condition = state = None
-    contexts = []
     if isinstance(error, PySparkException):
         condition = error.getCondition()
         state = error.getSqlState()
-        contexts = [item for item in error.getQueryContext() if item.contextType().name == "SQL"]
     at = place_in(error, source.given) if source is not None else None
-    if at is None and contexts:
-        at = contexts[0].startIndex()
     reason = _STATE.sub("", _NOISE.sub("", message)).strip()
     if condition and reason.startswith(f"[{condition}]"):
         reason = reason[len(condition) + 2 :].strip()
@@ -98,14 +96,43 @@ def failure(error: Exception, source: Source | None) -> SparkSqlError:
 
 def place_in(error: Exception, given: str) -> int | None:
     """The character of the text that Spark was given at which it points; its indexes count code points, as ours."""
-    from pyspark.errors import PySparkException
-
-    if isinstance(error, PySparkException):
-        for context in error.getQueryContext():
-            if context.contextType().name == "SQL" and not context.objectName():
-                return int(context.startIndex())
+    inside = in_view(error)
+    if inside is not None:
+        # Its index is one of the view's text, which this may not be.
+        return inside.start if inside.is_of(given) else None
+    fragment = fragment_of(error)
+    if fragment is not None:
+        return fragment[0]
     found = _AT.search(str(error))
     return offset_of(given, int(found.group(1)), int(found.group(2))) if found else None
+
+
+@dataclass(frozen=True)
+class InView:
+    """A place in a view's text at which Spark points, where it points into no other text."""
+
+    name: str
+    """The view as Spark calls it: parts without quotes, joined by dots."""
+    start: int
+    """The character of its text."""
+    fragment: str
+    """What stands there."""
+
+    def is_of(self, text: str) -> bool:
+        """Whether this stands there in a text."""
+        return text[self.start : self.start + len(self.fragment)] == self.fragment
+
+
+def in_view(error: Exception) -> InView | None:
+    """Where in a view's text Spark points; None where it points into the statement, or nowhere."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException) or fragment_of(error) is not None:
+        return None
+    for context in error.getQueryContext():
+        if context.contextType().name == "SQL" and context.objectType() == "VIEW":
+            return InView(str(context.objectName()), int(context.startIndex()), str(context.fragment()))
+    return None
 
 
 def fragment_of(error: Exception) -> tuple[int, str] | None:

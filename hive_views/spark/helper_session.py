@@ -38,6 +38,7 @@ class HelperSession:
         self._made: dict[tuple[object, ...], str] = {}
         self._names: set[str] = set()
         self._kept: set[str] = set()
+        self._sources: dict[str, Source] = {}
 
     def view(
         self,
@@ -85,7 +86,16 @@ class HelperSession:
                 session.sql(head + body)
             self._made[key] = name
             self._names.add(name)
+            self._sources[name] = source
             return name
+
+    def source_of(self, name: str) -> Source | None:
+        """The query of a view that was made here.
+
+        Args:
+            name: Its name as Spark gives it in errors: without quotes.
+        """
+        return self._sources.get(".".join(map(quoted, name.split("."))))
 
     def frame_as_view(self, frame: DataFrame) -> str:
         """A global temporary view of a data frame of the user's session.
@@ -133,7 +143,7 @@ class HelperSession:
         with self._lock:
             for name in self._names - self._kept:
                 self._spark.sql(f"DROP VIEW IF EXISTS {name}")
-            self._made, self._names = {}, set()
+            self._made, self._names, self._sources = {}, set(), {}
 
     def _name(self) -> str:
         return quoted(f"{self._prefix}_{uuid4().hex[:8]}")

@@ -20,7 +20,7 @@ from hive_views.errors import CyclicViewError, NoSuchVersionError, SparkSqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark.analyzer import iceberg_schema
-from hive_views.spark.failures import Source, pointing_into
+from hive_views.spark.failures import InView, Source, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.metadata_tables import METADATA_TABLES, metadata_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
@@ -157,6 +157,30 @@ class Reader:
             elif row is not None and row.kind is not RowKind.ICEBERG_TABLE:
                 session = True
         return Context(SESSION_CATALOG if session else self._catalog.name, (database,))
+
+    def definition(self, inside: InView) -> Source | None:
+        """The text of a view that Spark calls by a name, where it is one of ours.
+
+        Args:
+            inside: What Spark says.
+
+        Returns:
+            The text that Spark was given for it, and how that leads to the view's definition.
+        """
+        made = self._helper.source_of(inside.name)
+        if made is not None:
+            return made
+        # As the statement names it, or the view that reads it.
+        target = self._names.resolve(tuple(inside.name.split(".")), self._names.current())
+        if target is None:
+            return None
+        row = self._catalog._store.row(target.name)
+        if row is None or row.kind is not RowKind.ICEBERG_VIEW:
+            return None
+        texts = sql_texts(self._catalog.load_view(target.name.identifier).current_version())
+        return next(
+            (Source(text, text, lambda at: at, str(target.name)) for text in texts.values() if inside.is_of(text)), None
+        )
 
     # -- One text -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from hive_views.execute import execute_statement
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark import answers, materialized_statements
 from hive_views.spark.defining import Definer
-from hive_views.spark.failures import failure, failures, fragment_of, pointing_into
+from hive_views.spark.failures import failure, failures, fragment_of, in_view, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.names import Names, Target
 from hive_views.spark.reading import Prepared, Reader
@@ -43,7 +43,7 @@ _OURS_ALONE = re.compile(
     re.IGNORECASE,
 )
 _REMEMBERED = 64
-"""Statements whose rewriting is kept for `errors()`."""
+"""Statements that are kept for `errors()`."""
 
 
 class ViewSession:
@@ -122,10 +122,9 @@ class ViewSession:
                 self._reader.check_unread(text, f"{first} is handed to Spark as it is")
             return self._spark(Prepared.untouched(text), args)
         prepared = self._reader.prepare(text)
-        if prepared.views:
-            self._prepared.append(prepared)
-            if first in ("CREATE", "CACHE"):
-                self._helper.keep(set(prepared.views))
+        self._prepared.append(prepared)
+        if prepared.views and first in ("CREATE", "CACHE"):
+            self._helper.keep(set(prepared.views))
         return self._spark(prepared, args)
 
     @property
@@ -138,8 +137,8 @@ class ViewSession:
         """Turn what Spark raises while rows are computed into our error: `with session.errors(): frame.collect()`.
 
         Raises:
-            SparkSqlError: For any failure of Spark. It points into the statement where that is one of the last ones
-                that were rewritten; Spark's own position is right for the others.
+            SparkSqlError: For any failure of Spark. It points into the statement, where that is one of the last ones,
+                or into the definition of a view that reads what failed.
         """
         try:
             yield
@@ -149,6 +148,9 @@ class ViewSession:
     # -- Parts --------------------------------------------------------------------------------------------------------
 
     def _source_of(self, error: Exception) -> Any:
+        inside = in_view(error)
+        if inside is not None:
+            return self._reader.definition(inside)
         fragment = fragment_of(error)
         if fragment is None:
             return None
@@ -159,7 +161,7 @@ class ViewSession:
         return None
 
     def _spark(self, prepared: Prepared, args: dict[str, Any] | list[Any] | None) -> DataFrame:
-        with pointing_into(prepared.source):
+        with pointing_into(prepared.source, self._reader.definition):
             text = prepared.rewritten.text
             frame: DataFrame = self.spark.sql(text) if args is None else self.spark.sql(text, args)
             return frame

@@ -239,10 +239,16 @@ def _alter(cursor: Cursor) -> Statement:
     if cursor.accept("DROP"):
         missing_is_fine = cursor.accept("IF", "EXISTS")
         return AlterViewDropPartitions(**common, partitions=_partitions(cursor), if_exists=missing_is_fine)
+    if cursor.word() == "WITH" and cursor.word(1) == "SCHEMA" and cursor.word(2) in _SCHEMA_MODES:
+        line, column = cursor.text.position(cursor.start)
+        raise ParseTextError("WITH SCHEMA: an Iceberg view does not keep it. Leave it out", line=line, column=column)
     if not cursor.accept("AS") and cursor.word() not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         raise cursor.error("AS, SET, UNSET, RENAME TO, RECOMPILE, ADD PARTITION or DROP PARTITION")
     sql, begin = cursor.rest()
     return AlterViewAs(**common, query=Query(sql, begin))
+
+
+_SCHEMA_MODES = frozenset({"BINDING", "COMPENSATION", "EVOLUTION", "TYPE"})
 
 
 def _bare_properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:

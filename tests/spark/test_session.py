@@ -214,7 +214,7 @@ def test_errors_point_into_what_was_typed(
         ("CREATE VIEW v AS SELECT * FROM temporary_one", "temporary_one is a temporary view"),
         ("CREATE VIEW v AS SELECT * FROM other_catalog.x.y", "another catalog"),
         ("CREATE VIEW v SELECT 1", "Expected AS"),
-        ("ALTER VIEW there WITH SCHEMA BINDING", "Cannot read"),
+        ("ALTER VIEW there WITH SCHEMA BINDING", "WITH SCHEMA: an Iceberg view does not keep it"),
         ("ALTER VIEW there SET TBLPROPERTIES ('a' 'b')", "Expected"),
         ("DROP TABLE there", "is a view: DROP VIEW"),
         ("ALTER VIEW there RENAME TO other_catalog.x.y", "is in another catalog"),

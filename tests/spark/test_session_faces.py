@@ -227,6 +227,25 @@ def test_failures_of_a_run_come_as_ours(session: ViewSession) -> None:
     assert (caught.value.line, caught.value.column) == (2, 11)
 
 
+def test_failures_inside_a_view_point_into_its_definition(session: ViewSession, spark: SparkSession, home: str) -> None:
+    session.sql("CREATE VIEW v AS SELECT a, CAST(b AS INT) AS n FROM iced")
+    session.sql("CREATE VIEW higher AS\nSELECT 'ü' AS u,\n n + 1 AS m FROM v")
+    for text in ("SELECT m FROM higher", "SELECT 1, 2, 3, 4, 5, m FROM higher VERSION AS OF 1"):
+        with pytest.raises(SparkSqlError) as caught, session.errors():
+            session.sql(text).collect()
+        assert (caught.value.view, caught.value.line, caught.value.column) == (f"{home}.higher", 2, 18)
+    # Handed over as it is.
+    with pytest.raises(SparkSqlError) as caught, session.errors():
+        session.sql("SELECT 1,\n x.n FROM v AS x").collect()
+    assert (caught.value.view, caught.value.line, caught.value.column) == (None, 2, 11)
+    # Spark's analyzer, in a view below the one that is read.
+    spark.sql(f"ALTER TABLE prod.{home}.iced RENAME COLUMN b TO c")
+    for text in ("SELECT 1 AS one,\n m FROM higher", "CREATE VIEW top AS SELECT m FROM higher"):
+        with pytest.raises(SparkSqlError, match="UNRESOLVED_COLUMN") as caught:
+            session.sql(text)
+        assert (caught.value.view, caught.value.line, caught.value.column) == (f"{home}.v", 1, 16)
+
+
 def test_a_statement_that_cannot_be_read_is_not_rewritten(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     scripted = f"BEGIN SELECT a FROM {home}.v; END"

@@ -143,6 +143,8 @@ REFUSED = [
     ("create view v comment 'a' comment 'b' as select 1", 1, 27, "second COMMENT"),
     ("create view v clustered on (a) as select 1", 1, 15, "not possible here"),
     ("alter view v foo", 1, 14, "RECOMPILE"),
+    ("alter view v with schema binding", 1, 14, "WITH SCHEMA: an Iceberg view does not keep it"),
+    ("alter view v with schema type evolution", 1, 14, "WITH SCHEMA"),
     ("drop view v extra", 1, 13, "the end"),
     ("show tables", 1, 6, "VIEWS"),
     ("create view 'v' as select 1", 1, 13, "a name"),
@@ -157,3 +159,35 @@ def test_what_cannot_be_read_is_refused_at_its_place(sql: str, line: int, column
 
     assert (refused.value.line, refused.value.column) == (line, column)
     assert reason in str(refused.value)
+
+
+def test_a_cte_may_be_named_schema() -> None:
+    statement = parse_statement("alter view v with schema as (select 1 a) select a from schema", "spark")
+    assert isinstance(statement, s.AlterViewAs)
+
+
+# Measured: Spark 4.1.4 (SHOW TBLPROPERTIES), Hive 2.3.10 (BaseSemanticAnalyzer.unescapeSQLString).
+STRINGS = [
+    ("'it''s'", "it's", "its", "it's"),
+    (r"'it\'s'", "it's", "it's", None),
+    ('"q""r"', 'q"r', "qr", None),
+    ("'a'\"b\"", "ab", "ab", None),
+    ("'a' 'b'", "ab", None, None),
+    ("''''", "'", "", "'"),
+    ("''", "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "spark", "hive", "trino"), STRINGS, ids=[text for text, *_ in STRINGS])
+def test_strings_mean_what_they_mean_to_each_engine(
+    text: str, spark: str | None, hive: str | None, trino: str | None
+) -> None:
+    for dialect, value in (("spark", spark), ("hive", hive), ("trino", trino)):
+        sql = f"create view v comment {text} as select 1"
+        if value is None:
+            with pytest.raises(SqlError):
+                parse_statement(sql, dialect)
+            continue
+        statement = parse_statement(sql, dialect)
+        assert isinstance(statement, s.CreateView)
+        assert statement.comment == value

@@ -299,6 +299,30 @@ def test_which_text_serves_which_engine() -> None:
         text_for("impala", texts)
 
 
+# Measured on Spark 4.1.4, and with the parser of Hive 2.3.10: what is written so that both read the text on the left.
+STRINGS = [
+    ("spark", "'it''s'", r"'it\'s'"),
+    ("spark", '"q""r"', r'"q\"r"'),
+    ("spark", "''''", r"'\''"),
+    ("spark", "''", "''"),
+    ("spark", r"r'a\nb'", r"'a\\nb'"),
+    ("spark", "'a' 'b'", "'a' 'b'"),
+    ("spark", r"'it\'s'", r"'it\'s'"),
+    ("hive", "'it''s'", "'it' 's'"),
+    ("hive", "''", "''"),
+    ("hive", "'a'\"b\"", "'a'\"b\""),
+]
+
+
+@pytest.mark.parametrize(("dialect", "typed", "wanted"), STRINGS, ids=[f"{d} {t}" for d, t, _ in STRINGS])
+def test_strings_mean_the_same_to_spark_and_hive(dialect: str, typed: str, wanted: str) -> None:
+    made = expand(f"select 'ü', {typed} as x, 'z' as y from regions", WAREHOUSE, database="sales", dialect=dialect)
+    text = hive_text(dialect, made, WAREHOUSE, database="sales")
+    assert text is not None
+    assert f", {wanted} as " in text.lower()
+    assert made.stored == f"select 'ü', {typed} as x, 'z' as y from regions"
+
+
 def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> None:
     plain = expand('select "region" from regions where "region" > \'a\'', WAREHOUSE, database="sales", dialect="trino")
     unnest = expand(
