@@ -337,6 +337,7 @@ def rollback(
         What was done.
 
     Raises:
+        InvalidPlanError: If no plan of that id was carried out.
         MetastoreRunningError: If other sessions use the database.
         DatabaseError: If the database fails; what was committed stays, run it again.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hive_views.errors import MetastoreRunningError
+from hive_views.errors import InvalidPlanError, MetastoreRunningError
 from hive_views.upgrade import journal
 from hive_views.upgrade.applying import has_table
 from hive_views.upgrade.detecting import detect
@@ -61,9 +61,12 @@ def rollback(
         What was done.
 
     Raises:
+        InvalidPlanError: If no plan of that id was carried out.
         MetastoreRunningError: If other sessions use the database, and that was not allowed.
         DatabaseError: If the database fails; what was committed before stays.
     """
+    if plan_id is not None and not _known(session, plan_id):
+        raise InvalidPlanError(f"no plan {plan_id} was carried out on {session.address.place}")
     others = [] if dry_run or while_running else session.others()
     if others:
         raise MetastoreRunningError(session.address.place, others)
@@ -74,6 +77,19 @@ def rollback(
     if schema and has_table(session, journal.JOURNAL.name):
         undone, kept = _schema(session, plan_id, dry_run, tell)
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
+
+
+def _known(session: Session, plan_id: str) -> bool:
+    """Whether journal or backup (a script keeps no journal) have a plan."""
+    quote = session.dialect.quote
+    for table in (journal.JOURNAL.name, journal.BACKUP.name):
+        if has_table(session, table):
+            sql = f"SELECT COUNT(*) FROM {quote(table)} WHERE {quote('PLAN_ID')} = :plan_id"
+            found = session.query(sql, {"plan_id": plan_id})[0][0]
+            session.rollback()
+            if found:
+                return True
+    return False
 
 
 def _rows(session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[str], None]) -> tuple[int, list[str]]:

@@ -166,6 +166,20 @@ def test_every_command_is_a_function_of_its_own() -> None:
         assert callable(getattr(commands, name))
 
 
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_no_log_of_a_driver_shows_a_password(
+    kind: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    for name in ("", "sqlalchemy", "psycopg", "pymysql"):
+        caplog.set_level("DEBUG", logger=name)
+    with databases.open(databases.empty()) as session:
+        session.query("SELECT 1")
+        assert PASSWORD not in repr(vars(session))
+    assert any(record.name.startswith("sqlalchemy") for record in caplog.records)
+    assert PASSWORD not in caplog.text
+
+
 def test_no_log_shows_a_password(derby: DerbyDatabases, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     address = parse_address(derby.copy("0.5.0").place, password=Password("seen-nowhere"))

@@ -197,6 +197,22 @@ def test_a_schema_that_is_not_public(postgresql: SqlDatabases) -> None:
         assert detect(session).column("TBLS", "TBL_TYPE") is None, "the other one is as it was"
 
 
+def test_views_are_checked_within_their_own_catalog(postgresql: SqlDatabases) -> None:
+    """From 3.0 on two catalogs may have databases of one name: the other one's table is not what a view reads."""
+    with postgresql.open(postgresql.copy("3.1.0")) as session:
+        for statement in (
+            """INSERT INTO "CTLGS" ("CTLG_ID", "NAME", "LOCATION_URI") VALUES (9, 'spark', 'file:/none')""",
+            """INSERT INTO "DBS" ("DB_ID", "NAME", "DB_LOCATION_URI", "CTLG_NAME")
+               VALUES (99, 'sales', 'file:/none', 'spark')""",
+            """UPDATE "TBLS" SET "DB_ID" = 99 WHERE "TBL_NAME" IN ('v', 'v_mangled')""",
+        ):
+            session.execute(statement)
+        session.commit()
+        found = {check.view: check.problems for check in verify(session).broken}
+        assert "sales.v_typed" not in found
+        assert "no table or view sales.t" in found["spark.sales.v"][0]
+
+
 ODD_NAMES = ["it's", 'a"b', "a`b", "a.b", "a;--b", "a%s:b", "a\\b", "naïve"]
 
 

@@ -44,7 +44,9 @@ def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases,
         broken = {check.view: check.validity for check in found.broken}
         assert broken == ({"sales.v_gone": "invalid", "sales.v_bad": "invalid"} if old_types else {})
 
-        back = rollback(session, dry_run=True)
+        with pytest.raises(InvalidPlanError, match="no plan 0123 was carried out"):
+            rollback(session, plan_id="0123")
+        back = rollback(session, plan_id=made.id, dry_run=True)
         assert back.rows > 0
         assert types_of(session) == {row.name: row.expected for row in rows}, "a dry run writes nothing"
         assert rollback(session).rows == back.rows
