@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError
+from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError, UpgradeError
 from hive_views.upgrade import journal
 from hive_views.upgrade.detecting import detect
 from hive_views.upgrade.planning import plan as make_plan
 from hive_views.upgrade.plans import Kind, Plan, Step
 from hive_views.upgrade.row_changes import Doubt, Progress, Tell, now, run_row_step
-from hive_views.upgrade.schema import Schema
+from hive_views.upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.upgrade.session import Session
 
 
@@ -66,6 +66,7 @@ def apply(
         InvalidPlanError: If the plan is for another database.
         PlanChangedError: If the database is not as it was when the plan was made.
         MetastoreRunningError: If other sessions use the database, and that was not allowed.
+        UpgradeError: If a table that may be changed has no transactions.
         DatabaseError: If the database fails. What was committed before stays; run it again.
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
@@ -73,6 +74,12 @@ def apply(
     schema = detect(session)
     if plan.db_schema not in ("", schema.db_schema):
         raise InvalidPlanError(f"it was made for the schema {plan.db_schema}, not for {schema.db_schema}")
+    if unsafe := [table.name for table in schema.tables if not _transactional(table)]:
+        raise UpgradeError(
+            session.address.place,
+            f"{', '.join(unsafe)} has no transactions (MySQL's old engine MyISAM), so a change and its backup would "
+            "not be one: first ALTER TABLE … ENGINE=InnoDB",
+        )
     steps = _remaining(session, plan, schema)
     others = session.others()
     if others and not while_running and not dry_run:
@@ -100,6 +107,11 @@ def apply(
         tuple(warnings),
         dry_run,
     )
+
+
+def _transactional(table: Table) -> bool:
+    """Whether a table that a plan may change takes part in transactions; MySQL 5.1 made tables that do not."""
+    return table.name.upper() not in VIEW_TABLES or table.engine in (None, "InnoDB")
 
 
 def _silent(_: Progress) -> None:

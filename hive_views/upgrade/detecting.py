@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from hive_views.errors import NotAMetastoreError
@@ -72,13 +73,17 @@ def _mysql(session: Session) -> list[Table]:
         "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE FROM INFORMATION_SCHEMA.STATISTICS "
         "WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"
     )
-    return _tables(
+    engines = dict(
+        session.query("SELECT TABLE_NAME, ENGINE FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE()")
+    )
+    found = _tables(
         (
             (table, Column(name, kind.lower(), _length(kind, length), nullable == "YES", default, charset))
             for table, name, kind, length, nullable, default, charset in columns
         ),
         ((table, name, column, not int(other), name == "PRIMARY") for table, name, column, other in indexes),
     )
+    return [replace(table, engine=engines.get(table.name)) for table in found]
 
 
 def _postgresql(session: Session) -> list[Table]:

@@ -65,6 +65,8 @@ class Table:
     """Its columns in their order."""
     indexes: tuple[Index, ...] = ()
     """Its indexes, the primary key among them, by name."""
+    engine: str | None = None
+    """What stores it, where the database has several engines (MySQL, MariaDB): `InnoDB`, `MyISAM`."""
 
     def column(self, name: str) -> Column | None:
         """One of its columns, without regard to case; None where there is none of that name."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_views.errors import DatabaseError, InvalidPlanError
+from hive_views.errors import DatabaseError, InvalidPlanError, UpgradeError
 from hive_views.upgrade import Password, apply, connect, detect, parse_address, plan, rollback
 from hive_views.upgrade.journal import unpack
 from hive_views.upgrade.plans import Kind
@@ -171,6 +171,17 @@ def test_a_script_that_is_run_again_later_sets_no_column_back(mariadb: SqlDataba
             assert (21, "SELECT '東京 😀'") in select(session, "TABLE_PARAMS", ["TBL_ID", "PARAM_VALUE"])
     finally:
         mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
+
+
+def test_tables_without_transactions_are_refused(mariadb: SqlDatabases) -> None:
+    """MySQL 5.1 made them by default: a change that is killed there leaves no backup, and cannot be rolled back."""
+    with mariadb.open(mariadb.copy("0.7.0")) as session:
+        session.execute("ALTER TABLE TBLS ENGINE=MyISAM")
+        made = plan(detect(session))
+        with pytest.raises(UpgradeError, match="TBLS has no transactions"):
+            apply(session, made)
+        session.execute("ALTER TABLE TBLS ENGINE=InnoDB")
+        assert apply(session, plan(detect(session))).done
 
 
 def test_a_schema_that_is_not_public(postgresql: SqlDatabases) -> None:
