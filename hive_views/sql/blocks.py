@@ -262,9 +262,14 @@ class Blocks(Ordering):
         having = node.args.get("having")
         if having is not None:
             self._having(having, items, scope, plain, block)
+            if windows and state.exact and any(type(item.this) is exp.Distinct for item in aggregates.values()):
+                raise state.fail("DISTINCT in an aggregate beside HAVING and window functions: not in Hive", node)
         if windows and state.strict:
             scope = self._windows(node, windows, scope, plain)
         self._windowed = bool(windows)
+        self._named_windows = ()
+        if windows and state.strict:
+            self._named_windows = self._naming_windows(node, items, windows, block.level)
         output = self._items(node, items, scope, plain, block, naming, distinct is not None)
         qualify = node.args.get("qualify")
         if qualify is not None:

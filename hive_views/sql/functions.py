@@ -19,7 +19,7 @@ AGGREGATES = frozenset(
 
 WINDOW = frozenset(
     """
-    cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
+    cume_dist dense_rank first_value lag last_value lead ntile percent_rank rank row_number
     """.split()
 )
 """Functions that only mean something with OVER."""

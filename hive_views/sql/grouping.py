@@ -274,6 +274,35 @@ class Grouping(Stars):
                     self._window_spec(definition, place)
         return result
 
+    def _naming_windows(
+        self, node: exp.Select, items: list[exp.Expr], windows: dict[str, exp.Expr], level: int
+    ) -> list[exp.Expr]:
+        """The window functions after which Hive names a column of the result, `rank_window_0`.
+
+        Hive computes functions of equal windows together, one group after the other (`WindowingComponentizer`). Only a
+        column of the last group still has its own name when the outermost SELECT list is named, and none has where
+        DISTINCT, QUALIFY or an ORDER BY of something that is not selected comes in between.
+        """
+        arguments = node.args
+        if level > 0 or arguments.get("distinct") is not None or arguments.get("qualify") is not None:
+            return []
+        selected = {key(bare(item)) for item in items}
+        selected |= {f"(tok_table_or_col {item.alias.lower()})" for item in items if type(item) is exp.Alias}
+        selected -= {key(item.this) for item in items if type(item) is exp.Alias}
+        for name in ("order", "sort"):
+            clause = arguments.get(name)
+            for item in clause.expressions if clause is not None else ():
+                ordered = bare(item.this if type(item) is exp.Ordered else item)
+                if type(ordered) is not exp.Literal and (
+                    type(ordered) is not exp.Column or key(ordered) not in selected
+                ):
+                    return []
+        named = {item.name.lower(): item for item in arguments.get("windows") or ()}
+        groups: dict[str, list[exp.Expr]] = {}
+        for window in windows.values():
+            groups.setdefault(_window_key(window, named), []).append(window)
+        return list(groups.values())[-1]
+
     def _window_spec(self, window: exp.Expr, place: Place) -> None:
         for item in window.args.get("partition_by") or ():
             self.resolve(item, place)
@@ -281,6 +310,22 @@ class Grouping(Stars):
             clause = window.args.get(name)
             for item in clause.expressions if clause is not None else ():
                 self.resolve(item.this if type(item) is exp.Ordered else item, place)
+
+
+def _window_key(window: exp.Expr, named: dict[str, exp.Expr]) -> str:
+    """A text that two window functions share when Hive computes them together: PARTITION BY and ORDER BY."""
+    partition, order = [key(item) for item in window.args.get("partition_by") or ()], window.args.get("order")
+    keys = [
+        f"{key(item.this)} {bool(item.args.get('desc'))} {item.args.get('nulls_first')}"
+        if type(item) is exp.Ordered
+        else key(item)
+        for item in (order.expressions if order is not None else ())
+    ]
+    name = window.args.get("alias")
+    definition = named.get(name.name.lower()) if name is not None else None
+    inherited = _window_key(definition, named) if definition is not None and definition is not window else "|"
+    first, _, second = inherited.partition("|")
+    return f"{','.join(partition) or first}|{','.join(keys) or second}"
 
 
 _WITH_CALLS = frozenset({"order", "having", "qualify"})

@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql import typetext
-from hive_views.sql.names import Names
+from hive_views.sql.operators import Operators
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.state import Place
 
@@ -46,7 +46,7 @@ class Block:
     level: int = 0
 
 
-class Laterals(Names):
+class Laterals(Operators):
     """Resolves lateral views."""
 
     def query(

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql import functions, refusals, typetext
-from hive_views.sql.keywords import BEFORE_OPERAND, CAST_TARGETS, PARSED_ELSEWHERE, RESERVED
+from hive_views.sql import refusals, typetext
+from hive_views.sql.keywords import BEFORE_OPERAND, RESERVED
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.spans import function_token, key, span
 from hive_views.sql.state import FIELD, VALUE, Place, State, UnknownNameError, unquoted
 from hive_views.sql.tokens import dotted
+from hive_views.sql.trees import bare
 
 
 class Names:
     """Looks up the names of expressions, and notes the edits that make them complete."""
+
+    handlers: ClassVar[dict[type, Any]] = {}
+    """The method for each kind of node; see `Operators`."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -63,7 +67,7 @@ class Names:
             found = self._computed(node, place)
             if found is not None:
                 return found
-        handler = _HANDLERS.get(type(node))
+        handler = self.handlers.get(type(node))
         if handler is not None:
             return handler(self, node, place)
         if not isinstance(node, exp.Func):
@@ -81,6 +85,14 @@ class Names:
                 if name is not None:
                     refusals.check_function(self.state, name, node, refusals.iter_first(node), self.type_of)
         return VALUE
+
+    def type_of(self, node: exp.Expr) -> str | None:
+        """The Hive type of an expression, or None where it is not known."""
+        raise NotImplementedError
+
+    def _function(self, node: exp.Func, place: Place) -> None:
+        """Check that a function exists; see `Operators`."""
+        raise NotImplementedError
 
     def function_name(self, node: exp.Expr) -> str | None:
         """The name of a function as it stands in the text, in lower case."""
@@ -108,6 +120,8 @@ class Names:
         if column is None:
             return None
         source = scope.key_nodes.get(text)
+        if type(node) is exp.Paren and source is bare(node):
+            node = source  # Hive's tree has no parentheses: this is the expression itself, not a copy of it
         if source is not node:
             self.state.bindings.setdefault(id(node), column)
         if not self.state.exact:
@@ -399,167 +413,6 @@ class Names:
             name,
         )
 
-    # -- Other expressions -----------------------------------------------------------------------------------------
-
-    def _paren(self, node: exp.Paren, place: Place) -> Any:
-        return self.visit(node.this, place)
-
-    def cast_target(self, node: exp.Expr) -> str | None:
-        """The type that a cast names, as it is written, in lower case; None where it is no plain name."""
-        whole = span(self.state.text, node)
-        text = self.state.text
-        if whole is None or whole[1] < 2 or text.tokens[whole[1] - 2].token_type is not TokenType.ALIAS:
-            return None
-        written = text.raw(whole[1] - 1).lower()
-        return "int" if written == "integer" else written
-
-    def _binary(self, node: exp.Expr, place: Place) -> Any:
-        """An operator; a long chain of them is walked, not recursed into."""
-        chain: list[exp.Expr] = []
-        left: exp.Expr = node
-        kind = type(node)
-        while type(left) is kind and not (place.keys and left is not node and self._has_key(left, place)):
-            chain.append(left)
-            left = left.this
-        results = [(left, self.visit(left, place))]
-        for item in reversed(chain):
-            right = item.args.get("expression")
-            if isinstance(right, exp.Expr):
-                results.append((right, self.visit(right, place)))
-        if self.state.exact and kind in _COMPARISONS:
-            refusals.check_comparison(self.state, node.this, node.args["expression"], self.type_of)
-        if self.state.strict and kind not in _ANY_OPERAND:
-            for operand, result in results:
-                if isinstance(result, Column):
-                    type_text = result.type
-                    if type_text is not None and type_text[-1] == ">":
-                        raise self.state.fail(
-                            f"Wrong argument: an operator cannot take {operand.name}, which is of type {type_text}",
-                            operand,
-                            operand.name,
-                        )
-        return VALUE
-
-    def type_of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
-        raise NotImplementedError
-
-    def _has_key(self, node: exp.Expr, place: Place) -> bool:
-        keys = place.scopes[0].keys
-        return bool(keys) and key(node) in keys
-
-    def _cast(self, node: exp.Expr, place: Place) -> Any:
-        inner = node.this
-        result = self.visit(inner, place)
-        state = self.state
-        if not state.strict or not isinstance(result, Column):
-            return VALUE
-        target = self.cast_target(node)
-        if target not in CAST_TARGETS or result.type != target:
-            return VALUE
-        state.bindings[id(node)] = result
-        if result.table:
-            whole = span(state.text, node)
-            if whole is not None and state.pending:
-                first, last = self._widen(*whole)
-                state.pending.append(((first, -last), state.pending[-1][1]))
-        return result
-
-    def _window(self, node: exp.Window, place: Place) -> Any:
-        if self.state.strict and not place.windows:
-            raise self.state.fail("Window functions are only allowed in the SELECT list and in QUALIFY", node)
-        self.visit(node.this, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
-        for part in ("partition_by", "order", "spec"):
-            value = node.args.get(part)
-            for item in value if isinstance(value, list) else [value]:
-                if isinstance(item, exp.Expr):
-                    self.visit(item, Place(place.scopes, place.outer, place.plain, place.keys, True, False))
-        return VALUE
-
-    def _bracket(self, node: exp.Bracket, place: Place) -> Any:
-        self.visit_children(node, place)
-        if self.state.exact:
-            refusals.check_index(self.state, node, self.type_of)
-        return VALUE
-
-    def _like(self, node: exp.Expr, place: Place) -> Any:
-        self._binary(node, place)
-        if self.state.exact:
-            refusals.check_function(self.state, "rlike", node, [node.this], self.type_of)
-        return VALUE
-
-    def _subquery(self, node: exp.Expr, place: Place) -> Any:
-        self.subquery(node, place)
-        return VALUE
-
-    def _exists(self, node: exp.Exists, place: Place) -> Any:
-        self.subquery(node.this, place, exists=True)
-        return VALUE
-
-    def _in(self, node: exp.In, place: Place) -> Any:
-        self.visit(node.this, place)
-        query = node.args.get("query")
-        if query is not None:
-            self.subquery(query, place, single=True)
-        for item in node.expressions:
-            self.visit(item, place)
-        return VALUE
-
-    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False, exists: bool = False) -> None:
-        """Resolve a query inside an expression; the query blocks know how."""
-        raise NotImplementedError
-
-    def _function(self, node: exp.Func, place: Place) -> None:
-        """A function must exist; one that somebody registered is quoted."""
-        if not self.state.strict:
-            return
-        at = function_token(self.state.text, node)
-        if at is None:
-            return
-        state = self.state
-        meta = {"start": state.text.tokens[at].start}
-        written = unquoted(state.text.raw(at))
-        name = written.lower()
-        if name in _KNOWN:
-            if name == "grouping" and not place.scopes[0].with_sets:
-                raise state.fail("grouping() needs GROUP BY with ROLLUP, CUBE or GROUPING SETS", meta["start"], name)
-            if name in functions.AGGREGATES and name not in functions.WINDOW and not place.aggregates:
-                raise state.fail(f"Not yet supported place for UDAF '{name}'", meta["start"], name)
-            if name in functions.TABLE_GENERATING:
-                raise state.fail(
-                    f"{name}: UDTF's are not supported outside the SELECT clause, nor nested in expressions",
-                    meta["start"],
-                    name,
-                )
-            return
-        if name.startswith("ds_") or at + 1 >= len(state.text.tokens):
-            return
-        if state.text.tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
-            return
-        if name in state.functions:
-            state.pending.append(((at, -at), state.text.quoted(written)))
-        elif name not in PARSED_ELSEWHERE:
-            raise state.fail(
-                f"Invalid function '{written}': it is neither built in nor registered", meta["start"], written
-            )
-
-    def _lambda(self, node: exp.Lambda, place: Place) -> Any:
-        parameters = {item.name.lower() for item in node.expressions}
-        inner = Scope()
-        inner.tables[None] = {name: Column(name, None, name) for name in parameters}
-        self.visit(node.this, Place((inner,), place.scopes[0], keys=False))
-        return VALUE
-
-    def _property(self, node: exp.PropertyEQ, place: Place) -> Any:
-        self.visit(node.expression, place)
-        return VALUE
-
-    def _skip(self, node: exp.Expr, place: Place) -> Any:
-        return VALUE
-
-
-_KNOWN = functions.ALL
-
 
 @lru_cache(maxsize=8192)
 def _is_name(name: str) -> bool:
@@ -570,40 +423,3 @@ def _is_name(name: str) -> bool:
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 _IN_FRONT = frozenset({TokenType.L_PAREN, TokenType.PLUS})
-_COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
-_ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ})
-_HANDLERS: dict[type, Any] = {
-    exp.Column: Names._column,
-    exp.Dot: Names._dot,
-    exp.Paren: Names._paren,
-    exp.Cast: Names._cast,
-    exp.TryCast: Names._cast,
-    exp.Window: Names._window,
-    exp.Bracket: Names._bracket,
-    exp.Subquery: Names._subquery,
-    exp.Select: Names._subquery,
-    exp.Union: Names._subquery,
-    exp.Except: Names._subquery,
-    exp.Intersect: Names._subquery,
-    exp.In: Names._in,
-    exp.Exists: Names._exists,
-    exp.Lambda: Names._lambda,
-    exp.PropertyEQ: Names._property,
-    exp.Identifier: Names._skip,
-    exp.Literal: Names._skip,
-    exp.DataType: Names._skip,
-    exp.Var: Names._skip,
-    exp.Null: Names._skip,
-    exp.Boolean: Names._skip,
-    exp.Star: Names._skip,
-    exp.Hint: Names._skip,
-    **dict.fromkeys(
-        (
-            *(exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe),
-            *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Like),
-            *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
-        ),
-        Names._binary,
-    ),
-    exp.RegexpLike: Names._like,
-}

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
+from hive_views.sql.grammar import foreign
 from hive_views.sql.keywords import BEFORE_OPERAND, PARSED_ELSEWHERE
 from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.tokens import Text, parser_of
@@ -55,6 +56,10 @@ def parse_query(text: Text) -> exp.Expr:
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
     if text.dialect == "hive":
         _check_commas(text)
+        at = foreign(text)
+        if at is not None:
+            written = text.tokens[at]
+            raise _error(text, f"Cannot read the text: Hive's grammar has no '{text.raw(at)[:40]}' here", written.start)
     try:
         trees = _trees(text)
     except ParseError as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from hive_views.sql import typetext
+from hive_views.sql import operand_types, typetext
 from hive_views.sql.scopes import Scope
 from hive_views.sql.state import State
 from hive_views.sql.trees import bare
@@ -80,16 +80,24 @@ def check_function(state: State, name: str, node: exp.Expr, arguments: list[exp.
     Raises:
         UnknownNameError: If it is known and Hive refuses it.
     """
+    if name in ("coalesce", "nvl", "greatest", "least"):
+        both = typetext.choice if name in ("coalesce", "nvl") else typetext.greatest
+        operand_types.check_choice(state, list(node.iter_expressions()), type_of, both)
     refused = _REFUSED.get(name)
     if refused is None or not arguments:
         return
-    type_text = type_of(arguments[0])
+    type_text = element_type(state, arguments[0], type_of)
     if type_text is not None and typetext.base(type_text) in refused:
         raise state.fail(f"Wrong arguments: {name}() does not take {type_text}", arguments[0], name)
 
 
 def check_condition(state: State, node: exp.Expr, type_of: TypeOf) -> None:
-    """`if(condition, …)` and `case when condition`: Hive takes booleans only."""
+    """`if(condition, …)` and `case when condition`: Hive takes booleans only, and results of one type."""
+    ifs = node.args.get("ifs") or () if type(node) is exp.Case else ()
+    results = [item.args["true"] for item in ifs] if type(node) is exp.Case else [node.args.get("true")]
+    last = node.args.get("default") if type(node) is exp.Case else node.args.get("false")
+    if type(node) is exp.Case or type(node.parent) is not exp.Case:
+        operand_types.check_choice(state, [item for item in (*results, last) if item is not None], type_of)
     if type(node) is exp.If:
         conditions = [] if type(node.parent) is exp.Case else [node.this]
     elif node.args.get("this") is None:
@@ -104,19 +112,23 @@ def check_condition(state: State, node: exp.Expr, type_of: TypeOf) -> None:
             raise state.fail(f'Argument type mismatch: "boolean" is expected here, but {type_text} is found', condition)
 
 
-def check_comparison(state: State, left: exp.Expr, right: exp.Expr, type_of: TypeOf) -> None:
+def check_comparison(
+    state: State, left: exp.Expr, right: exp.Expr, type_of: TypeOf, kind: type[exp.Expr] = exp.EQ
+) -> None:
     """A comparison that loses digits is refused by default (`hive.strict.checks.type.safety`)."""
-    simple = (exp.Column, exp.Literal, exp.Dot, exp.Cast, exp.TryCast, exp.Subquery)
-    if not isinstance(left, simple) or not isinstance(right, simple):
-        return
     one, other = type_of(left), type_of(right)
     if one is None or other is None:
         return
+    if "void" not in (one, other) and not operand_types.compares(kind, one, other):
+        raise state.fail(f"Wrong arguments: {one} and {other} cannot be compared", right)
+    simple = (exp.Column, exp.Literal, exp.Dot, exp.Cast, exp.TryCast, exp.Subquery)
+    if not isinstance(left, simple) or not isinstance(right, simple):
+        return
     for exact, loose in ((one, other), (other, one)):
-        kind = typetext.base(loose)
-        lossy = (exact == "bigint" or exact.startswith("decimal")) and kind in typetext.STRINGS
-        lossy = lossy or (exact == "bigint" and kind in ("double", "float"))
-        if lossy or (exact == "timestamp" and kind in (*typetext.NUMERIC, "decimal")):
+        base = typetext.base(loose)
+        lossy = (exact == "bigint" or exact.startswith("decimal")) and base in typetext.STRINGS
+        lossy = lossy or (exact == "bigint" and base == "double")
+        if lossy or (exact == "timestamp" and base in (*typetext.NUMERIC, "decimal")):
             raise state.fail(
                 f"Unsafe compares between different types are disabled: {one} and {other} "
                 "(hive.strict.checks.type.safety). Cast one of them",
@@ -126,12 +138,28 @@ def check_comparison(state: State, left: exp.Expr, right: exp.Expr, type_of: Typ
 
 def check_index(state: State, node: exp.Bracket, type_of: TypeOf) -> None:
     """`array[index]`: Hive takes int and what becomes one without loss."""
-    outer = type_of(node.this)
+    outer = element_type(state, node.this, type_of)
+    if outer is not None and typetext.base(outer) not in ("array", "map", "void"):
+        raise state.fail(f"[] not valid on non-collection types: {outer}", node)
     if outer is None or typetext.base(outer) != "array" or len(node.expressions) != 1:
         return
     index = type_of(node.expressions[0])
     if index not in (None, "tinyint", "smallint", "int", "void"):
         raise state.fail(f"Not proper type for index of ARRAY: only integers are supported, not {index}", node)
+
+
+def element_type(state: State, node: exp.Expr, type_of: TypeOf) -> str | None:
+    """The type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
+    found = type_of(node)
+    node = bare(node)
+    if found is None or typetext.base(found) != "array" or type(node) not in (exp.Column, exp.Dot):
+        return found
+    column = state.bindings.get(id(node))
+    last = (node.parts[-1] if isinstance(node, exp.Column) else node.expression).name.lower()
+    listed = column is not None and column.name != last and typetext.base(column.type or "") == "array"
+    if not listed and type(node) is exp.Dot:
+        listed = typetext.base(type_of(node.this) or "") == "array"
+    return typetext.arguments(found)[0] if listed else found
 
 
 def check_grouping_sets(state: State, keys: list[exp.Expr], key_of: Callable[[exp.Expr], str]) -> None:

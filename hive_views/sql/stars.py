@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -24,6 +25,8 @@ class Stars(Sources):
     starred_tables: frozenset[str] = frozenset()
     """The table aliases of the block while ORDER BY of a `SELECT DISTINCT *` is looked up, as Hive does it."""
     _windowed = False
+    _named_windows: Sequence[exp.Expr] = ()
+    """The window functions of the block that give an element of its SELECT list their name."""
     _item_place: Place | None = None
 
     def __init__(self, state: State) -> None:
@@ -110,8 +113,8 @@ class Stars(Sources):
         found_windows = 0
         if self._windowed and type(bare) is not exp.Column:
             found_windows = sum(1 for _ in inner.find_all(exp.Window))
-        table, name = self._name(bare, position, windows, scope) if alias is None else (None, alias.name.lower())
-        recommended = self._recommended(bare, result) if state.strict and name.startswith("_c") else None
+        table, name = self._name(bare, position, scope) if alias is None else (None, alias.name.lower())
+        recommended = self._recommended(bare, result, windows) if state.strict and name.startswith("_c") else None
         if recommended is not None and output.find_any(recommended) is None:
             name = recommended
         type_source = result.type_source if isinstance(result, Column) else self._type_source(inner, scope)
@@ -132,7 +135,7 @@ class Stars(Sources):
         missing = {name: Column(column.internal, None, name, column.type_source) for name, column in named.items()}
         return plain.below(missing)
 
-    def _name(self, bare: exp.Expr, position: int, windows: int, scope: Scope) -> tuple[str | None, str]:
+    def _name(self, bare: exp.Expr, position: int, scope: Scope) -> tuple[str | None, str]:
         """The table and the name of the column of an item without alias (Hive's `getColAlias`)."""
         kind = type(bare)
         if isinstance(bare, exp.Column):
@@ -144,13 +147,6 @@ class Stars(Sources):
             return table, parts[-1].name.lower()
         if kind is exp.Dot and isinstance(bare.expression, exp.Identifier):
             return None, bare.expression.name.lower()
-        if kind is exp.Window and self.state.strict:
-            function = bare.this
-            while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
-                function = function.this
-            written = self.function_name(function)
-            if written is not None:
-                return None, f"{written}_window_{windows}"
         return None, f"_c{position}"
 
     def _has_name(self, bare: exp.Expr, name: str) -> bool:
@@ -161,8 +157,19 @@ class Stars(Sources):
             inner = inner.this
         return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
 
-    def _recommended(self, bare: exp.Expr, result: Any) -> str | None:
-        """The name that Hive takes from the column under a cast, instead of `_c0`."""
+    def _recommended(self, bare: exp.Expr, result: Any, windows: int) -> str | None:
+        """The name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
+        if self._named_windows:
+            inner = bare
+            while type(inner) in (exp.Paren, exp.Cast, exp.TryCast):
+                inner = inner.this
+            if type(inner) is exp.Window:
+                function = inner.this
+                while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+                    function = function.this
+                found = any(inner is window for window in self._named_windows)
+                written = self.function_name(function) if found else None
+                return f"{written}_window_{windows}" if written is not None else None
         column = result if isinstance(result, Column) else None
         if column is None and type(bare) in (exp.Cast, exp.TryCast):
             inner = bare.this

@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql import typetext
+from hive_views.sql.arithmetic import INTEGERS, arithmetic, bounded
 from hive_views.sql.function_types import DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
 from hive_views.sql.scopes import Column
 from hive_views.sql.spans import function_token
@@ -146,9 +147,23 @@ class Types:
             sizes = [item.name for item in to.expressions]
             precision, scale = (*sizes, "0")[:2] if sizes else ("10", "0")
             return f"decimal({precision},{scale})"
+        if kind in ("ARRAY", "MAP", "STRUCT") and self.text.dialect == "hive":
+            return self._written_nested(to)
         if kind in ("CHAR", "VARCHAR"):
             return f"{kind.lower()}({to.expressions[0].name})" if to.expressions else None
         return None
+
+    def _written_nested(self, to: exp.Expr) -> str | None:
+        """`array<int>` and the like of simple types; None where a part of it is another."""
+        inner: list[str] = []
+        for item in to.expressions:
+            kind = item.this.value if hasattr(item.this, "value") else str(item.this)
+            simple = _TARGETS.get(kind) or ("string" if kind == "TEXT" else None)
+            if simple is None or item.expressions:
+                return None
+            inner.append(simple)
+        name = to.this.value.lower()
+        return f"{name}<{','.join(inner)}>" if inner and name != "struct" else None
 
     def _written_string(self, node: exp.Expr) -> str | None:
         """`varchar(10)` and `string`, which sqlglot's tree does not tell apart, from the text."""
@@ -167,13 +182,17 @@ class Types:
 
     def _arithmetic(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
-        if left is None or right is None:
+        if left is None or right is None or "interval" in left or "interval" in right:
             return self._interval(node, left, right)
+        if self.text.dialect != "hive" and {left, right} & {"date", "timestamp", "void"}:
+            return None
         if self.text.dialect == "spark" and (
             isinstance(node, exp.IntDiv) or {typetext.base(left), typetext.base(right)} & {*typetext.STRINGS, "date"}
         ):
             return None  # Spark's are other types, and depend on ANSI mode
         if "decimal" in (typetext.base(left), typetext.base(right)):
+            if self.text.dialect != "hive" and "float" in (left, right):
+                return None
             left, right = _digits(node.this, left), _digits(node.expression, right)
         return arithmetic(type(node).__name__, left, right)
 
@@ -201,13 +220,28 @@ class Types:
 
     def _bitwise(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
-        if left in _INTEGERS and right in _INTEGERS:
-            return max(left, right, key=_INTEGERS.index)
+        if left in INTEGERS and right in INTEGERS:
+            return max(left, right, key=INTEGERS.index)
         return None
 
     def _concatenation(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
-        return "string" if left == "string" or right == "string" else None
+        if self.text.dialect != "hive":
+            return "string" if left == "string" or right == "string" else None
+        return self._joined([left, right])
+
+    def _joined(self, kinds: list[str | None]) -> str | None:
+        """The type of `||` and of concat: as long as its parts together, where each has a length."""
+        if None in kinds:
+            return None
+        found = [str(kind) for kind in kinds]
+        bases = {typetext.base(kind) for kind in found}
+        if not bases <= {"char", "varchar"}:
+            return "string"
+        length = sum(int(kind.partition("(")[2][:-1]) for kind in found)
+        if bases == {"char"}:
+            return f"char({length})" if length <= 255 else None
+        return f"varchar({length})" if length <= 65535 else None
 
     # -- Choices ---------------------------------------------------------------------------------------------------
 
@@ -223,7 +257,7 @@ class Types:
             if result is None or result == found:
                 result = found
                 continue
-            shared = typetext.common(result, found)
+            shared = typetext.choice(result, found) if self.text.dialect == "hive" else typetext.common(result, found)
             if shared is None:
                 return None
             result = shared
@@ -232,13 +266,37 @@ class Types:
     def _case(self, node: exp.Expr) -> str | None:
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
         default = node.args.get("default")
-        return self.common([*options, default] if default is not None else options)
+        return self._chosen(node, [*options, default] if default is not None else options)
 
     def _if(self, node: exp.Expr) -> str | None:
-        return self.common([item for item in (node.args.get("true"), node.args.get("false")) if item is not None])
+        results = [item for item in (node.args.get("true"), node.args.get("false")) if item is not None]
+        return self._chosen(node, results)
+
+    def _chosen(self, choice: exp.Expr, nodes: Arguments) -> str | None:
+        """The type of several results; Hive's planner gives numbers that are written out only the digits they have."""
+        result = self.common(nodes)
+        if result is None or self.text.dialect != "hive" or not any(isinstance(node, exp.Literal) for node in nodes):
+            return result
+        if choice.find(exp.Column) is None:
+            return result
+        kind = typetext.base(result)
+        if kind in ("varchar", "char"):
+            return "string"
+        if kind == "decimal":
+            for position, node in enumerate(nodes):
+                found = self.of(node)
+                digits = _digits(node, found) if found is not None else "void"
+                result = digits if not position else typetext.choice(str(result), digits)
+        return result
 
     def _coalesce(self, node: exp.Expr) -> str | None:
-        return self.common([node.this, *node.expressions])
+        result = self.common([node.this, *node.expressions])
+        if result is None or typetext.base(result) != "decimal" or self.text.dialect != "hive":
+            return result
+        if not any(isinstance(item, exp.Literal) for item in (node.this, *node.expressions)):
+            return result
+        first = self.of(node.this)
+        return result if first in INTEGERS else self._chosen(node, [node.this, *node.expressions])
 
     # -- Nested values ---------------------------------------------------------------------------------------------
 
@@ -333,7 +391,7 @@ class Types:
         return name in DIFFERENT_IN_SPARK
 
     def _sum(self, first: str, arguments: Arguments) -> str | None:
-        if first in _INTEGERS:
+        if first in INTEGERS:
             return "bigint"
         size = typetext.decimal(first)
         if size is not None:
@@ -363,7 +421,13 @@ class Types:
         return f"array<{inner[1]}>" if len(inner) == 2 else None
 
     def _greatest(self, first: str, arguments: Arguments) -> str | None:
-        return self.common(arguments)
+        if self.text.dialect != "hive":
+            return self.common(arguments)
+        result: str | None = first
+        for node in arguments[1:]:
+            found = self.of(node)
+            result = typetext.greatest(result, found) if result is not None and found is not None else None
+        return result
 
     def _rounded_up(self, first: str, arguments: Arguments) -> str | None:
         size = typetext.decimal(first)
@@ -434,54 +498,6 @@ def field_of(type_text: str | None, name: str) -> str | None:
     return (typetext.fields(type_text) or {}).get(name.lower())
 
 
-def bounded(precision: int, scale: int) -> str:
-    """A decimal type in Hive's limits: where the precision is too much, digits after the point go first."""
-    if precision > 38:
-        scale = max(38 - (precision - scale), min(scale, 6))
-        precision = 38
-    return f"decimal({precision},{scale})"
-
-
-def arithmetic(operator: str, left: str, right: str) -> str | None:
-    """The type of `left operator right`, by Hive's `GenericUDFBaseNumeric`."""
-    numbers = (*typetext.NUMERIC, "decimal")
-    left_base, right_base = typetext.base(left), typetext.base(right)
-    if left_base in typetext.STRINGS or left == "void":
-        left = left_base = "double"
-    if right_base in typetext.STRINGS or right == "void":
-        right = right_base = "double"
-    if left_base not in numbers or right_base not in numbers:
-        return None
-    if operator == "IntDiv":
-        return "bigint" if "bigint" in (left, right) else "int" if left in _INTEGERS and right in _INTEGERS else None
-    floating = [kind for kind in (left, right) if kind in ("float", "double")]
-    if "decimal" in (left_base, right_base) and not floating:
-        return _decimal_arithmetic(operator, typetext.as_decimal(left), typetext.as_decimal(right))
-    if operator == "Div":
-        return "double"
-    if floating:
-        if "double" not in floating and "decimal" in (left_base, right_base):
-            return None  # float and decimal: Hive's answer depends on whether the decimal is a literal
-        return "double" if "double" in floating else "float"
-    return max(left, right, key=typetext.NUMERIC.index)
-
-
-def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, int]) -> str | None:
-    (p1, s1), (p2, s2) = left, right
-    if operator in ("Add", "Sub"):
-        scale = max(s1, s2)
-        return bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
-    if operator == "Mul":
-        return bounded(p1 + p2 + 1, s1 + s2)
-    if operator == "Div":
-        scale = max(6, s1 + p2 + 1)
-        return bounded(p1 - s1 + s2 + scale, scale)
-    if operator == "Mod":
-        scale = max(s1, s2)
-        return bounded(min(p1 - s1, p2 - s2) + scale, scale)
-    return None
-
-
 def _boolean(types: Types, node: exp.Expr) -> str | None:
     return "boolean"
 
@@ -489,7 +505,6 @@ def _boolean(types: Types, node: exp.Expr) -> str | None:
 _NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
 """Functions of numbers that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TARGETS = {
     "BOOLEAN": "boolean",
     "TINYINT": "tinyint",
