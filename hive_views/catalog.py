@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
+from hive_views.children import ChildKind
 from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
-from hive_views.dependencies.drop import Behavior, drop_view
+from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.dependencies.methods import DependencyMethods
 from hive_views.errors import (
@@ -186,8 +187,8 @@ class HiveViewCatalog(DependencyMethods):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
-        refuse_cycle(self._store, name, metadata.current_version())
-        return HiveView(commit(self._store, name, None, metadata), self._store)
+        watch = refuse_cycle(self._store, name, metadata.current_version())
+        return HiveView(commit(self._store, name, None, metadata, watch=watch), self._store)
 
     def create_view_if_not_exists(
         self,
@@ -304,8 +305,9 @@ class HiveViewCatalog(DependencyMethods):
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
-        refuse_cycle(self._store, name, metadata.current_version())
-        return HiveView(commit(self._store, name, None, metadata, registered=metadata_location), self._store)
+        watch = refuse_cycle(self._store, name, metadata.current_version())
+        made = commit(self._store, name, None, metadata, registered=metadata_location, watch=watch)
+        return HiveView(made, self._store)
 
     def rename_view(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> HiveView:
         """Give a view another name, in the same or another database. Its files stay where they are.
@@ -328,21 +330,21 @@ class HiveViewCatalog(DependencyMethods):
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load(self._store, source)
         self._store.client.get_database(target.database)
-        refuse_cycle(self._store, target, loaded.metadata.current_version())
+        watch = refuse_cycle(self._store, target, loaded.metadata.current_version())
         if self._config.strict:
             from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
 
             refuse_breaking(self._store, source, "rename", None)
-        return HiveView(rename(self._store, loaded, target), self._store)
+        return HiveView(rename(self._store, loaded, target, watch=watch), self._store)
 
-    def drop_view(
+    def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
         self,
         identifier: str | Identifier,
         *,
         purge_files: bool = False,
         restrict: bool = False,
         cascade: bool = False,
-    ) -> None:
+    ) -> DropReport:
         """Drop a view. Its metadata files stay, so that `register_view` can bring it back, unless they are purged.
 
         Args:
@@ -351,6 +353,9 @@ class HiveViewCatalog(DependencyMethods):
             restrict: Drop nothing where a view depends on it.
             cascade: Drop every view that depends on it as well, dependents first. `plan_drop` says which. With
                 neither, dependents are left dangling, as Hive does; in strict mode it is `restrict`.
+
+        Returns:
+            What was dropped, in that order, with what brings each back.
 
         Raises:
             NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
@@ -361,10 +366,15 @@ class HiveViewCatalog(DependencyMethods):
         behavior = self._behavior(restrict, cascade)
         if behavior is not Behavior.NONE:
             load(self._store, name)
-        self._drop(name, behavior, lambda: drop_view(self._store, name, purge_files=purge_files), purge_files)
+        return self._drop(name, behavior, lambda: drop_view(self._store, name, purge_files=purge_files), purge_files)
 
-    def drop_table(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> None:
+    def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
+        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
+    ) -> DropReport:
         """Drop an Iceberg table, never a view; with `restrict` and `cascade` as in `drop_view`.
+
+        Returns:
+            What was dropped, in that order; `cascade` drops views alone before it.
 
         Raises:
             NoSuchTableError: If there is no such table.
@@ -372,7 +382,12 @@ class HiveViewCatalog(DependencyMethods):
         """
         name = self._table_name(identifier)
         self._refuse_as_table(name)
-        self._drop(name, self._behavior(restrict, cascade), lambda: super(HiveViewCatalog, self).drop_table(identifier))
+
+        def remove() -> DropStep:
+            super(HiveViewCatalog, self).drop_table(identifier)
+            return DropStep(name, ChildKind.TABLE)
+
+        return self._drop(name, self._behavior(restrict, cascade), remove)
 
     # -- Materialized views -------------------------------------------------------------------------------------------
 

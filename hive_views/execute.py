@@ -26,11 +26,13 @@ from hive_views.metastore.view_partitions import partition_keys
 from hive_views.sql import statements as sql
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import position_of
+from hive_views.sql.parse import ParseTextError
 from hive_views.sql.references import references
 from hive_views.view import HiveView
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.dependencies.drop import DropReport
     from hive_views.materialized.work import Engine
 
 Row = tuple[str | None, ...]
@@ -163,12 +165,25 @@ class Run:
     def _check_catalogs(self) -> None:
         query: sql.Query = self.statement.query
         own = {self.catalog.name, self.catalog._config.session_catalog}
-        for table in references(query.sql, self.statement.dialect).tables:
+        try:
+            named = references(query.sql, self.statement.dialect).tables
+        except ParseTextError as error:
+            raise _in_statement(error, self.statement.text, query.start) from error
+        for table in named:
             if table.catalog is not None and table.catalog not in own:
                 line, column = position_of(self.statement.text, query.start + table.start)
                 shown = ".".join(table.parts)
                 reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
                 raise SqlError(reason, line=line, column=column, name=shown)
+
+
+def _in_statement(error: ParseTextError, text: str, start: int) -> ParseTextError:
+    """An error in a query, at its place in the statement."""
+    if error.line is None or error.column is None:
+        return error
+    line, column = position_of(text, start)
+    column = error.column + (column - 1 if error.line == 1 else 0)
+    return ParseTextError(error.reason, line=line + error.line - 1, column=column, name=error.name)
 
 
 def refused(statement: sql.Statement, reason: str) -> SqlError:
@@ -337,9 +352,18 @@ def _drop(run: Run) -> Result:
         raise NoSuchTableError(str(name), "a table of Hive's own: drop it by Hive or Spark, which delete its data too")
     drop = run.catalog.drop_view if statement.kind == "view" else run.catalog.drop_table
     cascade = statement.behavior == "cascade"
-    doomed = run.catalog.plan_drop(name.identifier, cascade=True).steps if cascade else ()
-    drop(name.identifier, restrict=statement.behavior == "restrict", cascade=cascade)
-    rows = tuple((str(step.name),) for step in doomed)
+    try:
+        done = drop(name.identifier, restrict=statement.behavior == "restrict", cascade=cascade)
+    except NoSuchViewError as error:
+        if not statement.if_exists or not _is_absence(error) or run.catalog._store.row(name) is not None:
+            raise
+        return Result("absent", name.identifier)  # dropped by somebody else since
+    return dropped(name, done if cascade else None)
+
+
+def dropped(name: ViewName, report: DropReport | None) -> Result:
+    """The result of a drop; of CASCADE with what was dropped, in that order."""
+    rows = () if report is None else tuple((str(item),) for item in report.dropped)
     return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
 
 
@@ -385,9 +409,14 @@ def _show_partitions(run: Run) -> Result:
 
 def _show_create(run: Run) -> Result:
     statement: sql.ShowCreate = run.statement
-    if statement.kind != "view":
+    if statement.kind not in ("view", "table"):
         raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     name = run.name()
+    if statement.kind == "table":
+        # Hive knows no other spelling, and Spark takes it for views too.
+        row = run.catalog._store.row(name)
+        if row is None or not row.kind.is_view:
+            raise refused(statement, f"{name} is no view: only views are shown")
     view = run.catalog.load_view(name.identifier)
     text = create_statement(run.catalog._store, view)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)

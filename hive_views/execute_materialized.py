@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.describe import COMMENT
 from hive_views.errors import NoSuchViewError, NotMaterializedError, ViewAlreadyExistsError
-from hive_views.execute import Result, Run, like_pattern, refused, statement_properties
+from hive_views.execute import Result, Run, dropped, like_pattern, refused, statement_properties
 from hive_views.materialized.layout import Layout
 from hive_views.materialized.loading import MAX_STALENESS_MS, MaterializedView
 from hive_views.materialized.refresh import Mode
-from hive_views.materialized.trino import grace_ms
 from hive_views.spec.storage_link import link_of, with_link
 from hive_views.sql import statements as sql
 
@@ -32,7 +32,7 @@ def create(run: Run) -> Result:
     if statement.comment is not None:
         properties[COMMENT] = statement.comment
     if statement.grace_period is not None:
-        properties[MAX_STALENESS_MS] = str(int(grace_ms(statement.grace_period) or 0))
+        properties[MAX_STALENESS_MS] = _grace_period(statement)
     layout = properties.pop(LAYOUT, Layout.REGISTERED.value).lower()
     if layout not in (Layout.REGISTERED.value, Layout.ATTACHED.value, Layout.TABLE.value):
         raise refused(statement, f"{LAYOUT} is registered, attached or table, not {layout!r}")
@@ -95,8 +95,9 @@ def drop(run: Run) -> Result:
     if statement.if_exists and run.catalog._store.row(name) is None:
         return Result("absent", name.identifier)
     behavior = statement.behavior
-    run.catalog.materialized.drop(name.identifier, restrict=behavior == "restrict", cascade=behavior == "cascade")
-    return Result("dropped", name.identifier)
+    cascade = behavior == "cascade"
+    done = run.catalog.materialized.drop(name.identifier, restrict=behavior == "restrict", cascade=cascade)
+    return dropped(name, done if cascade else None)
 
 
 def show(run: Run) -> Result:
@@ -131,6 +132,19 @@ def check(run: Run) -> None:
     view = run.catalog.materialized.load(run.name().identifier)
     if view.layout is Layout.TABLE:
         raise refused(run.statement, f"{view.name} is a table with a view attached: change it by ALTER TABLE")
+
+
+def _grace_period(statement: sql.CreateMaterializedView) -> str:
+    """Milliseconds of GRACE PERIOD, which is an interval literal."""
+    text = statement.grace_period or ""
+    found = _INTERVAL.fullmatch(text)
+    if found is None:
+        raise refused(statement, f"GRACE PERIOD {text}: write INTERVAL 'n' SECOND, MINUTE, HOUR or DAY")
+    return str(int(found[1]) * _MILLISECONDS[found[2].lower()])
+
+
+_MILLISECONDS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+_INTERVAL = re.compile(r"INTERVAL\s+'\s*(\d+)\s*'\s+(SECOND|MINUTE|HOUR|DAY)", re.IGNORECASE | re.ASCII)
 
 
 def _existing(run: Run, name: ViewName) -> MaterializedView | None:

@@ -383,13 +383,14 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
             _check_same(loaded, current, definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
+        watch = None
         if definition and metadata.current_version() != base.metadata.current_version():
-            refuse_cycle(store, name, metadata.current_version())
+            watch = refuse_cycle(store, name, metadata.current_version())
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
                 from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
 
                 refuse_breaking_definition(store, name, metadata)
-        return commit(store, name, base, metadata)
+        return commit(store, name, base, metadata, watch=watch)
 
     return Retrying(
         retry=retry_if_exception(_may_repeat),

@@ -128,6 +128,9 @@ def print_dropped(value: Dropped) -> None:
         if location:
             again = f"hive-views register {shown(name)} {shown(location)}"
             out.print(f"To bring it back: {again}", style="dim", soft_wrap=True)
+    for other in value.others:
+        if other.text is not None:
+            out.print(f"The text of {shown(other.view)} was: {shown(other.text)}", style="dim", soft_wrap=True)
 
 
 def _print_texts(out: Console, value: ViewDetails) -> None:

@@ -273,6 +273,8 @@ class DroppedView:
     """`view`, or `hive-view` for one of Hive's own."""
     metadata_location: str | None
     """Its last metadata file: what `register` needs to bring it back. Null where it was purged, or is Hive's own."""
+    text: str | None = None
+    """The text of a view of Hive's own, which no file holds once it is dropped; else null."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +291,6 @@ class Dropped:
     metadata_location: str | None = field(default=None)
     """Its last metadata file: what `register` needs to bring it back. Null where it was purged, or absent."""
     others: tuple[DroppedView, ...] = ()
-    """The views that were (or would be) dropped before it, in this order; empty without --cascade."""
+    """The views that were (or would be) dropped with it, in this order; empty without --cascade."""
     dependents: tuple[str, ...] = ()
     """The views that depend on it; empty where they were not looked for: without --cascade or --dry-run."""

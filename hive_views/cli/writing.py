@@ -26,6 +26,7 @@ from hive_views.errors import (
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.dependencies.drop import DropStep
     from hive_views.spec.metadata import ViewVersion
     from hive_views.view import HiveView
 
@@ -282,22 +283,16 @@ def drop_view(
         if not if_exists or error.detail:
             raise
         return Dropped(shown, "absent", purged=False)
-    others: tuple[DroppedView, ...] = ()
     try:
-        if cascade or dry_run:
+        if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
-            others = tuple(
-                DroppedView(str(step.name), step.kind.value, step.metadata_location)
-                for step in plan.steps
-                if str(step.name) != shown
+            outcome = "would be refused" if plan.refused else "would be dropped"
+            dependents = tuple(map(str, plan.dependents))
+            others = _others(shown, plan.steps)
+            return Dropped(
+                shown, outcome, purged=False, metadata_location=location, others=others, dependents=dependents
             )
-            if dry_run:
-                outcome = "would be refused" if plan.refused else "would be dropped"
-                dependents = tuple(map(str, plan.dependents))
-                return Dropped(
-                    shown, outcome, purged=False, metadata_location=location, others=others, dependents=dependents
-                )
-        catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
+        report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
     except NotAnIcebergViewError:
         raise
     except NoSuchViewError:
@@ -305,8 +300,7 @@ def drop_view(
             raise
         return Dropped(shown, "absent", purged=False)
     purged = purge and not kept
-    if purge:
-        others = tuple(DroppedView(other.view, other.kind, None) for other in others)
+    others = _others(shown, report.steps)
     return Dropped(
         shown,
         "dropped",
@@ -314,6 +308,14 @@ def drop_view(
         metadata_location=None if purged else location,
         others=others,
         dependents=tuple(other.view for other in others),
+    )
+
+
+def _others(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...]:
+    return tuple(
+        DroppedView(str(step.name), step.kind.value, step.metadata_location, step.text)
+        for step in steps
+        if str(step.name) != name
     )
 
 

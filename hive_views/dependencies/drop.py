@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hive_views.children import ChildKind
@@ -46,16 +46,19 @@ class Behavior(Enum):
 
 @dataclass(frozen=True)
 class DropStep:
-    """One object that will be dropped."""
+    """One object that will be dropped, or was."""
 
     name: ViewName
     """Its name."""
     kind: ChildKind
-    """What it is."""
+    """What it is, or was."""
     reads: tuple[ViewName, ...] = ()
     """What it reads of the objects that go behind it; empty for the object that the caller named."""
     metadata_location: str | None = None
-    """The state in which an Iceberg view was seen; in another one it is not dropped."""
+    """An Iceberg view's metadata file. In a plan: the state in which it was seen; in another one it is not dropped. In
+    a report: the file by which `register_view` brings it back; None where it was purged."""
+    text: str | None = None
+    """A view of Hive's own: its text, which no file holds once it is dropped."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,15 @@ class DropPlan:
 class DropReport:
     """What a drop did."""
 
-    dropped: tuple[ViewName, ...]
-    """What was dropped, in this order."""
+    steps: tuple[DropStep, ...]
+    """What was dropped, in this order. Behind the object that the caller named: what was created over it meanwhile."""
     left_dangling: tuple[ViewName, ...] = ()
-    """Dependents that are there now: those that somebody created while the object was dropped, and with no keyword all
-    of them."""
+    """Dependents that somebody created while the object was dropped. With no keyword none are looked for."""
+
+    @property
+    def dropped(self) -> tuple[ViewName, ...]:
+        """The names of what was dropped, in this order."""
+        return tuple(step.name for step in self.steps)
 
 
 def plan_drop(
@@ -129,7 +136,7 @@ def drop_object(
     reader: LineageReader,
     name: ViewName,
     behavior: Behavior,
-    remove: Callable[[], None],
+    remove: Callable[[], DropStep],
     *,
     databases: Sequence[str] | None = None,
     purge_files: bool = False,
@@ -140,7 +147,7 @@ def drop_object(
         reader: Reads lineages.
         name: The table or view.
         behavior: What happens to dependents.
-        remove: Drops the object itself.
+        remove: Drops the object itself, and says what it was.
         databases: Where dependents are looked for; None is everywhere.
         purge_files: Delete the metadata files of the dropped dependents too.
 
@@ -150,33 +157,38 @@ def drop_object(
     Raises:
         DependentsError: If RESTRICT forbids it: nothing was dropped, and the error names every dependent.
         NoSuchViewError: If nothing has the name.
-        HiveViewsError: As `remove` and `hive_views.metastore.commit.drop` do. What was dropped before stays dropped;
-            what is left is whole.
+        HiveViewsError: As `remove` and `hive_views.metastore.commit.drop` do. What was dropped before stays dropped,
+            and is named in the log; what is left is whole.
     """
     if behavior is Behavior.NONE:
-        remove()
-        return DropReport((name,))
+        return DropReport((remove(),))
     plan = plan_drop(reader, name, behavior, databases=databases)
     if plan.refused:
         raise DependentsError(str(name), "drop", [str(item) for item in plan.dependents])
-    dropped: list[ViewName] = []
-    if behavior is Behavior.CASCADE:
-        _drop_dependents(reader, name, databases, purge_files, dropped)
-    remove()
-    dropped.append(name)
-    late = Dependents(reader, databases=databases)
-    if behavior is Behavior.CASCADE and late.of(name):
-        _drop_dependents(reader, name, databases, purge_files, dropped)
-        late = Dependents(reader, databases=databases)
-    left = tuple(dependent.name for dependent in late.of(name))
+    dropped: list[DropStep] = []
+    try:
+        if behavior is Behavior.CASCADE:
+            _drop_dependents(reader, name, databases, purge_files, dropped)
+        own = remove()
+    except BaseException:
+        _tell(name, dropped)
+        raise
+    late: list[DropStep] = []
+    try:
+        if behavior is Behavior.CASCADE:
+            _drop_dependents(reader, name, databases, purge_files, late)
+        left = tuple(dependent.name for dependent in Dependents(reader, databases=databases).of(name))
+    except BaseException:
+        _tell(name, [*dropped, own, *late])
+        raise
     if left:
         logger.warning(
             "%s was dropped; these views over it were created meanwhile: %s", name, ", ".join(map(str, left))
         )
-    return DropReport(tuple(dropped), left)
+    return DropReport((*dropped, own, *late), left)
 
 
-def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purge_files: bool = False) -> None:
+def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purge_files: bool = False) -> DropStep:
     """Drop one Iceberg view, whatever depends on it.
 
     Args:
@@ -185,6 +197,9 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
         expected: The metadata location that it must still have; None takes any.
         purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false.
 
+    Returns:
+        What was dropped.
+
     Raises:
         NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
         CommitFailedError: If it is not at `expected`.
@@ -192,8 +207,7 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
         HiveViewsError: As `hive_views.metastore.commit.drop` says.
     """
     if not purge_files:
-        drop(store, name, expected)
-        return
+        return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     loaded = load(store, name)
     collected = loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false"
     twins = [other for other in named_by_uuid(store, loaded.metadata.view_uuid) if other != name] if collected else []
@@ -204,6 +218,7 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     row = drop(store, name, expected or loaded.row.metadata_location)
     if collected:
         purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+    return DropStep(name, ChildKind.VIEW, metadata_location=None if collected else row.metadata_location)
 
 
 def _drop_dependents(
@@ -211,7 +226,7 @@ def _drop_dependents(
     name: ViewName,
     databases: Sequence[str] | None,
     purge_files: bool,
-    dropped: list[ViewName],
+    dropped: list[DropStep],
 ) -> None:
     """Drop all that depends on an object, and look again until nothing does."""
     for _ in range(_MOST_ROUNDS):
@@ -226,22 +241,36 @@ def _drop_dependents(
             if any(item.name not in circles[dependent.name] for item in late):
                 break
             try:
-                _drop_dependent(reader.store, dependent.row, purge_files)
+                step = _drop_dependent(reader.store, dependent.row, purge_files)
             except (CommitFailedError, NoSuchViewError) as error:
                 # It was changed, renamed or dropped: it may not depend on anything here any more.
                 logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
                 break
-            dropped.append(dependent.name)
+            reads = tuple(sorted({child for view, child in impact.edges if view == dependent.name}))
+            dropped.append(replace(step, reads=reads))
         else:
             return
     raise CommitFailedError(str(name), f"new dependents kept appearing for {_MOST_ROUNDS} rounds; it was not dropped")
 
 
-def _drop_dependent(store: Store, row: Row, purge_files: bool) -> None:
+def _drop_dependent(store: Store, row: Row, purge_files: bool) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row)
-    else:
-        drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+        return DropStep(row.name, ChildKind.HIVE_VIEW, text=_text(row))
+    return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+
+
+def _text(row: Row) -> str | None:
+    return (row.texts.expanded or row.texts.original) if row.kind is RowKind.HIVE_VIEW else None
+
+
+def _tell(name: ViewName, dropped: Sequence[DropStep]) -> None:
+    """Log what a drop that failed has dropped: the error is about the rest."""
+    if dropped:
+        shown = ", ".join(
+            f"{step.name} ({step.metadata_location or step.text or 'no file is left'})" for step in dropped
+        )
+        logger.warning("The drop of %s failed half way. Dropped before: %s", name, shown)
 
 
 def _steps(impact: Impact) -> tuple[DropStep, ...]:
@@ -250,7 +279,7 @@ def _steps(impact: Impact) -> tuple[DropStep, ...]:
         name: tuple(sorted({child for view, child in impact.edges if view == name} & gone)) for name in impact.views
     }
     return tuple(
-        DropStep(item.name, KINDS[item.row.kind], reads[item.name], item.row.metadata_location)
+        DropStep(item.name, KINDS[item.row.kind], reads[item.name], item.row.metadata_location, _text(item.row))
         for item in _ordered(impact)
     )
 

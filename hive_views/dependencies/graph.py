@@ -6,17 +6,29 @@ renamed is broken, and belongs to the child under its new name; one whose child 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from hive_views.children import Child, ChildKind
-from hive_views.dependencies.lineage import ChildState, Lineage, LineageReader, LineageSource, named_by
-from hive_views.errors import CyclicViewError
+from hive_views.dependencies.lineage import (
+    ChildState,
+    Found,
+    Lineage,
+    LineageReader,
+    LineageSource,
+    named_by,
+    unidentified,
+)
+from hive_views.errors import CommitFailedError, CyclicViewError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.change_request import Watch
 from hive_views.metastore.commit import Store
 from hive_views.metastore.find import all_views, databases, recorded_readers, rows, unrecorded_views
 from hive_views.metastore.flat_model import Row
 from hive_views.metastore.identities import KINDS
+from hive_views.metastore.locks import LOCKABLE_NAME_LENGTH
 from hive_views.spec.metadata import ViewVersion
 
 
@@ -75,7 +87,8 @@ class Dependents:
     """Answers who depends on an object, as the metastore is when each database is first asked about.
 
     The server's filter finds the views whose lineage this package wrote, without reading a row. What it cannot find
-    (views that other programs wrote or changed last, Hive's own views) is read, once for each database.
+    (views that other programs wrote or changed last, Hive's own views) is read, once for each database. Where a server
+    cannot filter, all views are; a later question needs another object, because no cheap call tells what has changed.
     """
 
     def __init__(
@@ -93,6 +106,7 @@ class Dependents:
         self._databases = None if databases is None else tuple(databases)
         self._recorded_only = recorded_only
         self._unrecorded: dict[str, list[tuple[Row, Lineage]]] = {}
+        self._scanned: dict[str, list[tuple[Row, Lineage]]] = {}
 
     def of(self, name: ViewName) -> list[Dependent]:
         """The views that depend on an object directly.
@@ -111,13 +125,15 @@ class Dependents:
         uuid = None if there is None else there.uuid
         found: dict[ViewName, Dependent] = {}
         for database in self._databases or databases(store):
-            candidates = recorded_readers(store, database, name, uuid)
-            whole = candidates is None
-            for row in rows(store, all_views(store, database) if candidates is None else sorted(candidates)):
-                _match(found, row, self._reader.read(row), name, uuid)
-            if not whole and not self._recorded_only:
-                for row, lineage in self._others(database):
-                    _match(found, row, lineage, name, uuid)
+            candidates = None if database in self._scanned else recorded_readers(store, database, name, uuid)
+            if candidates is None:
+                views: Iterable[tuple[Row, Lineage]] = self._scan(database)
+            else:
+                views = [(row, self._reader.read(row)) for row in rows(store, sorted(candidates))]
+                if not self._recorded_only:
+                    views += self._others(database)
+            for row, lineage in views:
+                _match(found, row, lineage, name, uuid)
         return [found[key] for key in sorted(found) if key != name and self._depends(found[key])]
 
     def all_of(self, name: ViewName) -> Impact:
@@ -151,12 +167,19 @@ class Dependents:
 
     def unknown(self) -> Iterator[Lineage]:
         """The views, of databases that were looked at, whose children are not known."""
-        for views in self._unrecorded.values():
+        for views in (*self._unrecorded.values(), *self._scanned.values()):
             yield from (lineage for _, lineage in views if lineage.source is LineageSource.NONE)
 
     def _depends(self, dependent: Dependent) -> bool:
         """Whether a match by UUID counts: a view whose child was replaced under its old name reads that one."""
         return dependent.reads or self._reader.store.row(dependent.child.name) is None
+
+    def _scan(self, database: str) -> list[tuple[Row, Lineage]]:
+        if database not in self._scanned:
+            store = self._reader.store
+            self._unrecorded.pop(database, None)
+            self._scanned[database] = [(row, self._reader.read(row)) for row in rows(store, all_views(store, database))]
+        return self._scanned[database]
 
     def _others(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._unrecorded:
@@ -177,41 +200,65 @@ def _match(found: dict[ViewName, Dependent], row: Row, lineage: Lineage, name: V
             found[row.name] = Dependent(row, child, reads=False)
             return
     if name in lineage.missing:
-        found[row.name] = Dependent(row, Child(name, uuid or "", ChildKind.TABLE, by_name=True), reads=True)
+        found[row.name] = Dependent(row, unidentified(name), reads=True)
 
 
 # -- Cycles -----------------------------------------------------------------------------------------------------------
 
 
-def refuse_cycle(store: Store, name: ViewName, version: ViewVersion) -> None:
-    """Refuse a definition by which a view would read itself.
+MOST_WATCHED = 100
+"""How many views below a new definition are locked while it is committed, nearest first."""
 
-    Two definitions that are committed at the same moment are not seen by each other's check.
+
+def refuse_cycle(store: Store, name: ViewName, version: ViewVersion) -> Watch:
+    """Refuse a definition by which a view would read itself.
 
     Args:
         store: Metastore, files and properties.
         name: The name that the view has, or will have.
         version: The definition that becomes current.
 
+    Returns:
+        For the commit: the views below, and names under which nothing stands. Each of two changes that together close
+        a circle locks what the other one changes, so the later one sees the earlier. A table is not watched: that it
+        becomes a view in the same moment is not seen.
+
     Raises:
         CyclicViewError: If its text names the view itself, or a view that reads it; the error names the way.
     """
     named = named_by(version, name.database)
     if not named:
-        return
+        return Watch((), lambda: None)
     reader = LineageReader(store)
-    ways: list[tuple[ViewName, ...]] = [(name, child) for child in named]
+    seen = _walk(reader, name, named)
+
+    def check() -> None:
+        more = [str(item) for item in _walk(reader, name, named) if item not in seen]
+        if more:
+            raise CommitFailedError(str(name), f"what it reads was changed meanwhile, and reads {', '.join(more)} now")
+
+    lockable = (item for item in seen if max(len(item.database), len(item.name)) <= LOCKABLE_NAME_LENGTH)
+    return Watch(tuple(islice(lockable, MOST_WATCHED)), check)
+
+
+def _walk(reader: LineageReader, name: ViewName, named: Sequence[ViewName]) -> list[ViewName]:
+    """The views below some names, and names under which nothing stands, nearest first; raises where one is `name`."""
+    ways: deque[tuple[ViewName, ...]] = deque((name, child) for child in named)
     seen: set[ViewName] = set()
+    found = []
     while ways:
-        way = ways.pop()
+        way = ways.popleft()
         if way[-1] == name:
             raise CyclicViewError(str(name), [str(item) for item in way])
         if way[-1] in seen:
             continue
         seen.add(way[-1])
-        row = store.row(way[-1])
+        row = reader.store.row(way[-1])
+        if row is None or row.kind.is_view:
+            found.append(way[-1])
         if row is not None and row.kind.is_view:
             ways += [(*way, child) for child in reader.read(row).names]
+    return found
 
 
 # -- The graph of databases -------------------------------------------------------------------------------------------
@@ -329,16 +376,16 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> G
         nodes[name] = Node(name, kind, None if child is None else child.uuid)
     homes: dict[str | None, ViewName] = {node.uuid: node.name for node in nodes.values() if node.uuid is not None}
     edges = []
+    lost: dict[Child, Found] = {}
     for row in views:
         lineage = reader.read(row, known)
         nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
         for child in lineage.children:
-            edge = _edge(reader, row.name, child, nodes, homes)
+            edge = _edge(reader, row.name, child, nodes, homes, lost)
             nodes.setdefault(edge.to, Node(edge.to, child.kind, child.uuid))
             edges.append(edge)
         for missing in lineage.missing:
-            child = Child(missing, "", ChildKind.TABLE, by_name=True)
-            edges.append(Edge(row.name, child, ChildState.MISSING, missing))
+            edges.append(Edge(row.name, unidentified(missing), ChildState.MISSING, missing))
     ordered = tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name)))
     return Graph({name: nodes[name] for name in sorted(nodes)}, ordered)
 
@@ -349,15 +396,19 @@ def _edge(
     child: Child,
     nodes: Mapping[ViewName, Node],
     homes: Mapping[str | None, ViewName],
+    lost: dict[Child, Found],
 ) -> Edge:
     there = nodes.get(child.name)
     if there is not None and there.kind is not None:
-        state = ChildState.SAME if there.uuid in (child.uuid, None) else ChildState.REPLACED
-        return Edge(view, child, state, child.name)
+        state = ChildState.SAME if there.uuid == child.uuid else ChildState.REPLACED
+        return Edge(view, child, ChildState.UNKNOWN if there.uuid is None else state, child.name)
     home = homes.get(child.uuid)
     if home is None:
-        found = reader.find(child)
-        home = None if found.now is None else found.now.name
+        if child not in lost:
+            # Asked once for all views that lost it: it takes questions about every database.
+            lost[child] = reader.find(child)
+        moved = lost[child].now
+        home = None if moved is None else moved.name
     if home is None:
         return Edge(view, child, ChildState.MISSING, child.name)
     return Edge(view, child, ChildState.RENAMED, home)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from hive_views.children import Child, children_in_row, children_of
+from hive_views.children import Child, ChildKind, children_in_row, children_of
 from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
-from hive_views.metastore.find import named_by_uuid
+from hive_views.metastore.find import named_by_uuid, tables_without_uuid
 from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.identities import identify
+from hive_views.metastore.identities import KINDS, identify
 from hive_views.spec.metadata import ViewVersion
 
 _READABLE = ("hive", "spark", "trino")
@@ -66,6 +66,8 @@ class ChildState(Enum):
     """It has another name now: the view's text does not find it."""
     REPLACED = "replaced"
     """Another object has its name now: the view's text reads that one."""
+    UNKNOWN = "unknown"
+    """Something has its name, and which object it is cannot be told: its metadata file cannot be read."""
     MISSING = "missing"
     """Nothing has its name, and nothing has its UUID."""
 
@@ -79,7 +81,7 @@ class Found:
     state: ChildState
     """How it stands."""
     now: Child | None
-    """As it is: under the name in the view's text, or where it was renamed to; None where it is missing."""
+    """As it is: under the name in the view's text, or where it was renamed to; None where it is missing or unknown."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class DeepChild:
     """Anything that a view reads, directly or through other views."""
 
     child: Child
-    """As it is today; as it was recorded where it is missing."""
+    """As it is today; as it was recorded where it is missing or unknown. A name of which nobody recorded more has an
+    empty UUID."""
     state: ChildState
     """How it stands to what the view above recorded."""
     depth: int
@@ -103,12 +106,17 @@ class DeepLineage:
     view: ViewName
     """The view."""
     children: tuple[DeepChild, ...]
-    """By depth, then by name."""
+    """By depth, then by name; those that are missing among them."""
     unknown: tuple[Lineage, ...] = ()
     """Views below it whose children are not known."""
 
+    @property
+    def missing(self) -> tuple[DeepChild, ...]:
+        """What it reads and is not there under any name."""
+        return tuple(item for item in self.children if item.state is ChildState.MISSING)
+
     def by_uuid(self) -> dict[str, str]:
-        """L_deep with UUIDs: `database.name` to UUID, for every child that is there."""
+        """L_deep with UUIDs: `database.name` to UUID, for every child that is there and has one."""
         return {str(item.child.name): item.child.uuid for item in self.children if self._is_there(item)}
 
     def by_sequence(self) -> dict[str, int]:
@@ -121,7 +129,7 @@ class DeepLineage:
 
     @staticmethod
     def _is_there(item: DeepChild) -> bool:
-        return item.state is not ChildState.MISSING
+        return item.state is not ChildState.MISSING and item.child.uuid != ""
 
 
 @dataclass(frozen=True)
@@ -222,7 +230,9 @@ class LineageReader:
 
     def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Child | None:
         row = rows[name] if name in rows else self.store.row(name)
-        return None if row is None else self.identified(row)
+        if row is None:
+            return None
+        return self.identified(row) or unidentified(name, KINDS[row.kind])
 
     def _file(self, row: Row) -> _FromFile:
         location = row.metadata_location
@@ -252,20 +262,26 @@ class LineageReader:
         Raises:
             MetastoreError: If the metastore fails.
         """
-        there = self.child(child.name)
-        if there is not None and there.uuid == child.uuid:
-            return Found(child, ChildState.SAME, there)
-        if there is not None:
-            return Found(child, ChildState.REPLACED, there)
-        moved = self._named(child.uuid)
+        row = self.store.row(child.name)
+        if row is not None:
+            there = self.identified(row)
+            if there is None or not child.uuid:
+                return Found(child, ChildState.UNKNOWN if there is None else ChildState.SAME, there)
+            return Found(child, ChildState.SAME if there.uuid == child.uuid else ChildState.REPLACED, there)
+        moved = self._named(child) if child.uuid else None
         return Found(child, ChildState.MISSING if moved is None else ChildState.RENAMED, moved)
 
-    def _named(self, uuid: str) -> Child | None:
-        """What has a UUID today, by the server's filter."""
-        for name in named_by_uuid(self.store, uuid):
-            child = self.child(name)
-            if child is not None and child.uuid == uuid:
-                return child
+    def _named(self, child: Child) -> Child | None:
+        """What has a child's UUID today: by the server's filter, or by the metadata files of tables without one."""
+        for name in named_by_uuid(self.store, child.uuid):
+            found = self.child(name)
+            if found is not None and found.uuid == child.uuid:
+                return found
+        if child.kind is ChildKind.TABLE:
+            for row in tables_without_uuid(self.store):
+                found = self.identified(row)
+                if found is not None and found.uuid == child.uuid:
+                    return found
         return None
 
     def deep(self, name: ViewName) -> DeepLineage:
@@ -296,7 +312,8 @@ class LineageReader:
                 lineage = self.read(parent)
                 if lineage.source is LineageSource.NONE:
                     unknown.append(lineage)
-                for child in lineage.children:
+                lost = (unidentified(name) for name in lineage.missing)
+                for child in (*lineage.children, *lost):
                     now = self.find(child)
                     _note(found, now, depth, parent.name)
                     if now.now is not None and now.now.kind.is_view and now.now.name not in seen:
@@ -307,6 +324,19 @@ class LineageReader:
             level = below
         ordered = sorted(found.values(), key=lambda item: (item.depth, item.child.name))
         return DeepLineage(name, tuple(ordered), tuple(unknown))
+
+
+def unidentified(name: ViewName, kind: ChildKind = ChildKind.TABLE) -> Child:
+    """A child of which only the name is known.
+
+    Args:
+        name: What the view's text says.
+        kind: What stands there; a guess where nothing does.
+
+    Returns:
+        The child, with an empty UUID.
+    """
+    return Child(name, "", kind, by_name=True)
 
 
 def _note(found: dict[ViewName, DeepChild], now: Found, depth: int, parent: ViewName) -> None:

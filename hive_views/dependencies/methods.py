@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
-from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_object, plan_drop
+from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, DropStep, drop_object, plan_drop
 from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph
 from hive_views.dependencies.lineage import DeepLineage, LineageReader
 from hive_views.dependencies.partition_methods import PartitionMethods
@@ -266,7 +266,7 @@ class DependencyMethods(PartitionMethods):
         return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
 
     def _drop(
-        self, name: ViewName, behavior: Behavior, remove: Callable[[], None], purge_files: bool = False
+        self, name: ViewName, behavior: Behavior, remove: Callable[[], DropStep], purge_files: bool = False
     ) -> DropReport:
         return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
 

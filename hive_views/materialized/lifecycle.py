@@ -39,6 +39,7 @@ from hive_views.view import change
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.dependencies.drop import DropReport
 
 logger = logging.getLogger(__name__)
 
@@ -188,8 +189,8 @@ def _create_view(
         now_ms=int(time.time() * 1000),
         identifier=str(request.name),
     )
-    refuse_cycle(catalog._store, request.name, metadata.current_version())
-    commit(catalog._store, request.name, None, metadata)
+    watch = refuse_cycle(catalog._store, request.name, metadata.current_version())
+    commit(catalog._store, request.name, None, metadata, watch=watch)
 
 
 def _create_storage(catalog: HiveViewCatalog, table: ViewName, request: Request, properties: Mapping[str, str]) -> None:
@@ -253,7 +254,7 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str, *, p
 
 def drop_materialized(
     catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
-) -> None:
+) -> DropReport:
     """Drop a materialized view and its storage.
 
     Args:
@@ -262,6 +263,9 @@ def drop_materialized(
         restrict: Drop nothing where a view depends on it.
         cascade: Drop what depends on it as well.
         purge: Whether the files go too.
+
+    Returns:
+        What was dropped, in that order; its storage is not named.
 
     Raises:
         DependentsError: If `restrict` forbids it.
@@ -272,18 +276,18 @@ def drop_materialized(
         if purge:
             # Readers find the table first, so it goes first; its files are found by what was loaded.
             files = _table_files(catalog, view)
-            catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+            report = catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
             for location in files:
                 catalog._store.files.delete(location)
-            return
-        catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
-        return
-    catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
+            return report
+        return catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+    report = catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
     if view.layout is Layout.REGISTERED and view.storage_name is not None:
         drop_storage(catalog, view.storage_name, view.metadata.view_uuid, purge=purge)
     elif view.layout is Layout.ATTACHED and purge and view.storage is not None:
         for location in _table_files(catalog, view):
             catalog._store.files.delete(location)
+    return report
 
 
 def _table_files(catalog: HiveViewCatalog, view: MaterializedView) -> list[str]:

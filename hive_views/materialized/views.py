@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from hive_views.authoring import Analyzer, Definition
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.dependencies.drop import DropReport
     from hive_views.materialized.work import Engine
 
 
@@ -156,7 +157,7 @@ class MaterializedViews:
 
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
-    ) -> None:
+    ) -> DropReport:
         """Drop a materialized view and its storage.
 
         Args:
@@ -165,12 +166,15 @@ class MaterializedViews:
             cascade: Drop every view that depends on it as well.
             purge: Whether the files of both go too.
 
+        Returns:
+            What was dropped, in that order; its storage is not named.
+
         Raises:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
             DependentsError: If `restrict` forbids it.
         """
         view = self.load(identifier)
-        drop_materialized(self._catalog, view, restrict=restrict, cascade=cascade, purge=purge)
+        return drop_materialized(self._catalog, view, restrict=restrict, cascade=cascade, purge=purge)
 
     def to_plain_view(self, identifier: str | Identifier) -> None:
         """Make it a plain view; the stored rows stay for the way back.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -55,6 +56,16 @@ _DECLARED = (
 _LONGEST_MESSAGE = 500
 _T = TypeVar("_T")
 _MOST_SUSPECTS = 3
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a change was decided by beside the row itself, and what keeps others from changing that meanwhile."""
+
+    views: tuple[ViewName, ...]
+    """Names that nobody may change while the row is changed."""
+    check: Callable[[], None]
+    """Decides again; raises what forbids the change."""
 
 
 class ChangeRequest:
@@ -104,8 +115,12 @@ class ChangeRequest:
         return known and not self.doubtful
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, watch: Watch | None = None, *beside: ViewName) -> Iterator[None]:
         """Hold the metastore's lock for the body, or none where the catalog's property says so.
+
+        Args:
+            watch: What must stay as it is meanwhile; it is looked at once more, under the lock.
+            beside: Further names to lock where there is something to watch.
 
         Raises:
             LockError, MetastoreUnavailableError: As `hive_views.metastore.locks.acquire` does; LockError also where
@@ -120,9 +135,15 @@ class ChangeRequest:
                 )
             yield
             return
-        with locked(self._client, self._config.lock, self._name) as lock:
+        watched = watch is not None and bool(watch.views)
+        shared = watch.views if watch is not None else ()
+        with locked(
+            self._client, self._config.lock, self._name, beside=beside if watched else (), shared=shared
+        ) as lock:
             self._lock = lock
             try:
+                if watch is not None and watched:
+                    watch.check()
                 yield
             finally:
                 if self._on_its_way and not self._will_be_refused():

@@ -38,7 +38,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
-from hive_views.metastore.change_request import ChangeRequest, Refusal, message
+from hive_views.metastore.change_request import ChangeRequest, Refusal, Watch, message
 from hive_views.metastore.change_request import honors_expectations as honors_expectations  # for those who commit
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.drift import damages, long_values, may_be_damaged, unrecorded_text
@@ -108,6 +108,7 @@ def commit(
     *,
     registered: str | None = None,
     discard_text: bool = False,
+    watch: Watch | None = None,
 ) -> Loaded:
     """Make `metadata` the current state of a view, if it still is in the state `base`.
 
@@ -118,6 +119,7 @@ def commit(
         metadata: The new state.
         registered: The file that holds `metadata` already; None writes a new one. Such a file is never deleted.
         discard_text: Whether a text of another program that stands in the row, and in no version, may be lost.
+        watch: What the change was decided by beside the row; its error is raised too.
 
     Returns:
         The view as it now is.
@@ -147,7 +149,7 @@ def commit(
         store.files.write(location, metadata)
     request = ChangeRequest(store.client, store.config, name, location)
     try:
-        with request.locked():
+        with request.locked(watch):
             current = store.row(name)
             if base is None:
                 _check_free(name, current)
@@ -171,13 +173,14 @@ def commit(
     return Loaded(_stored(store, name, table), metadata)
 
 
-def rename(store: Store, loaded: Loaded, target: ViewName) -> Loaded:
+def rename(store: Store, loaded: Loaded, target: ViewName, *, watch: Watch | None = None) -> Loaded:
     """Give a view another name, in the same or another database. Its files and its history stay where they are.
 
     Args:
         store: Metastore, files and properties.
         loaded: The view as it was loaded.
         target: The new name.
+        watch: As in `commit`.
 
     Returns:
         The view under its new name.
@@ -191,7 +194,7 @@ def rename(store: Store, loaded: Loaded, target: ViewName) -> Loaded:
     """
     name = loaded.row.name
     request = ChangeRequest(store.client, store.config, name)
-    with request.locked():
+    with request.locked(watch, target):
         current = _check_unchanged(name, store.row(name), loaded)
         _check_free(target, store.row(target), message=f"Cannot rename {name} to {target}. {{}} already exists")
         table = renamed_row(current, target)

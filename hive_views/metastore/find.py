@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.children import FILE_NODE, ROW_LINEAGE, row_pattern
-from hive_views.errors import MetastoreRefusedError
+from hive_views.errors import MetastoreRefusedError, NoSuchNamespaceError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -22,7 +22,7 @@ from hive_views.metastore.client import BATCH_SIZE
 from hive_views.metastore.commit import Store
 from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, VIRTUAL_VIEW, Row, read_row
 from hive_views.metastore.identities import HIVE_UUID
-from hive_views.metastore.load import FILTER_FIELD
+from hive_views.metastore.load import FILTER_FIELD, table_names
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,23 @@ def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
         for condition in conditions
         for name in _filtered(store, database, condition) or ()
     ]
+
+
+def tables_without_uuid(store: Store) -> Iterator[Row]:
+    """Iceberg tables whose row does not say their UUID, as PyIceberg writes them: no filter finds these.
+
+    Args:
+        store: Metastore, files and properties.
+
+    Yields:
+        Their rows, of all databases; every Iceberg table's row is read for it.
+    """
+    for database in databases(store):
+        try:
+            names = table_names(store, database)
+        except NoSuchNamespaceError:
+            continue  # dropped since it was listed
+        yield from (row for row in rows(store, names) if row.uuid is None)
 
 
 def recorded_readers(store: Store, database: str, name: ViewName, uuid: str | None) -> list[ViewName] | None:

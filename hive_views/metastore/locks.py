@@ -1,4 +1,4 @@
-"""The metastore's exclusive lock on one view: taken, kept alive, and never left behind.
+"""The metastore's exclusive lock on a view: taken, kept alive, and never left behind.
 
 The lock is the one that Iceberg's Java catalog takes (MetastoreLock): EXCLUSIVE on the table, outside any transaction.
 Each request carries an `agentInfo` of its own, so that a lock whose answer got lost can be found again and, whatever
@@ -13,7 +13,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
@@ -119,7 +119,15 @@ class HeldLock:
             turns.end(self._key)
 
 
-def acquire(client: MetastoreClient, config: LockConfig, name: ViewName, *, user: str | None = None) -> HeldLock:
+def acquire(
+    client: MetastoreClient,
+    config: LockConfig,
+    name: ViewName,
+    *,
+    user: str | None = None,
+    beside: Sequence[ViewName] = (),
+    shared: Sequence[ViewName] = (),
+) -> HeldLock:
     """Take the exclusive lock on a view or table, waiting for whoever holds it.
 
     Whether to lock at all (`config.enabled`) is the caller's matter.
@@ -129,6 +137,9 @@ def acquire(client: MetastoreClient, config: LockConfig, name: ViewName, *, user
         config: How long to wait, and how often to ask and to send heartbeats.
         name: The view; it need not exist.
         user: The user whom others see as the holder. Default: the connection's user, else that of this process.
+        beside: Further names that nobody else may lock. All are had at once or none, so no two requests wait for each
+            other.
+        shared: Names that others may share, and nobody may have alone meanwhile.
 
     Returns:
         The lock; `release` it.
@@ -144,7 +155,7 @@ def acquire(client: MetastoreClient, config: LockConfig, name: ViewName, *, user
         raise LockTimeoutError(
             str(name), f"not free within {config.timeout_ms} ms: another thread of this process has it, or waits for it"
         )
-    claim = _Claim(client, config, name, user or client.user or current_user())
+    claim = _Claim(client, config, name, user or client.user or current_user(), beside, shared)
     try:
         _release_left(client, name)
         claim.obtain(deadline)
@@ -159,7 +170,13 @@ def acquire(client: MetastoreClient, config: LockConfig, name: ViewName, *, user
 
 @contextmanager
 def locked(
-    client: MetastoreClient, config: LockConfig, name: ViewName, *, user: str | None = None
+    client: MetastoreClient,
+    config: LockConfig,
+    name: ViewName,
+    *,
+    user: str | None = None,
+    beside: Sequence[ViewName] = (),
+    shared: Sequence[ViewName] = (),
 ) -> Iterator[HeldLock]:
     """Hold the lock for the body of a `with` statement; it is released however the body ends.
 
@@ -168,6 +185,8 @@ def locked(
         config: As for `acquire`.
         name: The view.
         user: As for `acquire`.
+        beside: As for `acquire`.
+        shared: As for `acquire`.
 
     Yields:
         The lock.
@@ -176,7 +195,7 @@ def locked(
         LockTimeoutError, LockError, MetastoreUnavailableError: As `acquire`. A release that fails raises nothing, so
             the body's own error is what the caller sees.
     """
-    lock = acquire(client, config, name, user=user)
+    lock = acquire(client, config, name, user=user, beside=beside, shared=shared)
     try:
         yield lock
     finally:
@@ -211,10 +230,22 @@ def _release_left(client: MetastoreClient, name: ViewName) -> None:
 class _Claim:
     """A request for a lock, from asking to withdrawing, with all that may have become of it in between."""
 
-    def __init__(self, client: MetastoreClient, config: LockConfig, name: ViewName, user: str) -> None:
+    def __init__(
+        self,
+        client: MetastoreClient,
+        config: LockConfig,
+        name: ViewName,
+        user: str,
+        beside: Sequence[ViewName],
+        shared: Sequence[ViewName],
+    ) -> None:
         self.client = client
         self.config = config
         self.name = name
+        self._wanted = {
+            **dict.fromkeys(shared, LockType.SHARED_READ),
+            **dict.fromkeys((name, *beside), LockType.EXCLUSIVE),
+        }
         self.lock_id: int | None = None
         self.confirmed = 0.0
         """When the server last knew of the lock, by `clock`."""
@@ -253,12 +284,13 @@ class _Claim:
         request = LockRequest(
             component=[
                 LockComponent(
-                    type=LockType.EXCLUSIVE,
+                    type=kind,
                     level=LockLevel.TABLE,
-                    dbname=self.name.database,
-                    tablename=self.name.name,
+                    dbname=name.database,
+                    tablename=name.name,
                     operationType=DataOperationType.NO_TXN,
                 )
+                for name, kind in self._wanted.items()
             ],
             user=self._user,
             hostname=socket.gethostname(),
@@ -422,7 +454,7 @@ class _Claim:
     def _who_holds_it(self) -> str:
         waited = f"not free within {self.config.timeout_ms} ms"
         try:
-            locks = self.client.show_locks(self.name.database, self.name.name)
+            locks = [lock for name in self._wanted for lock in self.client.show_locks(name.database, name.name)]
             if all(lock.agentInfo == self._agent for lock in locks):
                 locks = [lock for lock in self.client.show_locks(self.name.database, None) if lock.tablename is None]
         except MetastoreError as error:

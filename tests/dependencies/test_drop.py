@@ -13,10 +13,17 @@ from pyiceberg.types import LongType, NestedField
 
 from hive_views.children import ChildKind
 from hive_views.dependencies.drop import Behavior
-from hive_views.errors import DependentsError, InvalidPropertyError, NoSuchTableError, NoSuchViewError
+from hive_views.errors import (
+    DependentsError,
+    InvalidPropertyError,
+    MetastoreRefusedError,
+    NoSuchTableError,
+    NoSuchViewError,
+)
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
 from tests.catalog.samples import files_below, version
+from tests.faults.scripted import Answer, ScriptedServer
 from tests.proxy import Hold, ThriftProxy
 
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
@@ -106,6 +113,31 @@ def test_cascade_drops_everything_and_nothing_else(shop, raw, database, hive_tab
     assert left(raw, database) == ["b", "bystander", "old", "orders", "refunds"]
     shop.drop_table(f"{database}.orders", cascade=True)
     assert left(raw, database) == ["bystander", "refunds"]
+
+
+def test_the_report_says_what_went_and_what_brings_it_back(shop, raw, database):
+    files = {name: shop.load_view(f"{database}.{name}").metadata_location for name in "abcd"}
+    text = raw.get_table(database, "old").viewExpandedText
+    report = shop.drop_table(f"{database}.orders", cascade=True)
+    assert [item.name for item in report.dropped][-1] == "orders"
+    steps = {step.name.name: step for step in report.steps}
+    assert {name: steps[name].metadata_location for name in "abcd"} == files
+    assert (steps["old"].kind, steps["old"].text) == (ChildKind.HIVE_VIEW, text)
+    assert [item.name for item in steps["d"].reads] == ["c", "orders"]
+    for name in "abcd":
+        assert shop.register_view(f"{database}.{name}", files[name]).sql_for("spark")
+    assert [step.name.name for step in shop.drop_view(f"{database}.d").steps] == ["d"]
+    (gone, *_) = shop.drop_view(f"{database}.c", cascade=True, purge_files=True).steps
+    assert (gone.name.name, gone.metadata_location) == ("c", None)
+
+
+def test_a_cascade_that_fails_names_what_it_has_dropped(shop, open_catalog, raw, metastore, database, caplog):
+    with ScriptedServer(metastore.port) as server:
+        server.on("drop_table", Answer(MetaException("Out of order")), nth=2)
+        with pytest.raises(MetastoreRefusedError, match="Out of order"):
+            open_catalog({"uri": server.uri}).drop_view(f"{database}.a", cascade=True)
+    assert left(raw, database) == ["a", "b", "c", "old", "orders"]
+    assert f"Dropped before: {database}.d (file:" in caplog.text
 
 
 def test_cascade_drops_only_what_it_can_name(shop, raw, database):

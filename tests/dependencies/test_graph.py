@@ -102,6 +102,12 @@ def test_a_server_that_cannot_filter_is_asked_for_all_rows(shop, open_catalog, m
             found = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
             assert names(found) == ["bottom", "old", "top", "foreign"]
         assert "get_table_names_by_filter" in server.methods
+        # One scan for all steps of a question.
+        listed = server.methods.count("get_tables_by_type")
+        unknown = shop.create_view(f"{database}.strange", COLUMNS, version(database, ("spark", "not a query")))
+        found = other.dependents(f"{database}.orders", namespaces=[database])
+        assert [lineage.view for lineage in found.unknown] == [ViewName(*unknown.name())]
+        assert server.methods.count("get_tables_by_type") - listed == 1
 
 
 def test_files_are_marked_only_where_the_row_has_a_lineage(shop, database):

@@ -6,6 +6,7 @@ import json
 import uuid
 
 import pytest
+from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
@@ -14,7 +15,7 @@ from hive_views.dependencies.lineage import ChildState, LineageReader, LineageSo
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.identities import HIVE_UUID
-from tests.catalog.samples import version
+from tests.catalog.samples import hive_row, version
 
 ICEBERG = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
 
@@ -209,6 +210,53 @@ def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, 
     assert item.state is state
     assert item.child.name.name == ("moved" if what == "rename" else "orders")
     assert (item.child.uuid == old) is (what == "rename")
+
+
+def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, raw, database, view):
+    """PyIceberg writes no UUID into a table's row, so no filter finds where it went."""
+    plain = HiveCatalog("plain", uri=metastore.uri)
+    plain.create_table(f"{database}.orders", Schema(NestedField(1, "id", LongType())))
+    assert "uuid" not in raw.get_table(database, "orders").parameters
+    view("top", "SELECT id FROM orders")
+    uuid = str(catalog.load_table(f"{database}.orders").metadata.table_uuid)
+    plain.rename_table(f"{database}.orders", f"{database}.moved")
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert (item.state, item.child.name.name, item.child.uuid) == (ChildState.RENAMED, "moved", uuid)
+    (edge,) = catalog.graph(database).edges
+    assert (edge.state, edge.to.name) == (ChildState.RENAMED, "moved")
+    assert [name.name for name in catalog.dependents(f"{database}.moved").views] == ["top"]
+    catalog.drop_table(f"{database}.moved")
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert item.state is ChildState.MISSING
+
+
+def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table, hive_view, view):
+    """No UUID was recorded: what a text names and is not there must not vanish from the walk."""
+    hive_table("orders")
+    hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
+    view("top", "SELECT id FROM old")
+    deep = catalog.lineage(f"{database}.top")
+    assert [(item.child.name.name, item.state, item.depth) for item in deep.children] == [
+        ("old", ChildState.SAME, 1),
+        ("gone", ChildState.MISSING, 2),
+        ("orders", ChildState.SAME, 2),
+    ]
+    assert [(item.child.name.name, item.parents[0].name) for item in deep.missing] == [("gone", "old")]
+    assert deep.by_uuid().keys() == {f"{database}.old", f"{database}.orders"}
+    assert deep.by_sequence() == {f"{database}.old": 1, f"{database}.orders": 2}
+
+
+def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(catalog, raw, database, hive_view):
+    raw.create_table(
+        hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
+    )
+    hive_view("top", f"select `one` from `{database}`.`lost`")
+    deep = catalog.lineage(f"{database}.top")
+    assert [(item.child.name.name, item.state) for item in deep.children] == [("lost", ChildState.UNKNOWN)]
+    assert (deep.missing, deep.by_uuid()) == ((), {})
+    (edge,) = catalog.graph(database).edges
+    assert (edge.state, edge.to.name) == (ChildState.UNKNOWN, "lost")
+    assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
 
 
 def test_a_child_that_is_gone_is_missing(catalog, raw, database, hive_table, view):

@@ -97,7 +97,7 @@ class Picture:
         yield from worst.values()
 
 
-_STATES = (ChildState.SAME, ChildState.REPLACED, ChildState.RENAMED, ChildState.MISSING)
+_STATES = (ChildState.SAME, ChildState.UNKNOWN, ChildState.REPLACED, ChildState.RENAMED, ChildState.MISSING)
 
 
 def draw(
@@ -164,6 +164,8 @@ def _own(kind: ChildKind | None, finding: Finding | None, edges: list[Edge]) -> 
             reasons.append(f"{edge.to} is another object than when the view was defined")
         elif edge.state is ChildState.MISSING:
             reasons.append(f"{edge.child.name} is missing")
+        elif edge.state is ChildState.UNKNOWN:
+            reasons.append(f"it cannot be told which object {edge.to} is: its metadata file cannot be read")
     if finding is not None:
         # A stale record is no fault by itself: the text may not read the child any more.
         return Standing(finding.validity.value), reasons

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_views.children import Child, ChildKind
 from hive_views.dependencies.graph import Dependents, Edge, Graph, Node, read_graph
-from hive_views.dependencies.lineage import ChildState, Lineage, LineageReader
+from hive_views.dependencies.lineage import ChildState, Lineage, LineageReader, unidentified
 from hive_views.dependencies.pictures.picture import Picture, draw
 from hive_views.dependencies.pictures.tree import Direction
 from hive_views.dependencies.validity import check_view, sweep
@@ -80,7 +79,7 @@ def _upstream(reader: LineageReader, name: ViewName) -> Graph:
                 found = reader.find(child)
                 edges.append(Edge(item, child, found.state, child.name if found.now is None else found.now.name))
             for missing in lineage.missing if lineage is not None else ():
-                edges.append(Edge(item, _missing(missing), ChildState.MISSING, missing))
+                edges.append(Edge(item, unidentified(missing), ChildState.MISSING, missing))
             below |= {edge.to for edge in edges if edge.view == item}
         level = sorted(below - nodes.keys())
     return _graph(nodes, edges)
@@ -108,10 +107,6 @@ def _downstream(reader: LineageReader, name: ViewName) -> Graph:
 def _node(reader: LineageReader, name: ViewName, row: Row | None, lineage: Lineage | None) -> Node:
     child = None if row is None else reader.identified(row)
     return Node(name, None if row is None else KINDS[row.kind], None if child is None else child.uuid, lineage)
-
-
-def _missing(name: ViewName) -> Child:
-    return Child(name, "", ChildKind.TABLE, by_name=True)
 
 
 def _graph(nodes: dict[ViewName, Node], edges: list[Edge]) -> Graph:
