@@ -88,6 +88,14 @@ def define_view(
     keys: list[OutputColumn] = []
     expanded = expansion.expanded
     if isinstance(statement, CreateMaterializedView):
+        if mode == "hive-exact" and (listed is not None or (statement.clustered_on and statement.distributed_on)):
+            line, column = position_of(statement.text, statement.name.start)
+            raise SqlError(
+                "Hive's CREATE MATERIALIZED VIEW takes no column list, and either CLUSTERED ON or DISTRIBUTED ON",
+                line=line,
+                column=column,
+                name=str(statement.name),
+            )
         _check_known(statement, columns)
         if partitions:
             columns, keys = _moved(columns, partitions)

@@ -35,7 +35,7 @@ _PAIRS = frozenset(
 _BEFORE_OUTER = frozenset({TokenType.LEFT, TokenType.RIGHT, TokenType.FULL})
 _SUSPICIOUS = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
 _CALLS = re.compile(r"\b(?:substr(?:ing)?|position|extract)\s*\(")
-_EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second"})
+_EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second"})
 
 
 def foreign(text: Text) -> int | None:

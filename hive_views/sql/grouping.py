@@ -62,6 +62,9 @@ class Grouping(Stars):
                 inner += [current.args.get(name) for name in ("partition_by", "order")]
                 stack += [(item, True) for value in reversed(inner) for item in expressions(value)]
                 continue
+            if kind is exp.WithinGroup:
+                found.append(current)
+                continue
             if isinstance(current, exp.Func):
                 name = self.function_name(current)
                 if name is not None:
@@ -179,12 +182,15 @@ class Grouping(Stars):
     def _aggregate(self, node: exp.Expr, plain: Scope) -> None:
         """The arguments of an aggregate are looked up under the GROUP BY; a registered one's name is quoted."""
         place = Place((plain,), None, plain, keys=False)
-        for value in node.args.values():
+        values = list(node.args.values())
+        if type(node) is exp.WithinGroup:
+            values = [*node.this.args.values(), node.args.get("expression")]
+        for value in values:
             for item in expressions(value):
                 if type(item) is exp.Column and isinstance(item.this, exp.Star) and self.state.strict:
                     raise self.state.fail("TOK_ALLCOLREF is not supported in current context", item)
                 self.resolve(item, place)
-        name = self.function_name(node) if self.state.exact else None
+        name = self.function_name(node) if self.state.exact and type(node) is not exp.WithinGroup else None
         if name is not None:
             refusals.check_function(self.state, name, node, refusals.iter_first(node), self.type_of)
         self._quote_function(node)
@@ -246,7 +252,12 @@ class Grouping(Stars):
         for text, window in windows.items():
             function = window.this
             while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+                if isinstance(function.this, (exp.Lag, exp.Lead)):
+                    raise self.state.fail("lag() and lead() do not support null treatment", window)
                 function = function.this
+            written = self.function_name(function)
+            if written is not None and written not in functions.ALL and written not in self.state.functions:
+                raise self.state.fail(f"Invalid function '{written}'", function, written)
             for value in function.args.values():
                 for item in expressions(value):
                     self.resolve(item, place)
@@ -304,6 +315,12 @@ class Grouping(Stars):
         return list(groups.values())[-1]
 
     def _window_spec(self, window: exp.Expr, place: Place) -> None:
+        frame = window.args.get("spec")
+        if frame is not None:
+            bounds = [frame.args.get("start"), frame.args.get("end")]
+            foreign = [item for item in bounds if isinstance(item, exp.Expr) and type(item) is not exp.Literal]
+            if foreign or frame.args.get("exclude") is not None or str(frame.args.get("kind")).upper() == "GROUPS":
+                raise self.state.fail("Hive's window frames are ROWS or RANGE with numbers for bounds", window)
         for item in window.args.get("partition_by") or ():
             self.resolve(item, place)
         for name in ("order",):

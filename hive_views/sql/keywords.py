@@ -21,6 +21,11 @@ RESERVED = frozenset(
 )
 """The words that are not read as a name unless they are quoted, in lower case."""
 
+INTERVAL_UNITS = frozenset(
+    f"{unit}{plural}" for unit in ("year", "month", "day", "hour", "minute", "second") for plural in ("", "s")
+)
+"""The units of `1 day` and `interval '1' day`."""
+
 CAST_TARGETS = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
 )

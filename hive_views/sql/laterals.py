@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from hive_views.sql import typetext
 from hive_views.sql.operators import Operators
+from hive_views.sql.refusals import element_type
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.state import Place
 
@@ -182,6 +183,8 @@ class Laterals(Operators):
         if name not in ("explode", "posexplode", "inline"):
             return None
         type_text = self.type_of(arguments[0]) if arguments else None
+        if self.state.exact and arguments:
+            type_text = element_type(self.state, arguments[0], self.type_of)
         if type_text is None:
             return None
         inner = typetext.arguments(type_text)

@@ -291,7 +291,13 @@ class Names:
 
     def _quote(self, identifier: exp.Expr | None) -> None:
         """Put an alias into quotes, in the case in which it was written."""
-        if identifier is None or not identifier._meta or (self.state.exact and self.state.regex_names):
+        if identifier is None or not identifier._meta:
+            return
+        if self.state.regex_names and self.state.strict and identifier.args.get("quoted"):
+            raise self.state.fail(
+                "An alias cannot be quoted where hive.support.quoted.identifiers=none", identifier, identifier.name
+            )
+        if self.state.exact and self.state.regex_names:
             return
         self.check_identifier(identifier)
         index = self._starts.get(identifier._meta["start"])

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from hive_views.errors import SqlError
 from hive_views.sql import functions
 from hive_views.sql.grammar import foreign
-from hive_views.sql.keywords import BEFORE_OPERAND, PARSED_ELSEWHERE
+from hive_views.sql.keywords import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.tokens import Text, parser_of
 
@@ -176,7 +176,11 @@ def _masked(text: Text) -> list[Token]:
     """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
     tokens = text.tokens
     lower = text.lower
-    if text.dialect != "hive" or not ("tablesample" in lower or functions.may_be_partitioned(lower)):
+    if text.dialect != "hive":
+        return tokens
+    if _WITH_UNIT.search(lower) is not None:
+        tokens = _with_intervals(text)
+    if not ("tablesample" in lower or functions.may_be_partitioned(lower)):
         return tokens
     kept: list[Token] = []
     skip = -1
@@ -194,6 +198,19 @@ def _masked(text: Text) -> list[Token]:
             and tokens[index + 2].token_type is TokenType.ON
         ):
             skip = text.match.get(index + 1, index)
+    return kept
+
+
+def _with_intervals(text: Text) -> list[Token]:
+    """The tokens with INTERVAL in front of `1 day` and the like, where Hive's grammar does not need it."""
+    kept: list[Token] = []
+    for index, token in enumerate(text.tokens):
+        if token.token_type in _MEASURES and index + 1 < len(text.tokens):
+            before = text.kinds[index - 1] if index else TokenType.COMMA
+            unit = text.raw(index + 1).lower()
+            if unit in INTERVAL_UNITS and before not in _WITH_LITERAL:
+                kept.append(Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, []))
+        kept.append(token)
     return kept
 
 
@@ -235,6 +252,9 @@ _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
 _BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
+_WITH_UNIT = re.compile(r"[\d'\"]\s*(?:--[^\n]*\n|/\*.*?\*/)*\s*(?:year|month|day|hour|minute|second)s?\b", re.DOTALL)
+_MEASURES = frozenset({TokenType.NUMBER, TokenType.STRING})
+_WITH_LITERAL = frozenset({TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")
 _NOT_AFTER_COMMA = frozenset(
     {

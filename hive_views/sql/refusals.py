@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import operand_types, typetext
+from hive_views.sql.function_signatures import COUNTS, MEASURED_TYPES, TAKES_ONE, WITHOUT_ARGUMENTS
 from hive_views.sql.scopes import Scope
+from hive_views.sql.spans import function_token
 from hive_views.sql.state import State
 from hive_views.sql.trees import bare
 
@@ -83,12 +86,81 @@ def check_function(state: State, name: str, node: exp.Expr, arguments: list[exp.
     if name in ("coalesce", "nvl", "greatest", "least"):
         both = typetext.choice if name in ("coalesce", "nvl") else typetext.greatest
         operand_types.check_choice(state, list(node.iter_expressions()), type_of, both)
+    _check_signature(state, name, node, type_of)
     refused = _REFUSED.get(name)
     if refused is None or not arguments:
         return
     type_text = element_type(state, arguments[0], type_of)
     if type_text is not None and typetext.base(type_text) in refused:
         raise state.fail(f"Wrong arguments: {name}() does not take {type_text}", arguments[0], name)
+
+
+def _check_signature(state: State, name: str, node: exp.Expr, type_of: TypeOf) -> None:
+    """A call without arguments, or with one: whether the function takes that."""
+    taken = TAKES_ONE.get(name)
+    at = function_token(state.text, node)
+    if (taken is None and name not in COUNTS) or at is None or at + 1 >= len(state.text.kinds):
+        return
+    if isinstance(node, (exp.Floor, exp.Ceil)) and node.args.get("to") is not None:  # floor(x TO DAY)
+        if name != "floor":
+            raise state.fail(f"Cannot read the text: Hive's {name}() has no TO", node, name)
+        return
+    opened = at + 1
+    closed = state.text.match.get(opened)
+    if state.text.kinds[opened] is not TokenType.L_PAREN or closed is None or isinstance(node.parent, exp.WithinGroup):
+        return
+    start = state.text.tokens[at].start
+    if closed == opened + 1:
+        if taken is not None and name not in WITHOUT_ARGUMENTS:
+            raise state.fail(f"Arguments length mismatch: {name}() needs arguments", start, name)
+        return
+    count = _count_arguments(state, opened, closed)
+    fewest, most = COUNTS.get(name, (count, count))
+    if not fewest <= count <= most:
+        raise state.fail(f"Arguments length mismatch: {name}() does not take {count} arguments", start, name)
+    if count > 1 or taken is None:
+        _check_second(state, name, node, type_of)
+        return
+    if not taken:
+        raise state.fail(f"Arguments length mismatch: {name}() needs more than one argument", start, name)
+    only = next(node.iter_expressions(), None)
+    kind = element_type(state, _own(state, only, at), type_of) if only is not None else None
+    base = typetext.base(kind or "void")
+    if base in MEASURED_TYPES and base not in taken:
+        raise state.fail(f"Wrong arguments: {name}() does not take {kind}", start, name)
+
+
+def _own(state: State, argument: exp.Expr, at: int | None) -> exp.Expr:
+    """An argument as it was written: sqlglot puts functions of its own around some."""
+    while isinstance(argument, exp.Func) and function_token(state.text, argument) == at:
+        inner = next(argument.iter_expressions(), None)
+        if inner is None:
+            break
+        argument = inner
+    return argument
+
+
+def _check_second(state: State, name: str, node: exp.Expr, type_of: TypeOf) -> None:
+    """The second argument of functions of dates."""
+    at = function_token(state.text, node)
+    arguments = [_own(state, item, at) for item in node.iter_expressions()]
+    kinds = [typetext.base(type_of(item) or "void") for item in arguments[:2]]
+    if name in ("date_add", "date_sub") and len(kinds) > 1:
+        if kinds[1] not in ("tinyint", "smallint", "int", "void"):
+            raise state.fail(f"Wrong arguments: {name}() does not take days of type {kinds[1]}", arguments[1], name)
+    elif name in ("datediff", "months_between"):
+        for item, kind in zip(arguments, kinds, strict=False):
+            if kind in _NUMBERS or kind == "boolean":
+                raise state.fail(f"Wrong arguments: {name}() does not take {kind}", item, name)
+
+
+def _count_arguments(state: State, opened: int, closed: int) -> int:
+    depth = 0
+    count = 1
+    for kind in state.text.kinds[opened + 1 : closed]:
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        count += kind is TokenType.COMMA and not depth
+    return count
 
 
 def check_condition(state: State, node: exp.Expr, type_of: TypeOf) -> None:
@@ -172,6 +244,8 @@ def check_grouping_sets(state: State, keys: list[exp.Expr], key_of: Callable[[ex
         seen.add(text)
 
 
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 _NUMBERS = frozenset({*typetext.NUMERIC, "decimal"})
 _NESTED = frozenset({"array", "map", "struct"})
 _TIMES = frozenset({"date", "timestamp"})

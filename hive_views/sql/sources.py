@@ -101,6 +101,11 @@ class Sources(Laterals):
         alias_node = node.args.get("alias")
         alias_identifier = alias_node.this if alias_node is not None else None
         alias = lower if alias_identifier is None else alias_identifier.name.lower()
+        if state.strict and alias_node is not None:
+            if alias_node.args.get("columns"):
+                raise state.fail("Hive does not name the columns of a table: use a derived table", node, name)
+            if alias_identifier is not None and not alias_identifier._meta:
+                raise state.fail(f"An alias cannot be a string: write `{alias_identifier.name}`", node, name)
         self._claim(alias, block, alias_identifier or parts[-1])
         definition = block.ctes.get(lower) if block.ctes and len(parts) == 1 else None
         if definition is not None:

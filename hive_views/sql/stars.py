@@ -9,8 +9,10 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql import functions
+from hive_views.sql.function_types import CONVERSIONS
 from hive_views.sql.items import end_of, item_ends
 from hive_views.sql.laterals import Block, CteDefinition
+from hive_views.sql.planned import planned_column
 from hive_views.sql.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.sources import Sources
 from hive_views.sql.state import Place, State, unquoted
@@ -159,12 +161,13 @@ class Stars(Sources):
 
     def _recommended(self, bare: exp.Expr, result: Any, windows: int) -> str | None:
         """The name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
+        inner: exp.Expr | None
         if self._named_windows:
             inner = bare
             while type(inner) in (exp.Paren, exp.Cast, exp.TryCast):
                 inner = inner.this
             if type(inner) is exp.Window:
-                function = inner.this
+                function: Any = inner.this
                 while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
                     function = function.this
                 found = any(inner is window for window in self._named_windows)
@@ -172,13 +175,17 @@ class Stars(Sources):
                 return f"{written}_window_{windows}" if written is not None else None
         column = result if isinstance(result, Column) else None
         if column is None and type(bare) in (exp.Cast, exp.TryCast):
-            inner = bare.this
-            while type(inner) in (exp.Paren, exp.Cast, exp.TryCast):
-                if type(inner) is not exp.Paren and self.cast_target(inner) != self.cast_target(bare):
+            inside = bare.this
+            while type(inside) in (exp.Paren, exp.Cast, exp.TryCast):
+                if type(inside) is not exp.Paren and self.cast_target(inside) != self.cast_target(bare):
                     break
-                inner = inner.this
-            column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
-        inner = planned_column(bare) if column is None else None
+                inside = inside.this
+            column = self.state.bindings.get(id(inside)) if type(inside) is exp.Column else None
+        inner = None
+        if column is None and not (type(bare) is exp.Coalesce and self.function_name(bare) == "nvl"):
+            inner = planned_column(bare, self.type_of)
+        if column is None and isinstance(bare, exp.Func) and self.function_name(bare) in CONVERSIONS:
+            inner = next(bare.iter_expressions(), None)
         if inner is not None:
             column = self.state.bindings.get(id(inner)) if type(inner) is exp.Column else None
         if column is None or column.internal.startswith("_c"):
@@ -418,21 +425,6 @@ class Stars(Sources):
             for position, name in enumerate(("key", "value")):
                 output.put(None, name, Column(f"_col{position}", None, name, "string"))
         return output
-
-
-def planned_column(bare: exp.Expr) -> exp.Expr | None:
-    """The column that Hive's planner sees in an expression: `x` in `x * 1`, `coalesce(x)`, `x and true`."""
-    kind = type(bare)
-    if kind is exp.Mul:
-        right = bare.expression
-        return bare.this if type(right) is exp.Literal and right.this == "1" and not right.is_string else None
-    if kind is exp.Coalesce:
-        return bare.this if not bare.expressions else None
-    if kind is exp.And or kind is exp.Or:
-        sides = [planned_column(side) or side for side in (bare.this, bare.expression)]
-        kept = [side for side in sides if type(side) is not exp.Boolean or side.this is not (kind is exp.And)]
-        return kept[0] if len(kept) == 1 else None
-    return None
 
 
 _POSSESSIVE = re.compile(r"(\((?:[^()\\]|\\.)*\)|\[(?:[^\]\\]|\\.)*\]|\\.|[^\\()\[\]])([?*+]|\{\d+(?:,\d*)?\})\+")

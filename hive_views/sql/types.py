@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from hive_views.sql import typetext
 from hive_views.sql.arithmetic import INTEGERS, arithmetic, bounded
-from hive_views.sql.function_types import DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
+from hive_views.sql.function_types import CONVERSIONS, DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
 from hive_views.sql.scopes import Column
 from hive_views.sql.spans import function_token
 from hive_views.sql.tokens import Text
@@ -232,11 +232,11 @@ class Types:
 
     def _joined(self, kinds: list[str | None]) -> str | None:
         """The type of `||` and of concat: as long as its parts together, where each has a length."""
-        if None in kinds:
-            return None
-        found = [str(kind) for kind in kinds]
+        found = [kind for kind in kinds if kind is not None]
+        if len(found) < len(kinds):
+            return "string" if any(typetext.base(kind) not in ("char", "varchar") for kind in found) else None
         bases = {typetext.base(kind) for kind in found}
-        if not bases <= {"char", "varchar"}:
+        if not bases or not bases <= {"char", "varchar"}:
             return "string"
         length = sum(int(kind.partition("(")[2][:-1]) for kind in found)
         if bases == {"char"}:
@@ -346,6 +346,11 @@ class Types:
     def _window(self, node: exp.Expr) -> str | None:
         return self.of(node.this)
 
+    def _within_group(self, node: exp.Expr) -> str | None:
+        if self.text.dialect != "hive":
+            return None
+        return "bigint" if type(node.this) in (exp.Rank, exp.DenseRank) else "double"
+
     def _function(self, node: exp.Func) -> str | None:
         token = function_token(self.text, node)
         if token is None:
@@ -356,6 +361,10 @@ class Types:
         if self.text.dialect == "spark" and self._differs_in_spark(name, node):
             return None
         fixed = FIXED.get(name)
+        if self.text.dialect == "hive" and name in CONVERSIONS:
+            return name
+        if name == "concat" and self.text.dialect == "hive":
+            return self._joined([self.of(item) for item in node.iter_expressions()])
         if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
         arguments = [
@@ -470,6 +479,13 @@ class Types:
             return None
         return arithmetic("Mod", first, second)
 
+    def _masked(self, first: str, arguments: Arguments) -> str | None:
+        """Hive's `mask` functions give the longest type of the kind."""
+        if self.text.dialect != "hive":
+            return None
+        longest = {"varchar": "varchar(65535)", "char": "char(255)", "decimal": "decimal(38,18)"}
+        return longest.get(typetext.base(first), first)
+
     def _truncated(self, first: str, arguments: Arguments) -> str | None:
         return "string" if typetext.base(first) in (*typetext.STRINGS, "date", "timestamp") else None
 
@@ -536,6 +552,7 @@ _RULES: dict[type, Callable[[Types, Any], str | None]] = {
     exp.Struct: Types._struct,
     exp.Subquery: Types._subquery,
     exp.Window: Types._window,
+    exp.WithinGroup: Types._within_group,
     exp.Neg: Types._negative,
     exp.DPipe: Types._concatenation,
     exp.BitwiseNot: Types._negative,
@@ -570,6 +587,11 @@ _FUNCTIONS: dict[str, Callable[[Types, str, Arguments], str | None]] = {
     "abs": Types._absolute,
     "percentile_approx": Types._percentile,
     "percentile": Types._percentile,
+    "regr_avgx": Types._average,
+    "regr_avgy": Types._average,
+    **dict.fromkeys(
+        ("mask", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"), Types._masked
+    ),
     "round": Types._rounded,
     "bround": Types._rounded,
     "sign": Types._sign,

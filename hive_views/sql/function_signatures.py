@@ -1,0 +1,146 @@
+"""What Hive's built-in functions take: how many arguments, and of which type a single one.
+
+Measured on Hive 4.1.0: each function was called without an argument, and with one column of each type.
+"""
+# ruff: noqa: SIM905 (long lists of words)
+
+from __future__ import annotations
+
+_MEASURED = {
+    "i bi d dc s vc dt ts b a m bn": """
+        bucket_number collect_list collect_set concat count hash isnotnull isnull murmur_hash sentences string
+        typeof
+    """,
+    "i bi d dc s vc dt ts b a bn": """
+        max min
+    """,
+    "i bi d dc s vc dt ts b bn": """
+        approx_distinct assert_true bloom_filter isfalse isnotfalse isnottrue istrue lcase lower mask
+        mask_first_n mask_hash mask_last_n mask_show_first_n mask_show_last_n quote ucase upper
+    """,
+    "i bi d dc s vc dt ts bn": """
+        crc32 hex md5 sha sha1
+    """,
+    "i bi d dc s vc dt ts": """
+        ascii compute_bit_vector_hll dayofweek reverse unbase64 unhex
+    """,
+    "i bi d dc s vc ts": """
+        avg sum
+    """,
+    "i bi d dc s vc b": """
+        bigint double float int smallint tinyint udftobyte udftodouble udftofloat udftointeger udftolong
+        udftoshort
+    """,
+    "i bi d dc s vc": """
+        acos asin atan boolean bround ceil ceiling chr cos cosh degrees exp floor ln log log10 log2 radians
+        round sign sin sinh sqrt std stddev stddev_pop tan tanh udftoboolean var_pop variance
+    """,
+    "s vc dt ts b": """
+        timestamp
+    """,
+    "i bi d dc s": """
+        abs stddev_samp var_samp
+    """,
+    "s vc dt ts": """
+        date day dayofmonth hour last_day minute month quarter second to_date to_unix_timestamp unix_timestamp
+        weekofyear year
+    """,
+    "i bi d dc": """
+        cbrt trunc
+    """,
+    "s vc bn": """
+        binary char_length character_length length octet_length
+    """,
+    "i bi": """
+        bin from_unixtime rand
+    """,
+    "s vc": """
+        initcap ltrim printf rtrim soundex str_to_map trim
+    """,
+    "a m": """
+        size
+    """,
+    "bn": """
+        base64 ndv_compute_bit_vector
+    """,
+    "ts": """
+        floor_day floor_hour floor_minute floor_month floor_quarter floor_second floor_week floor_year
+        to_epoch_milli
+    """,
+    "a": """
+        array_compact array_distinct array_max array_min sort_array
+    """,
+    "i": """
+        factorial space
+    """,
+    "m": """
+        map_keys map_values
+    """,
+    "": """
+        add_months aes_decrypt aes_encrypt array_append array_contains array_except array_intersect array_join
+        array_position array_remove array_slice array_union assert_true_oom compute_bit_vector_fm concat_ws
+        conv corr covar_pop covar_samp current_authorizer current_groups date_add date_format date_sub
+        datediff decode e elt encode field find_in_set format_number from_utc_timestamp get_json_object
+        greatest histogram_numeric instr is_not_distinct_from least levenshtein likeall likeany locate
+        logged_in_user lpad mid mod months_between next_day ngrams nullif parse_url percentile
+        percentile_approx percentile_cont percentile_disc pi pmod position pow power regexp_extract
+        regexp_replace regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy
+        regr_syy repeat replace rpad sha2 shiftleft shiftright shiftrightunsigned sort_array_by split substr
+        substring substring_index surrogate_key to_utc_timestamp translate uuid version width_bucket xpath
+        xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
+    """,
+}
+"""The types of the only argument to the functions that take it; `i` stands for all whole numbers below bigint."""
+
+WITHOUT_ARGUMENTS = frozenset(
+    """
+    bucket_number concat current_authorizer current_groups e hash logged_in_user murmur_hash pi rand
+    surrogate_key unix_timestamp uuid version
+    """.split()
+)
+"""The functions that can be called without an argument."""
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "i": ("tinyint", "smallint", "int"),
+    "bi": ("bigint",),
+    "d": ("float", "double"),
+    "dc": ("decimal",),
+    "s": ("string",),
+    "vc": ("varchar", "char"),
+    "dt": ("date",),
+    "ts": ("timestamp",),
+    "b": ("boolean",),
+    "a": ("array",),
+    "m": ("map",),
+    "bn": ("binary",),
+}
+TAKES_ONE: dict[str, frozenset[str]] = {
+    name: frozenset(kind for letter in letters.split() for kind in _KINDS[letter])
+    for letters, names in _MEASURED.items()
+    for name in names.split()
+}
+"""Function name to the types (without parameters) that it takes as its only argument; none where it needs more."""
+MEASURED_TYPES = frozenset(kind for kinds in _KINDS.values() for kind in kinds)
+"""The types that were tried."""
+
+_MANY = 1_000
+COUNTS: dict[str, tuple[int, int]] = {
+    name: (fewest, most)
+    for (fewest, most), names in {
+        (1, 2): "from_unixtime round bround log trunc datetime_legacy_hybrid_calendar trim ltrim rtrim",
+        (2, 2): """
+        array_contains corr covar_pop covar_samp date_add date_sub datediff decode encode find_in_set format_number
+        from_utc_timestamp get_json_object histogram_numeric levenshtein mod next_day nullif percentile pmod pow
+        power repeat sha2 split to_utc_timestamp aes_decrypt aes_encrypt array_append array_position array_remove
+        array_union array_except array_intersect shiftleft shiftright shiftrightunsigned xpath xpath_string
+        """,
+        (2, 3): """
+        add_months date_format instr locate mid months_between parse_url regexp_extract substr substring array_join
+        """,
+        (3, 3): "conv if lpad rpad regexp_replace replace substring_index translate",
+        (4, 4): "width_bucket",
+        (2, _MANY): "concat_ws elt field greatest least",
+    }.items()
+    for name in names.split()
+}
+"""The fewest and the most arguments of functions that take a certain number."""
