@@ -9,7 +9,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import ViewDefinition, define_view
-from hive_views.sql.statements import CreateView
+from hive_views.sql.statements import CreateMaterializedView, CreateView
 from tests.unit.sql.answers import FUNCTIONS, Warehouse, folded, lines
 
 CASES = lines("hive_answers.jsonl")
@@ -18,7 +18,7 @@ WAREHOUSE = Warehouse()
 
 def define(case: dict[str, Any], mode: str = "hive-exact") -> ViewDefinition:
     statement = parse_statement(case["ddl"])
-    assert isinstance(statement, CreateView)
+    assert isinstance(statement, (CreateView, CreateMaterializedView))
     conf = dict(case.get("conf", ()))
     return define_view(statement, WAREHOUSE, database="sales", mode=mode, functions=FUNCTIONS, conf=conf)
 
