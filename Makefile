@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-matrix test-upgrade check lint demo bench thrift clean histories
+.PHONY: env test test-docker test-matrix test-upgrade check lint demo bench thrift clean histories
 
 env: $(STAMP)
 
@@ -22,6 +22,12 @@ test: env check
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env
 	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/upgrade $(PYTEST_ARGS)
+
+# Metastores, databases and Spark in containers (docs/docker.md); as root on Debian it gets an engine where there is none.
+test-docker: env
+	docker/engine up
+	docker/build
+	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/docker $(PYTEST_ARGS)
 
 # The tests of the catalog on every release and database, an hour and a half; writes docs/servers.md.
 test-matrix: env
