@@ -185,7 +185,7 @@ class MetastoreDirectory:
                 os.close(descriptor)
 
     def write_site(self, properties: Mapping[str, str]) -> None:
-        """Write the metastore's configuration."""
+        """Write the metastore's configuration, for its owner alone."""
         # Imported here: the XML parser behind it is not needed by programs that never start a metastore.
         from xml.sax.saxutils import escape
 
@@ -193,7 +193,11 @@ class MetastoreDirectory:
         for name, value in properties.items():
             lines.append(f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>")
         lines.append("</configuration>")
-        self.site.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        # It holds the database's password: made anew, so that nobody else can read it at any moment.
+        self.site.unlink(missing_ok=True)
+        descriptor = os.open(self.site, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as site:
+            site.write("\n".join(lines) + "\n")
 
     def log_tail(self, start: int, lines: int = 15) -> str:
         """The last lines of the log, from an offset in bytes on."""
