@@ -27,7 +27,7 @@ from hive_views.metastore.flat_model import (
     read_row,
     view_columns,
 )
-from hive_views.metastore.identities import HIVE_UUID
+from hive_views.metastore.identities import HIVE_UUID, identify
 from hive_views.metastore.legacy_rows import CHANGE_TIME, converted_row, fingerprint
 from hive_views.spec.changes import create
 from hive_views.spec.files import METADATA_PATH, new_location
@@ -174,9 +174,10 @@ def convert(
     location = place.location(target.check_writable() if not in_place else target)
     if not in_place and store.row(target) is not None:
         raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
-    identity = str(uuid.uuid4())
+    # Views that read the legacy view know it by this UUID; it stays the same view.
+    identity = identify(store, row, mark=False).uuid if in_place else str(uuid.uuid4())
     properties = place.catalog._view_properties(_properties(view, row))
-    backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{identity}.json"
+    backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
     if not in_place and (view.owner or row.owner):
         properties[OWNER_PROPERTY] = str(view.owner or row.owner)

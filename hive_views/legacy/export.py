@@ -141,7 +141,13 @@ def _statement(store: Store, loaded: Loaded) -> str:
     listed = []
     for column, _, comment in columns_of(name, metadata, store.config):
         listed.append(_quoted(column) + (f" COMMENT {_literal(comment)}" if comment else ""))
-    lines = [f"CREATE VIEW {_quoted(name.database)}.{_quoted(name.name)} (\n  " + ",\n  ".join(listed) + ")"]
+    lines = []
+    if loaded.row.table.partitionKeys:
+        keys = ", ".join(_quoted(key.name) for key in loaded.row.table.partitionKeys)
+        lines.append(
+            f"-- Its partitions are not here. Hive takes PARTITIONED ON ({keys}) in front of AS, Spark does not."
+        )
+    lines += [f"CREATE VIEW {_quoted(name.database)}.{_quoted(name.name)} (\n  " + ",\n  ".join(listed) + ")"]
     properties = {key: value for key, value in metadata.properties.items() if not _is_own(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:

@@ -173,6 +173,11 @@ def converted_row(
         # A server rewrites the partitions of a view whose columns change, and stumbles over those without a storage
         # descriptor (HIVE-2966): so a partitioned view keeps its columns' own types.
         table.partitionKeys, table.sd.cols = seen.table.partitionKeys, list(seen.table.sd.cols)
+    # As every server stores them, so that the row can be told from one that somebody changed.
+    table.sd = copy.copy(table.sd)
+    table.sd.cols = [
+        FieldSchema(name=item.name.lower(), type=item.type, comment=item.comment) for item in table.sd.cols
+    ]
     table.parameters[CHANGE_TIME] = _later(original.get(CHANGE_TIME))
     return read_row(table)
 

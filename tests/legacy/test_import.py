@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hive_views.dependencies.lineage import ChildState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.define import LEGACY_ORIGINAL
@@ -18,6 +19,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
 from hive_views.metastore.legacy_rows import encode, fingerprint
 from tests.legacy.conftest import entry_of
 from tests.legacy.rows import alter, fields, hive_view_row, trino_view_row
+from tests.legacy.test_readers import LAYOUTS
+
+IDS = [("id", "bigint")]
 
 
 @pytest.fixture
@@ -349,3 +353,34 @@ def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, pla
     row = catalog._store.row(ViewName(sales, "v"))
     assert not [key for key in row.parameters if key.startswith(("view.query", "view.catalog"))]
     assert row.parameters["view.sqlConfig.spark.sql.ansi.enabled"] == "true"
+
+
+def test_a_view_above_knows_the_converted_one_for_the_same(add, sales, catalog, plan, journal):
+    add(hive_view_row(sales, "base", "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
+    catalog.execute(f"CREATE VIEW {sales}.above AS SELECT id FROM base", database=sales)
+
+    def state() -> ChildState:
+        children = catalog.lineage((sales, "above")).children
+        return next(item.state for item in children if item.child.name == ViewName(sales, "base"))
+
+    assert state() is ChildState.SAME
+    assert run_plan(plan(), catalog, journal).complete
+    assert catalog.view_exists((sales, "base"))
+    assert state() is ChildState.SAME
+    revert_run(catalog, journal)
+    assert not catalog.view_exists((sales, "base"))
+    assert state() is ChildState.SAME
+    # Again, where the first run's files still are.
+    assert run_plan(plan(), catalog, journal.with_name("again")).complete
+    assert state() is ChildState.SAME
+
+
+def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, catalog, plan, journal):
+    parameters = {**LAYOUTS["4.1"][0], "view.catalogAndNamespace.part.1": sales}
+    text = "SELECT id AS ID, array(note) AS labels FROM orders"
+    add(hive_view_row(sales, "v", text, text, [("id", "bigint"), ("tags", "array<string>")], **parameters))
+    before = encode(catalog._store.row(ViewName(sales, "v")))
+    assert run_plan(plan(), catalog, journal).complete
+    assert [field.name for field in catalog.load_view((sales, "v")).schema().fields] == ["ID", "tags"]
+    assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
+    assert encode(catalog._store.row(ViewName(sales, "v"))) == before
