@@ -6,8 +6,7 @@ text that no Hive can compile again.
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise, product
+from itertools import product
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -21,7 +20,7 @@ _FOREIGN = frozenset(
     }
 )
 _SIGNS = frozenset({TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
-_PAIRS = frozenset(
+FOREIGN_PAIRS = frozenset(
     {
         *product(_SIGNS, _SIGNS),
         (TokenType.NOT, TokenType.NOT),
@@ -32,9 +31,9 @@ _PAIRS = frozenset(
         (TokenType.ALIAS, TokenType.STRING),
     }
 )
+"""Pairs of tokens that Hive does not read, or signs that it reads only between operands."""
 _BEFORE_OUTER = frozenset({TokenType.LEFT, TokenType.RIGHT, TokenType.FULL})
 _SUSPICIOUS = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
-_CALLS = re.compile(r"\b(?:substr(?:ing)?|position|extract)\s*\(")
 _EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second"})
 
 
@@ -54,13 +53,19 @@ def foreign(text: Text) -> int | None:
         for index, kind in enumerate(kinds):
             if kind is TokenType.IDENTIFIER and not text.tokens[index].text:
                 return index
-    if not _PAIRS.isdisjoint(pairwise(kinds)):
-        for index in range(1, len(kinds)):
-            pair = kinds[index - 1], kinds[index]
-            if pair in _PAIRS and (pair[0] not in _SIGNS or _is_prefix(text, index - 1)):
-                return index
-    if not _SUSPICIOUS.isdisjoint(seen) or _CALLS.search(text.lower) is not None:
+    lower = text.lower
+    if not _SUSPICIOUS.isdisjoint(seen) or "substr" in lower or "position" in lower or "extract" in lower:
         return _suspicious(text)
+    return None
+
+
+def foreign_pair(text: Text) -> int | None:
+    """The first token that Hive's grammar does not read behind the one before it: `- -`, `>>`, `array[`."""
+    kinds = text.kinds
+    for index in range(1, len(kinds)):
+        pair = kinds[index - 1], kinds[index]
+        if pair in FOREIGN_PAIRS and (pair[0] not in _SIGNS or _is_prefix(text, index - 1)):
+            return index
     return None
 
 

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql import functions
-from hive_views.sql.grammar import foreign
+from hive_views.sql.grammar import FOREIGN_PAIRS, foreign, foreign_pair
 from hive_views.sql.keywords import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.spark_functions import SPARK_FUNCTIONS
 from hive_views.sql.tokens import Text, parser_of
@@ -55,11 +55,10 @@ def parse_query(text: Text) -> exp.Expr:
     if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
     if text.dialect == "hive":
-        _check_commas(text)
+        _check_pairs(text)
         at = foreign(text)
         if at is not None:
-            written = text.tokens[at]
-            raise _error(text, f"Cannot read the text: Hive's grammar has no '{text.raw(at)[:40]}' here", written.start)
+            raise _foreign_error(text, at)
     try:
         trees = _trees(text)
     except ParseError as error:
@@ -178,7 +177,9 @@ def _masked(text: Text) -> list[Token]:
     lower = text.lower
     if text.dialect != "hive":
         return tokens
-    if _WITH_UNIT.search(lower) is not None:
+    if ("day" in lower or "hour" in lower or "month" in lower or "year" in lower) or (
+        "minute" in lower or "second" in lower
+    ):
         tokens = _with_intervals(text)
     if not ("tablesample" in lower or functions.may_be_partitioned(lower)):
         return tokens
@@ -214,10 +215,17 @@ def _with_intervals(text: Text) -> list[Token]:
     return kept
 
 
-def _check_commas(text: Text) -> None:
+def _foreign_error(text: Text, at: int) -> ParseTextError:
+    return _error(text, f"Cannot read the text: Hive does not read '{text.raw(at)[:40]}' here", text.tokens[at].start)
+
+
+def _check_pairs(text: Text) -> None:
     """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
     tokens, kinds = text.tokens, text.kinds
-    if kinds[-1] in _BEFORE_SOMETHING or not _NOTHING_BETWEEN.isdisjoint(pairwise(kinds)):
+    if kinds[-1] in _BEFORE_SOMETHING or not _PAIRS.isdisjoint(pairwise(kinds)):
+        at = foreign_pair(text)
+        if at is not None:
+            raise _foreign_error(text, at)
         for index, kind in enumerate(kinds):
             if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
                 token = tokens[index]
@@ -252,7 +260,6 @@ _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
 _BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
-_WITH_UNIT = re.compile(r"[\d'\"]\s*(?:--[^\n]*\n|/\*.*?\*/)*\s*(?:year|month|day|hour|minute|second)s?\b", re.DOTALL)
 _MEASURES = frozenset({TokenType.NUMBER, TokenType.STRING})
 _WITH_LITERAL = frozenset({TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")
@@ -269,7 +276,7 @@ _NOT_AFTER_COMMA = frozenset(
         TokenType.ALIAS,
     }
 )
-_NOTHING_BETWEEN = frozenset(product(_BEFORE_SOMETHING, _NOT_AFTER_COMMA))
+_PAIRS = frozenset(product(_BEFORE_SOMETHING, _NOT_AFTER_COMMA)) | FOREIGN_PAIRS
 _TYPES = frozenset(Parser.TYPE_TOKENS)
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
