@@ -190,7 +190,7 @@ def run_views(
 
     Raises:
         UsageError: If there is no such verification.
-        PlanError: If the file holds no plan.
+        PlanError: If the file holds no plan, or one for another target.
         JournalError: If the journal is of another plan, or another run is writing it.
         ImportJobError: If Spark gives up. Run again.
     """
@@ -303,6 +303,7 @@ def revert_views(
     Raises:
         UsageError: If neither a journal nor a view is named.
         JournalError: If the journal cannot be used.
+        PlanError: If the run was for another target.
     """
     from hive_views.legacy import revert
 
