@@ -135,8 +135,9 @@ survives a rename. Off, such tables are known by their names."""
 
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
-"""Write `timestamptz` columns of views as `timestamp`, in place of `timestamp with local time zone`: Spark's Hive
-client cannot read a row with the latter. (For tables PyIceberg reads this property too; its default is false.)"""
+"""Write `timestamptz` columns as `timestamp`, as Spark does, in place of `timestamp with local time zone`: Spark's Hive
+client cannot read a row of a view with the latter, and a server of Hive 2 lets nobody commit to a table with it.
+(PyIceberg's property for tables; its own default is false.)"""
 
 VIEW_DEFAULT_PREFIX = "view-default."
 """`view-default.<key>`: a view property for views that are created without it (Iceberg's CatalogProperties)."""

@@ -14,7 +14,7 @@ from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from hive_views.config import CatalogConfig
+from hive_views.config import HIVE2_COMPATIBLE, CatalogConfig
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -54,6 +54,8 @@ class TableCatalog(HiveCatalog):
         """
         self._config = CatalogConfig.from_properties(properties)
         super().__init__(name, **properties)
+        # As Spark writes tables. A server of Hive 2 takes a row with the other type, and refuses every change of it.
+        self.properties.setdefault(HIVE2_COMPATIBLE, str(self._config.hive2_compatible).lower())
 
     def _create_hive_client(self, properties: dict[str, str]) -> Any:  # type: ignore[override]  # static in PyIceberg
         client = MetastoreClient(self._config.connection)

@@ -109,7 +109,7 @@ def publish(
     except (CommitFailedError, CommitFailedException) as error:
         give_up(catalog, view, staged, snapshot)
         raise RefreshConflictError(
-            str(view.name), f"its storage changed while it was refreshed ({error}). Refresh it again if it is stale"
+            str(view.name), f"its storage changed meanwhile, or is locked ({error}). Refresh it again if it is stale"
         ) from error
 
 

@@ -38,7 +38,7 @@ QUERIES = (
     "SELECT count(*) AS n, sum(amount) AS total FROM big",
     "SELECT a.id AS one, b.id AS other FROM sales a JOIN sales b ON a.shop = b.shop AND a.id < b.id",
     "SELECT DISTINCT shop FROM sales",
-    "SELECT mean(amount) AS m, count(DISTINCT shop) AS n FROM big",
+    "SELECT CAST(mean(amount) AS DOUBLE) AS m, count(DISTINCT shop) AS n FROM big",
     "SELECT shop, amount, count(amount) AS n, count(*) AS m FROM sales GROUP BY shop, amount",
 )
 CHANGED = "SELECT s.id, s.amount FROM sales s WHERE s.amount > 7"
