@@ -73,7 +73,7 @@ class Types:
             ):
                 at = 1
             for part in parts[at + 1 :]:
-                type_text = field_of(type_text, part.name)
+                type_text = typetext.field_of(type_text, part.name)
         return type_text
 
     def _dot(self, node: exp.Expr) -> str | None:
@@ -96,7 +96,7 @@ class Types:
         else:
             type_text = self.of(inner)
         for name in names:
-            type_text = field_of(type_text, name)
+            type_text = typetext.field_of(type_text, name)
         return type_text
 
     def _bracket(self, node: exp.Expr) -> str | None:
@@ -247,9 +247,12 @@ class Types:
 
     def common(self, nodes: Arguments) -> str | None:
         """The one type of several alternatives."""
+        return self._shared([self.of(node) for node in nodes])
+
+    def _shared(self, kinds: list[str | None]) -> str | None:
+        """The one type of several types."""
         result: str | None = None
-        for node in nodes:
-            found = self.of(node)
+        for found in kinds:
             if found is None:
                 return None
             if found == "void":
@@ -274,7 +277,8 @@ class Types:
 
     def _chosen(self, choice: exp.Expr, nodes: Arguments) -> str | None:
         """The type of several results; Hive's planner gives numbers that are written out only the digits they have."""
-        result = self.common(nodes)
+        kinds = [self.of(node) for node in nodes]  # once: nested choices would be looked at again and again
+        result = self._shared(kinds)
         if result is None or self.text.dialect != "hive" or not any(isinstance(node, exp.Literal) for node in nodes):
             return result
         if choice.find(exp.Column) is None:
@@ -282,21 +286,19 @@ class Types:
         kind = typetext.base(result)
         if kind in ("varchar", "char"):
             return "string"
-        if kind == "decimal":
-            for position, node in enumerate(nodes):
-                found = self.of(node)
-                digits = _digits(node, found) if found is not None else "void"
-                result = digits if not position else typetext.choice(str(result), digits)
-        return result
+        return self._shortest(nodes, kinds) if kind == "decimal" else result
+
+    def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
+        """The decimal type of several values, whole numbers that are written out with the digits they have."""
+        return self._shared([_digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)])
 
     def _coalesce(self, node: exp.Expr) -> str | None:
-        result = self.common([node.this, *node.expressions])
+        nodes = [node.this, *node.expressions]
+        kinds = [self.of(item) for item in nodes]
+        result = self._shared(kinds)
         if result is None or typetext.base(result) != "decimal" or self.text.dialect != "hive":
             return result
-        if not any(isinstance(item, exp.Literal) for item in (node.this, *node.expressions)):
-            return result
-        first = self.of(node.this)
-        return result if first in INTEGERS else self._chosen(node, [node.this, *node.expressions])
+        return result if kinds[0] in INTEGERS else self._shortest(nodes, kinds)
 
     # -- Nested values ---------------------------------------------------------------------------------------------
 
@@ -430,11 +432,11 @@ class Types:
         return f"array<{inner[1]}>" if len(inner) == 2 else None
 
     def _greatest(self, first: str, arguments: Arguments) -> str | None:
+        kinds = [first, *(self.of(node) for node in arguments[1:])]
         if self.text.dialect != "hive":
-            return self.common(arguments)
+            return self._shared(list(kinds))
         result: str | None = first
-        for node in arguments[1:]:
-            found = self.of(node)
+        for found in kinds[1:]:
             result = typetext.greatest(result, found) if result is not None and found is not None else None
         return result
 
@@ -501,17 +503,6 @@ def _digits(node: exp.Expr, type_text: str) -> str:
     if isinstance(node, exp.Literal) and not node.is_string and type_text == "int":
         return f"decimal({len(node.this.lstrip('0')) or 1},0)"
     return type_text
-
-
-def field_of(type_text: str | None, name: str) -> str | None:
-    """The type of a struct's field; a list of structs gives a list."""
-    if type_text is None:
-        return None
-    if typetext.base(type_text) == "array":
-        inner = typetext.arguments(type_text)
-        found = field_of(inner[0], name) if inner else None
-        return f"array<{found}>" if found is not None else None
-    return (typetext.fields(type_text) or {}).get(name.lower())
 
 
 def _boolean(types: Types, node: exp.Expr) -> str | None:

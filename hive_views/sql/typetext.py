@@ -40,6 +40,17 @@ def fields(type_text: str) -> dict[str, str] | None:
     return result
 
 
+def field_of(type_text: str | None, name: str) -> str | None:
+    """The type of a struct's field; a list of structs gives a list."""
+    if type_text is None:
+        return None
+    if base(type_text) == "array":
+        inner = arguments(type_text)
+        found = field_of(inner[0], name) if inner else None
+        return f"array<{found}>" if found is not None else None
+    return (fields(type_text) or {}).get(name.lower())
+
+
 def decimal(type_text: str) -> tuple[int, int] | None:
     """Precision and scale of a decimal type; None for another type."""
     if base(type_text) != "decimal":

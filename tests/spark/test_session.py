@@ -212,6 +212,7 @@ def test_errors_point_into_what_was_typed(
     ("text", "reason"),
     [
         ("CREATE VIEW v AS SELECT * FROM temporary_one", "temporary_one is a temporary view"),
+        ("CREATE VIEW v AS SELECT temporary_f(1) AS x", "A view cannot call a temporary function"),
         ("CREATE VIEW v AS SELECT * FROM other_catalog.x.y", "another catalog"),
         ("CREATE VIEW v SELECT 1", "Expected AS"),
         ("ALTER VIEW there WITH SCHEMA BINDING", "WITH SCHEMA: an Iceberg view does not keep it"),
@@ -224,6 +225,7 @@ def test_what_is_refused(spark: SparkSession, catalog: HiveViewCatalog, home: st
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE TEMPORARY VIEW temporary_one AS SELECT 1 AS x")
+        session.sql("CREATE OR REPLACE TEMPORARY FUNCTION temporary_f(x INT) RETURNS INT RETURN x + 1")
         session.sql("CREATE VIEW there AS SELECT 1 AS x")
         with pytest.raises(SqlError, match=reason):
             session.sql(text)
