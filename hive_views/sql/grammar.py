@@ -34,6 +34,7 @@ FOREIGN_PAIRS = frozenset(
 """Pairs of tokens that Hive does not read, or signs that it reads only between operands."""
 _BEFORE_OUTER = frozenset({TokenType.LEFT, TokenType.RIGHT, TokenType.FULL})
 _SUSPICIOUS = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
+_SMALL_SUFFIXES = frozenset({"l", "s", "y"})
 _EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second"})
 
 
@@ -83,11 +84,10 @@ def _suspicious(text: Text) -> int | None:
             if kinds[index - 1] not in _BEFORE_OUTER:
                 return index
         elif kind is TokenType.DCOLON:
-            token, before = text.tokens[index], text.tokens[index - 1]
-            if token.text == "::" and text.sql[token.start : token.start + 2] == "::":
+            if text.sql[text.tokens[index].start : text.tokens[index].start + 2] == "::":
                 return index
-            if kinds[index - 1] is not TokenType.NUMBER or before.end + 1 < token.start:
-                return index
+            if index + 1 < len(kinds) and text.tokens[index + 1].text in _SMALL_SUFFIXES:
+                return index + 1  # sqlglot's own cast of `7l`: Hive's suffixes are capitals
         elif kind is TokenType.L_PAREN and index:
             word = text.tokens[index - 1].text.lower()
             if word in ("substring", "substr", "position", "extract"):
@@ -103,7 +103,7 @@ def _inside(text: Text, opened: int, word: str) -> int | None:
     if word == "extract":
         part = text.tokens[opened + 1].text.lower() if opened + 1 < len(kinds) else "year"
         is_part = opened + 2 < len(kinds) and kinds[opened + 2] is TokenType.FROM
-        return opened + 1 if is_part and part not in _EXTRACTED else None
+        return opened + 1 if not is_part or part not in _EXTRACTED else None
     wanted = TokenType.IN if word == "position" else TokenType.FROM
     depth = 0
     for index in range(opened, text.match.get(opened, opened)):

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql import functions, operand_types, refusals
-from hive_views.sql.keywords import CAST_TARGETS, PARSED_ELSEWHERE
+from hive_views.sql.keywords import CAST_TARGETS, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.names import Names
 from hive_views.sql.scopes import Column, Scope
 from hive_views.sql.spans import function_token, key, span
@@ -50,6 +50,14 @@ class Operators(Names):
         if written == "interval" or (alone and written in ("varchar", "char")):
             raise self.state.fail(f"Cannot read the text: Hive has no type '{written}'", text.tokens[at + 1].start)
         return {"integer": "int", "dec": "decimal", "numeric": "decimal"}.get(written, written)
+
+    def _interval(self, node: exp.Interval, place: Place) -> Any:
+        unit = node.args.get("unit")
+        written = unit.sql().lower() if isinstance(unit, exp.Expr) else ""
+        if self.state.strict and written not in _SPANS and written not in INTERVAL_UNITS:
+            raise self.state.fail(f"Hive has no interval of '{written}'", node)
+        self.visit_children(node, place)
+        return VALUE
 
     def _sign(self, node: exp.Expr, place: Place) -> Any:
         self.visit(node.this, place)
@@ -214,6 +222,7 @@ class Operators(Names):
 _KNOWN = functions.ALL
 _COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ, exp.EQ, exp.NEQ, exp.And, exp.Or})
+_SPANS = frozenset({"year to month", "day to second"})
 _CHECKED_CHAIN = 30
 """The longest chain of one operator whose operands' types are looked at."""
 _HANDLERS: dict[type, Any] = {
@@ -237,6 +246,7 @@ _HANDLERS: dict[type, Any] = {
     exp.BitwiseNot: Operators._sign,
     exp.Not: Operators._sign,
     exp.Between: Operators._between,
+    exp.Interval: Operators._interval,
     exp.Identifier: Operators._skip,
     exp.Literal: Operators._skip,
     exp.DataType: Operators._skip,
