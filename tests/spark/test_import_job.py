@@ -27,9 +27,8 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
 from hive_views.metastore.legacy_rows import encode
 from hive_views.spark.import_job import ImportJobError, SparkImport
-from tests.legacy.conftest import catalog, open_catalog, raw
+from tests.legacy.conftest import catalog, open_catalog, raw, short
 from tests.legacy.rows import hive_view_row, table_row, trino_view_row
-from tests.legacy.test_kill import short
 from tests.metastore.rpc import connect
 
 __all__ = ["catalog", "open_catalog", "raw", "short"]
