@@ -69,7 +69,13 @@ class Laterals(Operators):
         block.aliases.append(alias)
 
     def _type_source(self, node: exp.Expr, scope: Scope) -> Any:
-        return lambda: self.type_of(node)
+        resolver = self._weak  # a column that held its resolver would keep every resolved text until a full collection
+
+        def type_of() -> str | None:
+            found = resolver()
+            return found.type_of(node) if found is not None else None
+
+        return type_of
 
     def _renamed(self, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
         """The columns of a query as those of a table: Hive's step 9, with internal names for second ones of a name."""

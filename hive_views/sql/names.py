@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Any, ClassVar
+from weakref import ref
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -29,6 +30,7 @@ class Names:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self._weak = ref(self)
         self._starts = state.text.starts
         self.in_sets = False
         self._reread_trees: list[exp.Expr] = []
