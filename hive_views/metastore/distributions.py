@@ -51,6 +51,8 @@ class Release:
     """The server, as Hive publishes it."""
     schema_tool: str
     """The class that makes and upgrades the database's schema."""
+    lock_keeper: str
+    """The class that removes locks of programs that died."""
     mysql_driver: Artifact
     """The JDBC driver that works with it on MariaDB and MySQL."""
     mysql_driver_class: str
@@ -68,6 +70,7 @@ RELEASES = {
             "3.1.3",
             Artifact("org.apache.hive", "hive-standalone-metastore", "3.1.3", "tar.gz", "bin"),
             "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
+            "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService",
             # MariaDB's own driver breaks listings and locks of this release.
             _MYSQL,
             "com.mysql.cj.jdbc.Driver",
@@ -78,6 +81,7 @@ RELEASES = {
             "4.0.1",
             Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin"),
             "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool",
+            "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService",
             _MARIADB,
             "org.mariadb.jdbc.Driver",
             "mariadb",

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hive_views.errors import EmbeddedMetastoreError
@@ -25,6 +26,7 @@ MAX_MEMORY_MB = 768
 
 _SECURITY = ("metastore.use.SSL", "metastore.sasl.enabled", "metastore.authentication")
 _SCHEMA_TIMEOUT_S = 300
+_LOCK_KEEPER_PERIOD_S = 5
 _SERVER = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 
 
@@ -97,7 +99,7 @@ class StandaloneMetastore(MetastoreProcess):
         return Launch(
             java,
             distribution.class_path,
-            _serve,
+            partial(_serve, lock_keeper=self._release.lock_keeper),
             options=self._options,
             environment=_environment(self._directory, distribution),
             max_memory_mb=self._max_memory_mb,
@@ -180,7 +182,7 @@ def _environment(directory: MetastoreDirectory, distribution: Distribution) -> d
     return {"METASTORE_HOME": str(distribution.home), "METASTORE_CONF_DIR": str(directory.path)}
 
 
-def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
+def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float, *, lock_keeper: str) -> int:
     """Call Hive's own `main` in a thread of its own, since it returns only when the server ends."""
     jvm = gateway.jvm
     port = port or free_port()
@@ -201,9 +203,20 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: flo
     # What `main` throws ends its thread and not the JVM.
     while thread.isAlive() and time.monotonic() < deadline:
         if is_listening(port):
+            _keep_locks(gateway, lock_keeper)
             return port
         time.sleep(0.05)
     raise OSError("the server did not start")
+
+
+def _keep_locks(gateway: Any, lock_keeper: str) -> None:
+    """Remove locks of programs that died; Hive leaves that to a service that a server of this form does not start."""
+    jvm = gateway.jvm
+    keeper = jvm.java.lang.Class.forName(lock_keeper).getDeclaredConstructor(None).newInstance(None)
+    keeper.setConf(jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
+    jvm.java.util.concurrent.Executors.newSingleThreadScheduledExecutor().scheduleWithFixedDelay(
+        keeper, _LOCK_KEEPER_PERIOD_S, _LOCK_KEEPER_PERIOD_S, jvm.java.util.concurrent.TimeUnit.SECONDS
+    )
 
 
 def free_port() -> int:

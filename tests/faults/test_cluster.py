@@ -1,0 +1,307 @@
+"""Two metastores of the newest release on one PostgreSQL: one goes away, the database goes away, locks lie about.
+
+And what a client's own machine does to it: disks that are full or read-only, and clocks that jump.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    HiveViewsError,
+    LockError,
+    MetadataWriteError,
+    MetastoreError,
+)
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    Database,
+    DataOperationType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+)
+from hive_views.metastore.standalone import Database as StoreDatabase
+from hive_views.metastore.standalone import StandaloneMetastore
+from tests.catalog.samples import SCHEMA, files_below, version
+from tests.conftest import CACHE
+from tests.faults.observer import Observer, until
+from tests.metastore.rpc import connect
+from tests.upgrade.servers import PASSWORD, Server, postgresql
+
+KEEP_ALL = {"version.history.num-entries": "100000", "commit.retry.num-retries": "50"}
+ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+
+
+@dataclass
+class Cluster:
+    """Two metastores that share a database."""
+
+    store: Server
+    first: StandaloneMetastore
+    second: StandaloneMetastore
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a catalog that knows both."""
+        return {"uri": f"{self.first.uri},{self.second.uri}", "warehouse": self.first.warehouse, **ALIVE}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with postgresql() as store:
+        store.create("metastore")
+        database = StoreDatabase("postgresql", store.port, "metastore", "hive", PASSWORD)
+        top = tmp_path_factory.mktemp("cluster")
+        settings = {
+            "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
+            "metastore.txn.timeout": "12s",
+            # As on a server of a user: a failing database is waited for.
+            "hive.hmshandler.retry.attempts": "10",
+            "hive.hmshandler.retry.interval": "500ms",
+        }
+
+        def metastore(name: str) -> StandaloneMetastore:
+            # A port of its own choice at each start would be no use to a client that knows the old one.
+            return StandaloneMetastore(
+                top / name, database=database, port=_free_port(), cache=CACHE, properties=settings, max_memory_mb=384
+            )
+
+        with metastore("first") as first, metastore("second") as second:
+            try:
+                yield Cluster(store, first, second)
+            finally:
+                _control(store, "stop")
+
+
+def _free_port() -> int:
+    from tests.upgrade.servers import free_port
+
+    return free_port()
+
+
+def _control(store: Server, action: str) -> None:
+    """`pg_ctl`, as the user that the server runs as; `immediate` is what a loss of power does.
+
+    A restart keeps the port, also of a server that was stopped before.
+    """
+    data = store.directory / "data"
+    program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+    command = [str(program[-1]) if program else shutil.which("pg_ctl") or "pg_ctl", action, "-D", str(data), "-w"]
+    command += ["-m", "immediate"]
+    if action != "stop":
+        command += ["-l", str(data / "restarted.log")]
+    owner = data.owner()
+    if os.geteuid() == 0:
+        command = ["runuser", "-u", owner, "--", *command]
+    subprocess.run(command, cwd=store.directory, check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+
+@pytest.fixture
+def place(cluster: Cluster) -> Iterator[str]:
+    """A database of the test's own."""
+    name = f"db_{os.urandom(6).hex()}"
+    with connect(cluster.second.port) as client:
+        client.create_database(Database(name=name, locationUri=f"{cluster.first.warehouse}/{name}.db"))
+    yield name
+
+
+@contextmanager
+def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[str, str]]:
+    """Clients that replace one view all the time; what each was told of its text is there afterwards."""
+    told: dict[str, str] = {}
+    ended = threading.Event()
+
+    def write(writer: int) -> None:
+        number = 0
+        with HiveViewCatalog("prod", **cluster.properties) as mine:
+            while not ended.is_set():
+                number += 1
+                text = f"select {writer}, {number}"
+                try:
+                    mine.replace_view((database, "v"), SCHEMA, version(database, ("spark", text)))
+                    told[text] = "done"
+                except CommitStateUnknownError:
+                    told[text] = "unknown"
+                except (CommitFailedError, LockError, MetastoreError):
+                    told[text] = "failed"
+
+    def successes() -> int:
+        return list(told.values()).count("done")
+
+    with HiveViewCatalog("prod", **cluster.properties) as catalog:
+        catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")), properties=KEEP_ALL)
+    with ThreadPoolExecutor(writers) as pool:
+        running = [pool.submit(write, writer) for writer in range(writers)]
+        try:
+            until(lambda: successes() >= writers)
+            yield told
+            before = successes()
+            until(lambda: successes() >= before + writers)  # it goes on afterwards
+        finally:
+            ended.set()
+        for each in running:
+            each.result()
+
+
+def check_told(observer: Observer, told: dict[str, str]) -> None:
+    """What clients were told is the truth, and nothing was lost."""
+    view = observer.view("v")
+    assert view.log == view.version_ids == list(range(1, len(view.queries) + 1))
+    assert len(set(view.queries)) == len(view.queries) == view.commits
+    wrong = {
+        text: outcome
+        for text, outcome in told.items()
+        if outcome != "unknown" and (text in view.queries) is not (outcome == "done")
+    }
+    assert not wrong
+
+
+def test_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
+    with writing(cluster, place) as told:
+        os.kill(cluster.first.pid, signal.SIGKILL)
+        cluster.first.stop()
+        before = len(told)
+        until(lambda: len(told) > before + 3)  # by the other one
+        cluster.first.start()
+    check_told(Observer(cluster.second, place), told)
+
+
+def test_the_database_loses_its_power(cluster: Cluster, place: str) -> None:
+    with writing(cluster, place) as told:
+        _control(cluster.store, "restart")
+    check_told(Observer(cluster.second, place), told)
+
+
+def test_the_database_is_away_for_a_while(cluster: Cluster, place: str) -> None:
+    """Longer than a call may take: what is asked meanwhile ends with an error that says so, or later as it should."""
+    with HiveViewCatalog("prod", **{**cluster.properties, "hive-views.settle-timeout-ms": "1000"}) as catalog:
+        catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
+        _control(cluster.store, "stop")
+        try:
+            with pytest.raises(HiveViewsError) as raised:
+                catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 1")))
+        finally:
+            _control(cluster.store, "restart")
+        assert isinstance(raised.value, (MetastoreError, CommitStateUnknownError, LockError)), raised.value
+        until(lambda: _answers(catalog, place))
+        catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 2")))
+    view = Observer(cluster.second, place).view("v")
+    assert view.queries[0] == "select 0"
+    assert view.queries[-1] == "select 2"
+
+
+def _answers(catalog: HiveViewCatalog, database: str) -> bool:
+    try:
+        catalog.load_view((database, "v"))
+    except HiveViewsError:
+        return False
+    return True
+
+
+def test_a_lock_table_full_of_dead_locks(cluster: Cluster, place: str) -> None:
+    """Clients that died left hundreds of locks, one of them on our view: they hold us up until that one ends."""
+    with HiveViewCatalog("prod", **cluster.properties) as catalog:
+        catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
+        with connect(cluster.second.port) as client:
+            for number in range(200):
+                component = LockComponent(
+                    type=LockType.EXCLUSIVE,
+                    level=LockLevel.TABLE,
+                    dbname=place,
+                    tablename="v" if number == 100 else f"t_{number}",
+                    operationType=DataOperationType.NO_TXN,
+                )
+                client.lock(LockRequest(component=[component], user="dead", hostname="gone", agentInfo="dead"))
+        catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 1")))
+        assert catalog.load_view((place, "v")).expanded_text == "select 1"
+
+
+# -- The client's own machine -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 128 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk(catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path) -> None:
+    location = {"location": small_disk.as_uri()}
+    before = catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")), **location)
+    row, files = observer.row("v"), files_below(small_disk)
+    filler = small_disk / "filler"
+    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as out:
+        while True:
+            out.write(b"x" * 512)
+    with pytest.raises(MetadataWriteError, match="No space left"):
+        catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
+    assert (observer.row("v"), files_below(small_disk) - {filler}) == (row, files)  # and no half of a file
+    filler.unlink()
+    catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 2")))
+    assert catalog.load_view((database, "v")).previous_metadata_location == before.metadata_location
+
+
+def test_a_read_only_disk(catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path) -> None:
+    before = catalog.create_view(
+        (database, "v"), SCHEMA, version(database, ("spark", "select 0")), location=small_disk.as_uri()
+    )
+    row = observer.row("v")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(MetadataWriteError, match="Read-only"):
+        catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
+    assert observer.row("v") == row
+    assert catalog.load_view((database, "v")) == before
+    catalog.drop_view((database, "v"), purge_files=True)  # its file stays, which is logged
+    assert observer.names() == set()
+
+
+@pytest.mark.parametrize("jump", ["-400d", "+400d"])
+def test_a_client_whose_clock_jumps(
+    catalog: HiveViewCatalog, database: str, observer: Observer, properties: dict[str, str], jump: str
+) -> None:
+    """A commit by a client a year off does not disturb the history, nor the commit after it."""
+    faketime = shutil.which("faketime")
+    if faketime is None:
+        pytest.skip("needs faketime (Debian: apt-get install faketime)")
+    catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")))
+    program = (
+        "import sys\nfrom hive_views import HiveViewCatalog\n"
+        "from tests.catalog.samples import SCHEMA, version\n"
+        "uri, warehouse, database = sys.argv[1:]\n"
+        "with HiveViewCatalog('prod', uri=uri, warehouse=warehouse) as catalog:\n"
+        "    catalog.replace_view((database, 'v'), SCHEMA, version(database, ('spark', 'select 1')))\n"
+    )
+    command = [faketime, "-f", jump, sys.executable, "-c", program, properties["uri"], properties["warehouse"]]
+    subprocess.run([*command, database], check=True, timeout=120, cwd=Path(__file__).parents[2])
+    catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 2")))
+    view = observer.view("v")
+    assert (view.log, view.queries) == ([1, 2, 3], ["select 0", "select 1", "select 2"])
+    times = [entry["timestamp-ms"] for entry in view.metadata["version-log"]]
+    assert times == sorted(times)
+    assert catalog.load_view((database, "v")).version_at(times[-1]).version_id == 3
+    assert observer.locks() == []
