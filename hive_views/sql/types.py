@@ -145,12 +145,15 @@ class Types:
             return simple
         if kind == "DECIMAL":
             sizes = [item.name for item in to.expressions]
+            if not all(size.isdigit() for size in sizes):
+                return None
             precision, scale = (*sizes, "0")[:2] if sizes else ("10", "0")
             return f"decimal({precision},{scale})"
         if kind in ("ARRAY", "MAP", "STRUCT") and self.text.dialect == "hive":
             return self._written_nested(to)
         if kind in ("CHAR", "VARCHAR"):
-            return f"{kind.lower()}({to.expressions[0].name})" if to.expressions else None
+            size = to.expressions[0].name if to.expressions else ""
+            return f"{kind.lower()}({size})" if size.isdigit() else None
         return None
 
     def _written_nested(self, to: exp.Expr) -> str | None:
@@ -175,7 +178,8 @@ class Types:
             if word == "string":
                 return "string"
             if word in ("varchar", "char"):
-                return f"{word}({self.text.raw(index + 2)})"
+                size = self.text.raw(index + 2) if index + 2 < len(self.text.tokens) else ""
+                return f"{word}({size})" if size.isdigit() else None
         return None
 
     # -- Operators -------------------------------------------------------------------------------------------------
