@@ -409,14 +409,9 @@ def _show_partitions(run: Run) -> Result:
 
 def _show_create(run: Run) -> Result:
     statement: sql.ShowCreate = run.statement
-    if statement.kind not in ("view", "table"):
+    if statement.kind != "view":
         raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     name = run.name()
-    if statement.kind == "table":
-        # Hive knows no other spelling, and Spark takes it for views too.
-        row = run.catalog._store.row(name)
-        if row is None or not row.kind.is_view:
-            raise refused(statement, f"{name} is no view: only views are shown")
     view = run.catalog.load_view(name.identifier)
     text = create_statement(run.catalog._store, view)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)

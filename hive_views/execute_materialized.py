@@ -29,6 +29,12 @@ def create(run: Run) -> Result:
     statement: sql.CreateMaterializedView = run.statement
     _refuse_clauses(statement)
     properties = statement_properties(statement, statement.properties)
+    if statement.dialect == "trino":
+        for key in _OF_TRINO_TABLES & properties.keys():
+            raise refused(
+                statement,
+                f"WITH ({key} = …) is about Trino's own storage: leave it out. PARTITIONED ON (column, …) divides rows",
+            )
     if statement.comment is not None:
         properties[COMMENT] = statement.comment
     if statement.grace_period is not None:
@@ -142,6 +148,11 @@ def _grace_period(statement: sql.CreateMaterializedView) -> str:
         raise refused(statement, f"GRACE PERIOD {text}: write INTERVAL 'n' SECOND, MINUTE, HOUR or DAY")
     return str(int(found[1]) * _MILLISECONDS[found[2].lower()])
 
+
+_OF_TRINO_TABLES = {
+    "format", "format_version", "location", "orc_bloom_filter_columns", "partitioning", "sorted_by", "storage_schema",
+}  # fmt: skip
+"""Properties of Trino's Iceberg connector for a materialized view, which would do nothing as view properties."""
 
 _MILLISECONDS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _INTERVAL = re.compile(r"INTERVAL\s+'\s*(\d+)\s*'\s+(SECOND|MINUTE|HOUR|DAY)", re.IGNORECASE | re.ASCII)

@@ -182,6 +182,15 @@ def test_an_unknown_type_names_the_column(run) -> None:
     assert raised.value.name == "strange"
 
 
+def test_what_is_refused_of_trino_s_materialized_views(run, catalog, shop: str) -> None:
+    head = "CREATE MATERIALIZED VIEW mv"
+    for clause in ("WITH (format = 'ORC')", "WITH (partitioning = ARRAY['id'])", "GRACE PERIOD INTERVAL '2' MONTH"):
+        with pytest.raises(SqlError) as raised:
+            run(f"{head} {clause} AS SELECT id FROM orders", dialect="trino")
+        assert (raised.value.line, raised.value.column) == (1, 26)
+    assert catalog.list_views(shop) == []
+
+
 def test_an_unknown_dialect(run) -> None:
     with pytest.raises(SqlError, match="'mysql'"):
         run("SHOW VIEWS", dialect="mysql")

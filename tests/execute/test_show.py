@@ -31,13 +31,6 @@ def test_show_views(run, shop: str, rest: str, dialect: str, expected: list[str]
     assert run(f"SHOW VIEWS IN {shop}{rest}", dialect=dialect, database="default").rows == done.rows
 
 
-@pytest.mark.parametrize("dialect", ["spark", "hive"])
-def test_show_create_table_shows_a_view_as_hive_and_spark_do(run, dialect: str) -> None:
-    run("CREATE VIEW v AS SELECT 1 AS n", dialect=dialect)
-    shown = run("SHOW CREATE TABLE v", dialect=dialect)
-    assert shown.rows == run("SHOW CREATE VIEW v", dialect=dialect).rows
-
-
 def test_show_views_of_a_database_that_is_not_there(run) -> None:
     with pytest.raises(NoSuchNamespaceError):
         run("SHOW VIEWS IN nowhere")
