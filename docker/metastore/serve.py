@@ -158,8 +158,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         sys.exit(not is_ready(PORT))
     signal.signal(signal.SIGTERM, end)
-    # The site file has the database's password.
-    os.umask(0o027)
     try:
         serve()
     except (SettingError, HiveViewsError) as problem:
