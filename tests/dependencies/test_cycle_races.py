@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from hive_views.errors import CyclicViewError, HiveViewsError
+from hive_views.identifiers import ViewName
 from tests.catalog.samples import version
 from tests.dependencies.test_graph import COLUMNS
 from tests.faults.observer import until
@@ -17,8 +18,8 @@ def define(how, database, name, reads):
     return how(f"{database}.{name}", COLUMNS, version(database, ("spark", f"SELECT id, total FROM {reads}")))
 
 
-@pytest.fixture(params=["create", "rename"])
-def changes(request, catalog, database):
+@pytest.fixture(params=["replace", "create", "rename"])
+def changes(request, catalog, database, hive_table, view):
     """Two changes that are harmless alone, and the call of the metastore by which the first is made."""
     if request.param == "create":
         return (
@@ -27,11 +28,21 @@ def changes(request, catalog, database):
             "create_table",
         )
     alter = "alter_table_with_environment_context"
-    define(catalog.create_view, database, "over_one", "one")
-    define(catalog.create_view, database, "over_other", "other")
+    if request.param == "rename":
+        define(catalog.create_view, database, "over_one", "one")
+        define(catalog.create_view, database, "over_other", "other")
+        return (
+            lambda to: to.rename_view(f"{database}.over_other", f"{database}.one"),
+            lambda to: to.rename_view(f"{database}.over_one", f"{database}.other"),
+            alter,
+        )
+    hive_table("orders")
+    view("one", "SELECT id, total FROM orders")
+    view("middle", "SELECT id, total FROM one")
+    view("other", "SELECT id, total FROM orders")
     return (
-        lambda to: to.rename_view(f"{database}.over_other", f"{database}.one"),
-        lambda to: to.rename_view(f"{database}.over_one", f"{database}.other"),
+        lambda to: define(to.replace_view, database, "one", "other"),
+        lambda to: define(to.replace_view, database, "other", "middle"),
         alter,
     )
 
@@ -78,6 +89,27 @@ def test_views_over_the_same_view_do_not_wait_for_each_other(
         held.release()
         assert caught() is None
     assert [name.name for name in catalog.dependents(f"{database}.base").views] == ["a", "b"]
+
+
+def test_a_change_below_that_closes_no_circle_is_no_obstacle(
+    catalog, open_catalog, metastore, database, view, hive_table
+):
+    hive_table("orders")
+    hive_table("refunds")
+    view("base", "SELECT id, total FROM orders")
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("lock", Hold())
+        caught = run(
+            lambda to: define(to.create_or_replace_view, database, "other", "base"), open_catalog({"uri": proxy.uri})
+        )
+        held.wait_until_held()
+        define(catalog.replace_view, database, "base", "refunds")
+        held.release()
+        assert caught() is None
+    assert catalog.graph(database).upstream(ViewName(database, "other")) == (
+        ViewName(database, "base"),
+        ViewName(database, "refunds"),
+    )
 
 
 def run(change, catalog):

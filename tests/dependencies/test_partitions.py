@@ -136,6 +136,50 @@ def test_what_cannot_be_told_is_everything_and_says_so(table, run, ask):
     assert of(answer, "orders").all_partitions
 
 
+def test_a_column_that_is_not_told_is_said_beside_one_that_is(table, run, ask):
+    table("orders", "ds hr", _1__01=EARLY, _1__02=EARLY, _2__01=LATE)
+    run("CREATE VIEW v AS SELECT id, ds, concat(hr, '') AS hr FROM orders")
+    answer = ask("v", ds="1", hr="01")
+    assert names(answer, "orders") == ["ds=1/hr=01", "ds=1/hr=02"]
+    assert of(answer, "orders").restricted == (("ds", "ds"),)
+    assert "CONCAT" in of(answer, "orders").reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "partitions", "asked", "expected"),
+    [
+        ("date", ["2026-01-01", "2026-01-02"], "2026-01-01", ["2026-01-01"]),
+        ("bigint", ["7", "07", "8"], "007", ["07", "7"]),
+        ("boolean", ["true", "false"], "TRUE", ["true"]),
+        ("decimal(5,2)", ["1.5", "1.50", "1.6"], "1.500", ["1.5", "1.50"]),
+        ("timestamp", ["2026-01-01 00:00:00", "2026-01-01 01:00:00"], "2026-01-01", None),
+        ("double", ["0.0", "-0.0", "1.0"], "0", None),
+    ],
+)
+def test_values_that_are_equal_and_look_different(raw, run, ask, database, kind, partitions, asked, expected):
+    """The answer names at least what an engine reads."""
+    row = hive_row(database, "orders", "EXTERNAL_TABLE", EXTERNAL="TRUE")
+    row.partitionKeys = [FieldSchema("p", kind, None)]
+    raw.create_table(row)
+    for value in partitions:
+        raw.add_partition(Partition([value], database, "orders", 0, 0, row.sd, {}))
+    run("CREATE VIEW v AS SELECT one, p FROM orders")
+    assert names(ask("v", p=asked), "orders") == [f"p={value}" for value in expected or sorted(partitions)]
+    assert ask("v", p=asked).complete is (None if expected is None else True)
+
+
+def test_partitions_that_come_and_go(table, run, ask, raw, database):
+    table("orders", _1=EARLY, _2=EARLY)
+    run("CREATE VIEW v AS SELECT id, ds FROM orders")
+    assert ask("v", ds="2").complete
+    raw.drop_partition(database, "orders", ["2"], False)
+    raw.add_partition(Partition(["3"], database, "orders", 0, 0, raw.get_table(database, "orders").sd, {}))
+    assert [ask("v", ds=day).complete for day in "123"] == [True, False, True]
+    raw.drop_partition(database, "orders", ["1"], False)
+    assert ask("v", ds="1").complete is False
+    assert ask("v").complete is True
+
+
 def test_a_table_without_partitions_is_one(run, ask, raw, database):
     raw.create_table(hive_row(database, "plain", "EXTERNAL_TABLE", EXTERNAL="TRUE"))
     run("CREATE VIEW v AS SELECT one FROM plain")
