@@ -409,9 +409,10 @@ def _show_partitions(run: Run) -> Result:
 
 def _show_create(run: Run) -> Result:
     statement: sql.ShowCreate = run.statement
-    if statement.kind != "view":
-        raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     name = run.name()
+    # Hive has only the one spelling for tables and views.
+    if statement.kind != "view" and not (statement.kind == "table" and run.catalog.view_exists(name.identifier)):
+        raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     view = run.catalog.load_view(name.identifier)
     text = create_statement(run.catalog._store, view)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)

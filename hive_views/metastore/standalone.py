@@ -7,6 +7,7 @@ with the program that started it (unless it is detached).
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import time
@@ -144,7 +145,16 @@ class StandaloneMetastore(MetastoreProcess):
         kind = "derby" if self._database is None else {"postgresql": "postgres"}.get(self._database.kind, "mysql")
         if self._database is None:
             self._directory.prepare_database()
-        if self._run_schema_tool(launch, kind, "-info").returncode:
+        found = self._run_schema_tool(launch, kind, "-info")
+        if found.returncode:
+            # Where there is a schema of another release, making one would leave a mixture of both.
+            said = re.search(r"Metastore schema version:\s*(\S+)", found.stdout + found.stderr)
+            if said is not None:
+                raise EmbeddedMetastoreError(
+                    self.directory,
+                    f"its database has the schema of Hive {said[1]}, which Hive {self.version} does not take. Upgrade it "
+                    "by Hive's own schematool, start a metastore of that release, or name another database",
+                )
             done = self._run_schema_tool(launch, kind, "-initSchema")
             if done.returncode:
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])

@@ -74,6 +74,7 @@ def test_what_is_shown_makes_the_same_view(run, shop: str, dialect: str, sql: st
     again = run(shown, dialect=dialect).view
     assert definition(again) == definition(first)
     assert run("SHOW CREATE VIEW v", dialect=dialect).rows == ((shown,),)
+    assert run("SHOW CREATE TABLE v", dialect=dialect).rows == ((shown,),)  # Hive's only spelling
     # In any other database it makes the same view, or is refused.
     assert shown.startswith("-- names without") == (f"{shop}.orders" not in sql.format(shop=shop))
 
