@@ -152,8 +152,8 @@ class StandaloneMetastore(MetastoreProcess):
             if said is not None:
                 raise EmbeddedMetastoreError(
                     self.directory,
-                    f"its database has the schema of Hive {said[1]}, which Hive {self.version} does not take. Upgrade it "
-                    "by Hive's own schematool, start a metastore of that release, or name another database",
+                    f"its database has the schema of Hive {said[1]}, which Hive {self.version} does not take. Upgrade "
+                    "it by Hive's own schematool, start a metastore of that release, or name another database",
                 )
             done = self._run_schema_tool(launch, kind, "-initSchema")
             if done.returncode:
