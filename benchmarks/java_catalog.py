@@ -1,0 +1,171 @@
+"""Our catalog beside Iceberg's own HiveCatalog (Java), both with the metastore's locks, in turns on one metastore."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from benchmarks.measure import Result, compare
+from hive_views import EmbeddedMetastore, HiveViewCatalog, define
+from hive_views.metastore.distributions import RELEASES, find_release, unpack
+from hive_views.metastore.embedded_jvm import find_jars, find_java
+from hive_views.metastore.process import MetastoreProcess
+from hive_views.metastore.standalone import StandaloneMetastore
+from hive_views.spark.runtime import fetch_runtime
+
+PROGRAM = Path(__file__).with_name("JavaCatalog.java")
+COLUMNS = 20
+TURNS = 60
+WARM_UP = 40
+LISTED = (200, 2_000)
+LISTINGS = 8
+DATABASE = "bench"
+HALF, FIFTIETH = 0.5, 0.02
+
+
+class JavaCatalog:
+    """The Java program, running."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, *words: str) -> float:
+        """Let it do something; seconds that it took, measured there."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(" ".join(words) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        if not answer.isdigit():
+            raise RuntimeError(f"Java failed at {words[0]}: {answer}")
+        return int(answer) / 1e9
+
+
+@contextmanager
+def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCatalog]:
+    """Start the Java program on a metastore."""
+    jars = find_jars(metastore.directory)
+    path = [str(fetch_runtime())]
+    if version.startswith("4."):
+        # Hive 4 has lost calls that the client in Spark's jars makes.
+        path += unpack(find_release(version, metastore.directory), jars, ".cache").class_path
+    path.append(f"{jars}/*")
+    arguments = [metastore.uri, metastore.warehouse, DATABASE, str(COLUMNS)]
+    process = subprocess.Popen(
+        [find_java(metastore.directory, None), "-Xmx512m", "-cp", os.pathsep.join(path), str(PROGRAM), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != "ready":
+            raise RuntimeError("the Java program does not start; it needs a JDK, not only a runtime")
+        yield JavaCatalog(process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(60)
+
+
+def run(directory: Path) -> list[Result]:
+    """Measure on each release that can be started, on Derby; on `HIVE_VIEWS_BENCH_SERVER` alone if that is set."""
+    wanted = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
+    results = []
+    for version in (wanted,) if wanted else ("2.3.10", *RELEASES):
+        with ExitStack() as stack:
+            place = directory / f"java-{version}"
+            metastore: MetastoreProcess = stack.enter_context(
+                EmbeddedMetastore(place) if version == "2.3.10" else StandaloneMetastore(place, version=version)
+            )
+            catalog = stack.enter_context(HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse))
+            catalog.create_namespace(DATABASE)
+            java = stack.enter_context(java_catalog(metastore, version))
+            _measure(catalog, java, WARM_UP, "w")
+            results += [(version, line) for line in _measure(catalog, java, TURNS, "m")]
+            results += [(version, line) for line in _listings(catalog, java)]
+    return [
+        Result(f"{version}: {line.what}", line.ours, line.peer, line.theirs, line.ratio, line.target, line.met)
+        for version, line in results
+    ]
+
+
+def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: str) -> list[Result]:
+    schema = Schema(*(NestedField(index, f"column_{index}", LongType()) for index in range(1, COLUMNS + 1)))
+    names = ", ".join(f"column_{index}" for index in range(1, COLUMNS + 1))
+
+    def text(turn: int) -> str:
+        return f"SELECT {names} FROM t WHERE column_1 > {turn}"
+
+    def definition(turn: int):
+        return define(text(turn), dialect="spark", default_namespace=(DATABASE,), expanded=text(turn))
+
+    steps = {
+        "create": (
+            lambda turn: catalog.create_view(f"{DATABASE}.{prefix}_{turn}", schema, definition(turn)),
+            lambda turn: java.run("create", f"{prefix}_java_{turn}", text(turn)),
+            HALF,
+        ),
+        "load": (
+            lambda turn: catalog.load_view(f"{DATABASE}.{prefix}_{turn}"),
+            lambda turn: java.run("load", f"{prefix}_java_{turn}"),
+            None,
+        ),
+        "replace": (
+            lambda turn: catalog.replace_view(f"{DATABASE}.{prefix}_{turn}", schema, definition(turn + 1)),
+            lambda turn: java.run("replace", f"{prefix}_java_{turn}", text(turn + 1)),
+            HALF,
+        ),
+        "rename": (
+            lambda turn: catalog.rename_view(f"{DATABASE}.{prefix}_{turn}", f"{DATABASE}.{prefix}_new_{turn}"),
+            lambda turn: java.run("rename", f"{prefix}_java_{turn}", f"{prefix}_java_new_{turn}"),
+            None,
+        ),
+        "drop": (
+            lambda turn: catalog.drop_view(f"{DATABASE}.{prefix}_new_{turn}"),
+            lambda turn: java.run("drop", f"{prefix}_java_new_{turn}"),
+            None,
+        ),
+    }
+    results = []
+    for what, (ours, theirs, most) in steps.items():
+        our_times, java_times = [], []
+        for turn in range(turns):
+            if turn % 2:
+                java_times.append(theirs(turn))
+            started = perf_counter()
+            ours(turn)
+            our_times.append(perf_counter() - started)
+            if not turn % 2:
+                java_times.append(theirs(turn))
+        results.append(compare(what, "Iceberg's HiveCatalog, Java", our_times, java_times, most))
+    return results
+
+
+def _listings(catalog: HiveViewCatalog, java: JavaCatalog) -> list[Result]:
+    schema = Schema(NestedField(1, "column_1", LongType()))
+    made = 0
+    results = []
+    for number in LISTED:
+        while made < number:
+            definition = define("SELECT 1", dialect="spark", default_namespace=(DATABASE,), expanded="SELECT 1")
+            catalog.create_view(f"{DATABASE}.l_{made}", schema, definition)
+            made += 1
+        our_times, java_times = [], []
+        for _ in range(LISTINGS):
+            started = perf_counter()
+            found = len(catalog.list_views(DATABASE))
+            our_times.append(perf_counter() - started)
+            if found != number:
+                raise AssertionError(f"{found} views listed")
+            java_times.append(java.run("list", str(number)))
+        target = FIFTIETH if number == LISTED[-1] else None
+        results.append(compare(f"list {number:,} views", "Iceberg's HiveCatalog, Java", our_times, java_times, target))
+    return results
