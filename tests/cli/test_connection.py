@@ -53,7 +53,8 @@ def test_options_override_the_configuration(home: Path, metastore: EmbeddedMetas
     properties = {"hive-views.pool-size": "3", "uri": metastore.uri}
     catalog = Connection(name="prod", warehouse="file:///here", properties=properties).catalog()
     assert catalog.name == "prod"
-    assert catalog.properties == {"uri": metastore.uri, "warehouse": "file:///here", "hive-views.pool-size": "3"}
+    given = {"uri": metastore.uri, "warehouse": "file:///here", "hive-views.pool-size": "3"}
+    assert catalog.properties == {**given, "hive.hive2-compatible": "true"}  # our default, said to PyIceberg's tables
 
 
 def test_what_is_typed_counts_more_than_the_environment(metastore: EmbeddedMetastore, database: str) -> None:
