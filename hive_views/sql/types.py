@@ -264,7 +264,8 @@ class Types:
             if result is None or result == found:
                 result = found
                 continue
-            shared = typetext.choice(result, found) if self.text.dialect == "hive" else typetext.common(result, found)
+            rule = typetext.choice if self.text.dialect == "hive" else typetext.choice_in_spark
+            shared = rule(result, found)
             if shared is None:
                 return None
             result = shared

@@ -99,6 +99,18 @@ def common(one: str, other: str) -> str | None:
     return None
 
 
+def choice_in_spark(one: str, other: str) -> str | None:
+    """The type that holds both results of a CASE, IF, COALESCE or GREATEST in Spark.
+
+    Returns:
+        The type, or None where Spark's rules are others than those written here.
+    """
+    kinds = {base(one), base(other)}
+    if one != other and "decimal" in kinds and kinds & {"bigint", "float", "double"}:
+        return None
+    return _common_number(one, other) if one != other and kinds <= _NUMBERS else common(one, other)
+
+
 def choice(one: str, other: str) -> str | None:
     """The type that holds both results of a CASE, IF or COALESCE; measured on Hive 4.1.0, every pair of types.
 

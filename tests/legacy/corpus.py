@@ -19,9 +19,10 @@ from hive_views.sql.statements import CreateView
 from tests.legacy.rows import fields, hive_view_row, table_row, trino_view_row
 
 FIXTURES = Path(__file__).parents[1] / "unit" / "sql" / "fixtures"
-DATABASES = ("sales", "hr")
+DATABASES = ("sales", "hr", "web")
 _EVERY = {"generated": 40, "type": 8, "typeagg": 8}
-_OTHERS = 3
+_OTHERS = 5
+_CHANGING = re.compile(r"(?i)\b(uuid|rand|unix_timestamp)\s*\(|\bcurrent_(timestamp|date)\b")
 _BACKTICKS = re.compile(r"`((?:[^`]|``)*)`")
 
 
@@ -30,7 +31,7 @@ def warehouse() -> Iterator[Table]:
     tables = json.loads((FIXTURES / "hive_oracle_warehouse.json").read_text())["tables"]
     for name, described in tables.items():
         database, _, table = name.partition(".")
-        if described["type"] == "VIRTUAL_VIEW":
+        if described.get("original"):  # of two views only the columns are known: tables stand for them
             yield hive_view_row(
                 database, table, described["original"], described["expanded"], [tuple(c) for c in described["columns"]]
             )
@@ -52,7 +53,7 @@ def hive_views() -> Iterator[tuple[str, Table]]:
         if seen[construct] % _EVERY.get(construct, _OTHERS) != 1:
             continue
         query = _query(answer["ddl"])
-        if query is None:
+        if query is None or _CHANGING.search(query):
             continue
         columns = [(name, kind) for name, kind, *_ in answer["columns"]]
         name = f"h_{construct}_{seen[construct]}"
