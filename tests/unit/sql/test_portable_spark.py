@@ -22,6 +22,11 @@ SIMPLE: dict[str, list[str]] = {
     "int": ["1", "2", "5"],
     "string": ["'a'", "'x'", "'xy'", "'US'"],
     "double": ["1.5D", "10.0D"],
+    "float": ["1.5F", "2.25F"],
+    "tinyint": ["1Y", "2Y"],
+    "smallint": ["1S", "3S"],
+    "boolean": ["true", "false"],
+    "binary": ["X'61'", "X'6262'"],
     "date": ["date'2020-01-01'", "date'2020-01-03'"],
     "timestamp": ["timestamp'2020-01-01 01:02:03'", "timestamp'2020-01-04 01:02:03'"],
 }
@@ -33,12 +38,14 @@ def value(type_text: str, chance: random.Random) -> str:
     inner = typetext.arguments(type_text)
     if kind in SIMPLE:
         return chance.choice(SIMPLE[kind])
+    if kind in ("varchar", "char"):
+        return f"cast({chance.choice(SIMPLE['string'])} as {type_text})"
     if kind == "decimal":
         return f"cast({chance.choice(['1.50', '12.25'])} as {type_text})"
     if kind == "array":
         return f"array({value(inner[0], chance)}, {value(inner[0], chance)})"
     if kind == "map":
-        return f"map('k', {value(inner[1], chance)})"
+        return f"map({value(inner[0], chance)}, {value(inner[1], chance)})"
     fields = typetext.fields(type_text) or {}
     return f"named_struct({', '.join(f'{name!r}, {value(field, chance)}' for name, field in fields.items())})"
 
@@ -101,6 +108,8 @@ def test_portable_texts_give_the_rows_of_the_typed_text(spark: Any) -> None:
 
     compared = 0
     for case in (case for case in lines("hive_oracle.jsonl") if case.get("expanded")):
+        if "full outer join" in case["ddl"] and "using" in case["ddl"]:
+            continue  # a star has the left side's column in Hive, and the first of both that is not NULL in Spark
         typed, view = defined(case["ddl"], dict(case.get("conf", [])))
         try:
             _, wanted = rows(typed, "sales")
