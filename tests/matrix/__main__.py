@@ -6,7 +6,6 @@ Named servers (`python -m tests.matrix 4.0.1/postgresql`) are run alone, and the
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -14,13 +13,14 @@ from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.matrix.page import put
+
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "servers.md"
+HEADING = "The tests on each"
 SERVERS = ("2.3.10", "3.1.3", "3.1.3/postgresql", "3.1.3/mysql", "4.0.1", "4.0.1/postgresql", "4.0.1/mysql")
 SUITES = ("tests/metastore", "tests/conformance", "tests/catalog", "tests/faults")
 # They start metastores of their own, whichever server the run is for.
 APART = ("test_embedded.py", "test_security.py", "test_standalone.py")
-ROW = re.compile(r"^\| `?([\d.]+(?:/\w+)?)`? \|.*$", re.MULTILINE)
 
 
 def run(server: str) -> str:
@@ -49,15 +49,12 @@ def run(server: str) -> str:
 def main() -> int:
     """Run what was asked for, and write the page."""
     wanted = [sys.argv[1]] if len(sys.argv) > 1 else list(SERVERS)
-    page = PAGE.read_text()
     failed = False
     for server in wanted:
         row = run(server)
         print(row)
         failed |= row.split(" | ")[3] != "0"
-        found = next((match for match in ROW.finditer(page) if match[1] == server), None)
-        page = page.replace(found[0], row) if found else page.rstrip() + f"\n{row}\n"
-        PAGE.write_text(page)
+        put(HEADING, [row])
     return int(failed)
 
 
