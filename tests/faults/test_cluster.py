@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,80 +35,18 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockRequest,
     LockType,
 )
-from hive_views.metastore.standalone import Database as StoreDatabase
-from hive_views.metastore.standalone import StandaloneMetastore
 from tests.catalog.samples import SCHEMA, files_below, version
-from tests.conftest import CACHE
+from tests.faults.cluster import Cluster, control, two_metastores
 from tests.faults.observer import Observer, until
 from tests.metastore.rpc import connect
-from tests.upgrade.servers import PASSWORD, Server, postgresql
 
 KEEP_ALL = {"version.history.num-entries": "100000", "commit.retry.num-retries": "50"}
-ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
-
-
-@dataclass
-class Cluster:
-    """Two metastores that share a database."""
-
-    store: Server
-    first: StandaloneMetastore
-    second: StandaloneMetastore
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """Of a catalog that knows both."""
-        return {"uri": f"{self.first.uri},{self.second.uri}", "warehouse": self.first.warehouse, **ALIVE}
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with postgresql() as store:
-        store.create("metastore")
-        database = StoreDatabase("postgresql", store.port, "metastore", "hive", PASSWORD)
-        top = tmp_path_factory.mktemp("cluster")
-        settings = {
-            "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
-            "metastore.txn.timeout": "12s",
-            # As on a server of a user: a failing database is waited for.
-            "hive.hmshandler.retry.attempts": "10",
-            "hive.hmshandler.retry.interval": "500ms",
-        }
-
-        def metastore(name: str) -> StandaloneMetastore:
-            # A port of its own choice at each start would be no use to a client that knows the old one.
-            return StandaloneMetastore(
-                top / name, database=database, port=_free_port(), cache=CACHE, properties=settings, max_memory_mb=384
-            )
-
-        with metastore("first") as first, metastore("second") as second:
-            try:
-                yield Cluster(store, first, second)
-            finally:
-                _control(store, "stop")
-
-
-def _free_port() -> int:
-    from tests.upgrade.servers import free_port
-
-    return free_port()
-
-
-def _control(store: Server, action: str) -> None:
-    """`pg_ctl`, as the user that the server runs as; `immediate` is what a loss of power does.
-
-    A restart keeps the port, also of a server that was stopped before.
-    """
-    data = store.directory / "data"
-    program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
-    command = [str(program[-1]) if program else shutil.which("pg_ctl") or "pg_ctl", action, "-D", str(data), "-w"]
-    command += ["-m", "immediate"]
-    if action != "stop":
-        command += ["-l", str(data / "restarted.log")]
-    owner = data.owner()
-    if os.geteuid() == 0:
-        command = ["runuser", "-u", owner, "--", *command]
-    subprocess.run(command, cwd=store.directory, check=True, stdout=subprocess.DEVNULL, timeout=120)
+    with two_metastores(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -184,7 +121,7 @@ def test_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
 
 def test_the_database_loses_its_power(cluster: Cluster, place: str) -> None:
     with writing(cluster, place) as told:
-        _control(cluster.store, "restart")
+        control(cluster.store, "restart")
     check_told(Observer(cluster.second, place), told)
 
 
@@ -192,12 +129,12 @@ def test_the_database_is_away_for_a_while(cluster: Cluster, place: str) -> None:
     """Longer than a call may take: what is asked meanwhile ends with an error that says so, or later as it should."""
     with HiveViewCatalog("prod", **{**cluster.properties, "hive-views.settle-timeout-ms": "1000"}) as catalog:
         catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
-        _control(cluster.store, "stop")
+        control(cluster.store, "stop")
         try:
             with pytest.raises(HiveViewsError) as raised:
                 catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 1")))
         finally:
-            _control(cluster.store, "restart")
+            control(cluster.store, "restart")
         assert isinstance(raised.value, (MetastoreError, CommitStateUnknownError, LockError)), raised.value
         until(lambda: _answers(catalog, place))
         catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 2")))

@@ -1,0 +1,79 @@
+"""Two metastores of the newest release on one PostgreSQL, for tests in which one goes away, or the database does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hive_views.metastore.standalone import Database, StandaloneMetastore
+from tests.conftest import CACHE
+from tests.upgrade.servers import PASSWORD, Server, free_port, postgresql
+
+ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+
+
+@dataclass
+class Cluster:
+    """Two metastores that share a database."""
+
+    store: Server
+    first: StandaloneMetastore
+    second: StandaloneMetastore
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a catalog that knows both."""
+        return {"uri": f"{self.first.uri},{self.second.uri}", "warehouse": self.first.warehouse, **ALIVE}
+
+
+@contextmanager
+def two_metastores(top: Path) -> Iterator[Cluster]:
+    """Start them.
+
+    Args:
+        top: Where their files are.
+    """
+    with postgresql() as store:
+        store.create("metastore")
+        database = Database("postgresql", store.port, "metastore", "hive", PASSWORD)
+        settings = {
+            "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
+            "metastore.txn.timeout": "12s",
+            # As on a server of a user: a failing database is waited for.
+            "hive.hmshandler.retry.attempts": "10",
+            "hive.hmshandler.retry.interval": "500ms",
+        }
+
+        def metastore(name: str) -> StandaloneMetastore:
+            # A port of its own choice at each start would be no use to a client that knows the old one.
+            return StandaloneMetastore(
+                top / name, database=database, port=free_port(), cache=CACHE, properties=settings, max_memory_mb=384
+            )
+
+        with metastore("first") as first, metastore("second") as second:
+            try:
+                yield Cluster(store, first, second)
+            finally:
+                control(store, "stop")
+
+
+def control(store: Server, action: str) -> None:
+    """`pg_ctl`, as the user that the server runs as; `immediate` is what a loss of power does.
+
+    A restart keeps the port, also of a server that was stopped before.
+    """
+    data = store.directory / "data"
+    program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+    command = [str(program[-1]) if program else shutil.which("pg_ctl") or "pg_ctl", action, "-D", str(data), "-w"]
+    command += ["-m", "immediate"]
+    if action != "stop":
+        command += ["-l", str(data / "restarted.log")]
+    owner = data.owner()
+    if os.geteuid() == 0:
+        command = ["runuser", "-u", owner, "--", *command]
+    subprocess.run(command, cwd=store.directory, check=True, stdout=subprocess.DEVNULL, timeout=120)
