@@ -47,6 +47,16 @@ class DropRequest:
 
 
 @dataclass(frozen=True)
+class CutRequest:
+    """The server gets the first half of the request, and both connections are closed: it cannot carry it out."""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """The server gets the request twice, and the client the second answer: as if the server itself had tried again."""
+
+
+@dataclass(frozen=True)
 class DropReply:
     """The server carries the call out; the client's connection is closed before it gets the answer.
 
@@ -99,7 +109,7 @@ class Hold:
         _wait(self.applied, timeout_s, "the server did not answer the call that was held")
 
 
-Action = Pass | DropRequest | DropReply | CutReply | Delay | BlackHole | Hold
+Action = Pass | DropRequest | CutRequest | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
 
 
 @dataclass
@@ -127,6 +137,7 @@ class _Rule:
     method: str
     action: Action
     nth: int
+    onwards: bool
     seen: int = 0
 
     def applies(self, method: str) -> bool:
@@ -134,7 +145,7 @@ class _Rule:
         if self.method not in (ANY, method):
             return False
         self.seen += 1
-        return self.nth in (EVERY, self.seen)
+        return self.seen >= self.nth if self.onwards else self.nth in (EVERY, self.seen)
 
 
 # -- The proxy --------------------------------------------------------------------------------------------------------
@@ -187,19 +198,20 @@ class ThriftProxy:
         with self._guard:
             return self._connections
 
-    def on(self, method: str, action: Action, *, nth: int = 1) -> Action:
+    def on(self, method: str, action: Action, *, nth: int = 1, onwards: bool = False) -> Action:
         """Do something to calls of a method, from now on. The rule made first wins where several apply to a call.
 
         Args:
             method: The Thrift method; `ANY` for all.
             action: What to do.
             nth: Which one, counted from now: 1 is the next; `EVERY` for all.
+            onwards: That one and all after it.
 
         Returns:
             The action.
         """
         with self._guard:
-            self._rules.append(_Rule(method, action, nth))
+            self._rules.append(_Rule(method, action, nth, onwards))
         return action
 
     def clear(self) -> None:
@@ -313,6 +325,10 @@ class ThriftProxy:
             case DropRequest(reset):
                 _close(client, reset=reset)
                 return False
+            case CutRequest():
+                server.sendall(request[: len(request) // 2])
+                _close(client)
+                return False
             case BlackHole():
                 while client.recv(65536):
                     pass
@@ -332,6 +348,9 @@ class ThriftProxy:
             return True
         _, reply = replies.read()
         call.answered = True
+        if isinstance(action, Duplicate):
+            server.sendall(request)
+            _, reply = replies.read()
         match action:
             case DropReply(reset, silent):
                 while silent and client.recv(65536):

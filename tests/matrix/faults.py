@@ -1,0 +1,65 @@
+"""The whole fault matrix on one server after the other: `python -m tests.matrix.faults [release/database …]`.
+
+docs/servers.md gets a row for each kind of fault. See `tests.faults.every_call` for what a case is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from datetime import date
+from typing import Any
+
+from tests.conftest import SERVER
+from tests.matrix.__main__ import ROOT
+from tests.matrix.page import put
+
+HEADING = "Faults"
+SUITE = "tests/faults/test_every_call.py"
+
+
+def run(server: str) -> tuple[list[str], int]:
+    """Run all cases on one server.
+
+    Args:
+        server: `release/database`.
+
+    Returns:
+        Its rows of the table, and how many cases were not as they should be.
+    """
+    results = ROOT / "build" / f"faults-{server.replace('/', '-')}.jsonl"
+    results.parent.mkdir(exist_ok=True)
+    results.write_text("")
+    whole = {"HIVE_VIEWS_TEST_SERVER": server, "HIVE_VIEWS_WHOLE_FAULTS": "1", "HIVE_VIEWS_FAULT_RESULTS": str(results)}
+    command = [sys.executable, "-m", "pytest", "-q", SUITE]
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **whole}, check=False)
+    by_fault: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in results.read_text().splitlines():
+        case = json.loads(line)
+        by_fault[case["fault"]].append(case)
+    rows = []
+    for fault, cases in by_fault.items():
+        told = [sum(case["outcome"] == outcome for case in cases) for outcome in ("done", "refused", "unknown")]
+        left, wrong = (sum(bool(case[key]) for case in cases) for key in ("left lock", "wrong"))
+        numbers = " | ".join(map(str, [len(cases), *told, wrong, left]))
+        rows.append(f"| {server} | {fault} | {numbers} | {date.today()} |")
+    return rows, sum(bool(case["wrong"]) for cases in by_fault.values() for case in cases) or ended.returncode
+
+
+def main() -> int:
+    """Run the servers that are named, or the one for this run, and write the page."""
+    failed = 0
+    for server in sys.argv[1:] or [SERVER]:
+        rows, wrong = run(server)
+        print("\n".join(rows), flush=True)
+        failed += wrong
+        if rows:
+            put(HEADING, rows)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
