@@ -49,12 +49,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @contextmanager
-def started(directory: Path, server: str) -> Iterator[MetastoreProcess]:
+def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastoreProcess]:
     """A metastore of a release on a database.
 
     Args:
         directory: Where its files are.
         server: See `SERVER`; without a database it is Derby.
+        port: Its port, for one that is to be started again; 0 takes a free one at every start.
     """
     version, _, kind = server.partition("/")
     with ExitStack() as stack:
@@ -64,9 +65,11 @@ def started(directory: Path, server: str) -> Iterator[MetastoreProcess]:
             place.create("metastore")
             database = StoreDatabase(kind, place.port, "metastore", "hive", PASSWORD)
         if version == EMBEDDED_VERSION:
-            yield stack.enter_context(EmbeddedMetastore(directory, properties=STORES))
+            yield stack.enter_context(EmbeddedMetastore(directory, port=port, properties=STORES))
         else:
-            other = StandaloneMetastore(directory, version=version, database=database, properties=STORES, cache=CACHE)
+            other = StandaloneMetastore(
+                directory, version=version, database=database, port=port, properties=STORES, cache=CACHE
+            )
             yield stack.enter_context(other)
 
 

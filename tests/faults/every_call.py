@@ -126,11 +126,13 @@ class Stage:
     Args:
         metastore: The server.
         direct: A catalog on it.
+        beside: The URI of another metastore on the same database, which users know as well.
     """
 
-    def __init__(self, metastore: MetastoreProcess, direct: HiveViewCatalog) -> None:
+    def __init__(self, metastore: MetastoreProcess, direct: HiveViewCatalog, beside: str = "") -> None:
         self.metastore = metastore
         self._direct = direct
+        self._beside = beside
         self._recorded: dict[str, Recorded] = {}
 
     @contextmanager
@@ -171,7 +173,8 @@ class Stage:
     @contextmanager
     def catalog(self, proxy: ThriftProxy, **more: str) -> Iterator[HiveViewCatalog]:
         """A user's catalog, which reaches the metastore through a proxy."""
-        properties = {"uri": proxy.uri, "warehouse": self.metastore.warehouse, **more}
+        uris = ",".join(filter(None, (proxy.uri, self._beside)))
+        properties = {"uri": uris, "warehouse": self.metastore.warehouse, **more}
         with HiveViewCatalog("prod", **properties) as catalog:
             yield catalog
 

@@ -19,7 +19,9 @@ from hive_views import HiveViewCatalog
 from hive_views.metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
 from tests.faults.deeds import DEEDS, Deed
-from tests.faults.every_call import Result, Stage, run, sample
+from tests.faults.every_call import Case, Result, Stage, run, sample
+from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
+from tests.upgrade.servers import free_port
 
 WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
 RESULTS = os.environ.get("HIVE_VIEWS_FAULT_RESULTS")
@@ -34,7 +36,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePro
     """A metastore whose Derby, where that is its database, notices deadlocks after one second: by default after 20."""
     directory = tmp_path_factory.mktemp("every_call")
     (directory / "derby.properties").write_text("derby.locks.deadlockTimeout=1\nderby.locks.waitTimeout=10\n")
-    with started(directory, SERVER) as running:
+    with started(directory, SERVER, free_port()) as running:
         yield running
 
 
@@ -80,3 +82,21 @@ def test_each_call(deed: Deed, stage: Stage, used: Counter[tuple[str, str]], sub
         results = [run(stage, case) for case in cases if case not in waiting]
         results += pool.map(lambda case: run(stage, case), waiting)
     report(results, subtests)
+
+
+def rounds(stage: Stage) -> Iterator[list[Case]]:
+    """Which call of each deed the server is killed at, one kill after the other."""
+    both = (KILLED_BEFORE, KILLED_AFTER)
+    if not WHOLE:
+        # The request that changes something, before or after.
+        yield [change(stage, deed, both[number % 2]) for number, deed in enumerate(DEEDS)]
+        return
+    for index in range(max(len(stage.recorded(deed).methods) for deed in DEEDS)):
+        for fault in both:
+            yield [at(stage, deed, fault, index) for deed in DEEDS if index < len(stage.recorded(deed).methods)]
+
+
+@pytest.mark.timeout(3600)
+def test_the_server_is_killed_and_started_again(stage: Stage, subtests: pytest.Subtests) -> None:
+    for cases in rounds(stage):
+        report(interrupted(stage, cases, lambda proxies: kill_and_start(stage.metastore, proxies)), subtests)
