@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import HiveViewsError
+from hive_views.errors import HiveViewsError, MetastoreError
 from hive_views.materialized.refresh import Mode
 from hive_views.materialized.work import Work
 from tests.catalog.samples import SCHEMA, version
@@ -90,6 +91,8 @@ class Client:
             self._ended(number, Outcome.UNKNOWN, error)
         except (HiveViewsError, CommitFailedException) as error:
             self._ended(number, Outcome.REFUSED, error)
+            if isinstance(error, MetastoreError):
+                time.sleep(0.1)  # as programs do, where a server is away
         except BaseException:  # noqa: BLE001 -- the check of the ledger raises it
             self._ledger.note(self._client, number, event="died", died=traceback.format_exc())
 
