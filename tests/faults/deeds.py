@@ -67,7 +67,7 @@ class Deed:
 
 
 def _everything(world: World, labels: Labels) -> Picture:
-    return picture(world.observer, labels)
+    return picture(world.observer, world.location, labels)
 
 
 def _prepare_view(world: World) -> None:

@@ -126,13 +126,21 @@ class Stage:
     Args:
         metastore: The server.
         direct: A catalog on it.
-        beside: The URI of another metastore on the same database, which users know as well.
+        first: Another metastore on the same database, which users ask first, and by proxies; None is the same.
+        properties: More properties of users' catalogs.
     """
 
-    def __init__(self, metastore: MetastoreProcess, direct: HiveViewCatalog, beside: str = "") -> None:
+    def __init__(
+        self,
+        metastore: MetastoreProcess,
+        direct: HiveViewCatalog,
+        first: MetastoreProcess | None = None,
+        properties: dict[str, str] | None = None,
+    ) -> None:
         self.metastore = metastore
         self._direct = direct
-        self._beside = beside
+        self._first = first
+        self._properties = properties or {}
         self._recorded: dict[str, Recorded] = {}
 
     @contextmanager
@@ -158,7 +166,7 @@ class Stage:
     def recorded(self, deed: Deed) -> Recorded:
         """A deed without faults, done the first time that it is asked for."""
         if deed.name not in self._recorded:
-            with self.world(deed) as world, ThriftProxy(self.metastore.port) as proxy:
+            with self.world(deed) as world, self.proxy() as proxy:
                 labels = Labels()
                 deed.look(world, labels)
                 files = files_below(world.location)
@@ -173,10 +181,14 @@ class Stage:
     @contextmanager
     def catalog(self, proxy: ThriftProxy, **more: str) -> Iterator[HiveViewCatalog]:
         """A user's catalog, which reaches the metastore through a proxy."""
-        uris = ",".join(filter(None, (proxy.uri, self._beside)))
-        properties = {"uri": uris, "warehouse": self.metastore.warehouse, **more}
+        uris = f"{proxy.uri},{self.metastore.uri}" if self._first else proxy.uri
+        properties = {"uri": uris, "warehouse": self.metastore.warehouse, **self._properties, **more}
         with HiveViewCatalog("prod", **properties) as catalog:
             yield catalog
+
+    def proxy(self) -> ThriftProxy:
+        """A proxy for one user, which is not listening yet."""
+        return ThriftProxy((self._first or self.metastore).port)
 
     def cases(self, deed: Deed) -> list[Case]:
         """All cases of a deed."""
@@ -215,7 +227,7 @@ def run(stage: Stage, case: Case) -> Result:
 
 def _run(stage: Stage, case: Case, result: Result) -> None:
     deed, fault = case.deed, case.fault
-    with stage.world(deed) as world, ThriftProxy(stage.metastore.port) as proxy:
+    with stage.world(deed) as world, stage.proxy() as proxy:
         trial = Trial(stage, deed, world)
         action = fault.action()
 
@@ -262,6 +274,11 @@ class Trial:
             result.outcome, result.told = Outcome.UNKNOWN if changes else Outcome.REFUSED, _said(error)
         except HiveViewsError as error:
             result.outcome, result.told = Outcome.REFUSED, _said(error)
+        except OSError as error:
+            if self._deed.counts_files:
+                raise
+            # A disk's own word: PyIceberg's tables pass it on.
+            result.outcome, result.told = Outcome.REFUSED, f"{type(error).__name__}: {error}"
         else:
             result.outcome = Outcome.DONE
 

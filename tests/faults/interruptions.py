@@ -83,7 +83,7 @@ def interrupted(stage: Stage, cases: Sequence[Case], strike: Strike, *, release:
 def _start(stage: Stage, result: Result, stack: ExitStack, pool: ThreadPoolExecutor) -> _Running:
     case = result.case
     world = stack.enter_context(stage.world(case.deed))
-    proxy = stack.enter_context(ThriftProxy(stage.metastore.port))
+    proxy = stack.enter_context(stage.proxy())
     catalog = stack.enter_context(stage.catalog(proxy))
     trial = Trial(stage, case.deed, world)
     action = case.fault.action()

@@ -42,28 +42,30 @@ class Labels:
         return _TIME.sub("T", labeled)
 
 
-def picture(observer: Observer, labels: Labels) -> Picture:
+def picture(observer: Observer, location: str, labels: Labels) -> Picture:
     """What stands in a database.
 
     Args:
         observer: Looks at it.
+        location: The database's location, as a URI.
         labels: Those of an earlier picture of the same database, so that identities can be compared; more are added.
     """
-    return {name: labels.applied_to(_canonical(observer, name)) for name in sorted(observer.names())}
+    return {name: labels.applied_to(_canonical(observer, location, name)) for name in sorted(observer.names())}
 
 
-def _canonical(observer: Observer, name: str) -> str:
+def _canonical(observer: Observer, location: str, name: str) -> str:
     row = observer.row(name)
     assert row is not None, f"{name} is listed and cannot be read"
-    location = row["parameters"].get("metadata_location")
+    pointer = row["parameters"].get("metadata_location")
     document: Any = None
-    if location is not None:
-        data = path(location).read_bytes()
+    if pointer is not None:
+        data = path(pointer).read_bytes()
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     shown = {key: value for key, value in row.items() if key not in _OF_THE_SERVER}
     shown["parameters"] = {key: _opened(value) for key, value in row["parameters"].items()}
     text = json.dumps({"row": shown, "document": document}, sort_keys=True, default=str, indent=1)
-    return text.replace(observer.database, "DATABASE")
+    place = re.compile("(file:/*)?/" + re.escape(str(path(location)).strip("/")))
+    return place.sub("LOCATION", text).replace(observer.database, "DATABASE")
 
 
 def _opened(value: str) -> Any:

@@ -37,8 +37,13 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from tests.catalog.samples import SCHEMA, files_below, version
 from tests.faults.cluster import Cluster, control, two_metastores
+from tests.faults.deeds import DEEDS
+from tests.faults.every_call import Stage
+from tests.faults.interruptions import DATABASE_RESTARTED, ONE_OF_TWO_KILLED, change, interrupted
 from tests.faults.observer import Observer, until
+from tests.faults.verdicts import report
 from tests.metastore.rpc import connect
+from tests.proxy import ThriftProxy
 
 KEEP_ALL = {"version.history.num-entries": "100000", "commit.retry.num-retries": "50"}
 
@@ -149,6 +154,37 @@ def _answers(catalog: HiveViewCatalog, database: str) -> bool:
     except HiveViewsError:
         return False
     return True
+
+
+@pytest.fixture
+def stage(cluster: Cluster) -> Iterator[Stage]:
+    """Users ask the first metastore, by proxies, and the second one where that does not answer."""
+    alive = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+    with HiveViewCatalog("prod", **{**cluster.properties, "uri": cluster.second.uri}) as direct:
+        yield Stage(cluster.second, direct, cluster.first, alive)
+
+
+def test_each_deed_while_one_of_two_metastores_is_killed(
+    cluster: Cluster, stage: Stage, subtests: pytest.Subtests
+) -> None:
+    def strike(proxies: list[ThriftProxy]) -> None:
+        os.kill(cluster.first.pid, signal.SIGKILL)
+        cluster.first.stop()
+        for proxy in proxies:
+            proxy.disconnect()
+
+    try:
+        report(interrupted(stage, [change(stage, deed, ONE_OF_TWO_KILLED) for deed in DEEDS], strike), subtests)
+    finally:
+        cluster.first.start()
+
+
+def test_each_deed_while_the_database_loses_its_power(
+    cluster: Cluster, stage: Stage, subtests: pytest.Subtests
+) -> None:
+    """Each request that changes something is with the server when its database goes."""
+    cases = [change(stage, deed, DATABASE_RESTARTED) for deed in DEEDS]
+    report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 
 def test_a_lock_table_full_of_dead_locks(cluster: Cluster, place: str) -> None:

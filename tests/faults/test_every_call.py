@@ -6,11 +6,12 @@ test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1) takes them all, against the server that
 
 from __future__ import annotations
 
-import json
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,13 @@ from hive_views import HiveViewCatalog
 from hive_views.metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
 from tests.faults.deeds import DEEDS, Deed
-from tests.faults.every_call import Case, Result, Stage, run, sample
+from tests.faults.every_call import Case, Fault, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
+from tests.faults.verdicts import report
+from tests.proxy import Pass
 from tests.upgrade.servers import free_port
 
 WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
-RESULTS = os.environ.get("HIVE_VIEWS_FAULT_RESULTS")
-"""A file that gets a line of JSON for each case."""
-
 SLOW = 1
 """How many cases of a deed may wait for time-outs where not all are run."""
 
@@ -51,25 +51,6 @@ def stage(metastore: MetastoreProcess) -> Iterator[Stage]:
 def used() -> Counter[tuple[str, str]]:
     """Which faults the methods have met."""
     return Counter()
-
-
-def report(results: list[Result], subtests: pytest.Subtests) -> None:
-    """Each case as a test of its own, and as a line for the page."""
-    for result in results:
-        if RESULTS:
-            line = {
-                "deed": result.case.deed.name,
-                "fault": result.case.fault.name,
-                "outcome": result.outcome.value if result.outcome else None,
-                "wrong": result.wrong,
-                "left lock": result.left_lock,
-                "told": result.told,
-                "case": str(result.case),
-            }
-            with Path(RESULTS).open("a") as out:
-                out.write(json.dumps(line) + "\n")
-        with subtests.test(str(result.case)):
-            assert not result.wrong, f"{result.outcome} {result.told}\n" + "\n".join(result.wrong)
 
 
 @pytest.mark.timeout(3600)
@@ -100,3 +81,56 @@ def rounds(stage: Stage) -> Iterator[list[Case]]:
 def test_the_server_is_killed_and_started_again(stage: Stage, subtests: pytest.Subtests) -> None:
     for cases in rounds(stage):
         report(interrupted(stage, cases, lambda proxies: kill_and_start(stage.metastore, proxies)), subtests)
+
+
+# -- The client's own disk --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(disk: Path) -> None:
+    with suppress(OSError), (disk / "filler").open("wb", buffering=0) as out:
+        while True:
+            out.write(b"x" * 512)
+
+
+def remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)
+
+
+SPOILED = {
+    "disk full": (fill, lambda disk: (disk / "filler").unlink()),
+    "disk read-only": (lambda disk: remount(disk, "ro"), lambda disk: remount(disk, "rw")),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILED)
+def test_a_disk_that_takes_no_more(kind: str, stage: Stage, disk: Path, subtests: pytest.Subtests) -> None:
+    spoil, mend = SPOILED[kind]
+    deeds = DEEDS if WHOLE else [deed for deed in DEEDS if deed.name in ("create", "adopt", "change table")]
+    results = []
+    for deed in deeds:
+        result = Result(Case(deed, 0, stage.recorded(deed).methods[0], Fault(kind, Pass)))
+        results.append(result)
+        with stage.world(deed, (disk / deed.name.replace(" ", "_")).as_uri()) as world, stage.proxy() as proxy:
+            trial = Trial(stage, deed, world)
+            with stage.catalog(proxy) as catalog:
+                trial.do(catalog, lambda: spoil(disk), result)
+                mend(disk)
+                trial.judge(result)
+                trial.check_locks(result, excused=False)
+                trial.go_on(catalog, result)
+    report(results, subtests)

@@ -18,7 +18,7 @@ from tests.matrix.__main__ import ROOT
 from tests.matrix.page import put
 
 HEADING = "Faults"
-SUITE = "tests/faults/test_every_call.py"
+SUITES = ("tests/faults/test_every_call.py", "tests/faults/test_cluster.py")
 
 
 def run(server: str) -> tuple[list[str], int]:
@@ -34,7 +34,7 @@ def run(server: str) -> tuple[list[str], int]:
     results.parent.mkdir(exist_ok=True)
     results.write_text("")
     whole = {"HIVE_VIEWS_TEST_SERVER": server, "HIVE_VIEWS_WHOLE_FAULTS": "1", "HIVE_VIEWS_FAULT_RESULTS": str(results)}
-    command = [sys.executable, "-m", "pytest", "-q", SUITE]
+    command = [sys.executable, "-m", "pytest", "-q", *SUITES]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **whole}, check=False)
     by_fault: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in results.read_text().splitlines():

@@ -1,0 +1,106 @@
+"""Refreshes of materialized views while the metastore's answers go wrong: what they are told is the truth."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import HiveViewsError
+from hive_views.materialized.refresh import Mode
+from hive_views.materialized.work import Work
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.metastore.commit import MODIFIED
+from tests.catalog.fixtures import CatalogFactory
+from tests.faults.operations import ALTER_TABLE, DROP_TABLE
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.materialized.duck_engine import DuckEngine
+from tests.proxy import Action, DropReply, DropRequest, Pass, ThriftProxy
+
+SCHEMA = Schema(NestedField(1, "id", LongType()))
+ROWS = 3
+
+
+class Remembering(DuckEngine):
+    """Knows what it staged last."""
+
+    staged: int | None = None
+
+    def stage(self, work: Work) -> int:
+        self.staged = super().stage(work)
+        return self.staged
+
+
+@pytest.fixture(params=["registered", "attached"])
+def view(request: pytest.FixtureRequest, catalog: HiveViewCatalog, database: str) -> tuple[str, str]:
+    """A materialized view that was refreshed once."""
+    table = catalog.create_table((database, "t"), SCHEMA)
+    table.append(pa.table({"id": list(range(ROWS))}, schema=SCHEMA.as_arrow()))
+    name = (database, "mv")
+    catalog.materialized.create(name, "SELECT id FROM t", layout=request.param)
+    catalog.materialized.refresh(name, DuckEngine(catalog))
+    return name
+
+
+def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: tuple[str, str]) -> str:
+    """Refresh by a catalog under which things go wrong, and hold what it says against what the other one finds."""
+    engine = Remembering(faulty)
+    try:
+        faulty.materialized.refresh(view, engine, mode=Mode.FULL)
+        told = "done"
+    except CommitStateUnknownException:
+        told = "unknown"
+    except HiveViewsError:
+        told = "refused"
+    storage = plain.materialized.load(view).storage
+    assert storage is not None
+    made = engine.staged is not None and storage.metadata.current_snapshot_id == engine.staged
+    assert told == "unknown" or made is (told == "done"), f"told {told}, made {made}"
+    assert storage.scan().to_arrow().num_rows == ROWS
+    return told
+
+
+@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request lost", "reply lost"])
+@pytest.mark.parametrize("method", [ALTER_TABLE, DROP_TABLE])
+def test_no_answer(
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    proxy: ThriftProxy,
+    view: tuple[str, str],
+    method: str,
+    action: Action,
+) -> None:
+    faulty = open_catalog({"uri": proxy.uri})
+    for nth in count(1):
+        proxy.clear()
+        proxy.on(method, action, nth=nth)
+        told = refresh_and_compare(catalog, faulty, view)
+        if all(isinstance(call.action, Pass) for call in proxy.calls):
+            assert told == "done"
+            return
+
+
+@pytest.mark.parametrize(
+    "words", [f"{MODIFIED}. The parameter value for key 'metadata_location' is different", "the database is away"]
+)
+def test_an_answer_that_is_wrong(
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    scripted: ScriptedServer,
+    view: tuple[str, str],
+    words: str,
+) -> None:
+    """The server's own retry refuses what the first try did, or its database fails behind the commit."""
+    faulty = open_catalog({"uri": scripted.uri})
+    for nth in count(1):
+        before = scripted.methods.count(ALTER_TABLE)
+        scripted.on(ALTER_TABLE, Answer(MetaException(words), carried_out=True), nth=nth)
+        told = refresh_and_compare(catalog, faulty, view)
+        if scripted.methods.count(ALTER_TABLE) - before < nth:
+            assert told == "done"
+            return
