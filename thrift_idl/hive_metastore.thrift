@@ -13,6 +13,8 @@
  *
  * Exceptions are not immutable: Python sets attributes of one that passes through a context manager.
  *
+ * The keys of a map may be lists: immutable ones, since Python's dicts take no others.
+ *
  * Field 16 of Table: 2.3.10 declares a string (catName) there and never fills it; from 3.0 on it is the
  * struct below. A reader skips a field whose wire type is not the declared one.
  */
@@ -47,7 +49,7 @@ struct Order {
 struct SkewedInfo {
   1: list<string> skewedColNames,
   2: list<list<string>> skewedColValues,
-  3: map<list<string>,string> skewedColValueLocationMaps
+  3: map<list<string> (python.immutable = ""),string> skewedColValueLocationMaps
 }
 
 struct StorageDescriptor {
@@ -550,6 +552,7 @@ service ThriftHiveMetastore {
   // Databases
   Database get_database(1: string name) throws (1: NoSuchObjectException o1, 2: MetaException o2),
   list<string> get_all_databases() throws (1: MetaException o1),
+  list<string> get_databases(1: string pattern) throws (1: MetaException o1),
   void create_database(1: Database database) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
   void alter_database(1: string dbname, 2: Database db) throws (1: MetaException o1, 2: NoSuchObjectException o2),
   void drop_database(1: string name, 2: bool deleteData, 3: bool cascade) throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),

@@ -57,6 +57,14 @@ class Iface(object):
     def get_all_databases(self):
         pass
 
+    def get_databases(self, pattern):
+        """
+        Parameters:
+         - pattern
+
+        """
+        pass
+
     def create_database(self, database):
         """
         Parameters:
@@ -549,6 +557,40 @@ class Client(Iface):
         if result.o1 is not None:
             raise result.o1
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_all_databases failed: unknown result")
+
+    def get_databases(self, pattern):
+        """
+        Parameters:
+         - pattern
+
+        """
+        self.send_get_databases(pattern)
+        return self.recv_get_databases()
+
+    def send_get_databases(self, pattern):
+        self._oprot.writeMessageBegin('get_databases', TMessageType.CALL, self._seqid)
+        args = get_databases_args()
+        args.pattern = pattern
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_databases(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_databases_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_databases failed: unknown result")
 
     def create_database(self, database):
         """
@@ -1692,6 +1734,7 @@ class Processor(Iface, TProcessor):
         self._processMap["get_current_notificationEventId"] = Processor.process_get_current_notificationEventId
         self._processMap["get_database"] = Processor.process_get_database
         self._processMap["get_all_databases"] = Processor.process_get_all_databases
+        self._processMap["get_databases"] = Processor.process_get_databases
         self._processMap["create_database"] = Processor.process_create_database
         self._processMap["alter_database"] = Processor.process_alter_database
         self._processMap["drop_database"] = Processor.process_drop_database
@@ -1916,6 +1959,32 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_all_databases", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_databases(self, seqid, iprot, oprot):
+        args = get_databases_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_databases_result()
+        try:
+            result.success = self._handler.get_databases(args.pattern)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_databases", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -3866,6 +3935,173 @@ get_all_databases_result.thrift_spec = (
 )
 
 
+class get_databases_args(object):
+    """
+    Attributes:
+     - pattern
+
+    """
+
+    __slots__ = (
+        'pattern',
+    )
+
+
+    def __init__(self, pattern=None,):
+        self.pattern = pattern
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.pattern = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('get_databases_args')
+        if self.pattern is not None:
+            oprot.writeFieldBegin('pattern', TType.STRING, 1)
+            oprot.writeString(self.pattern.encode('utf-8') if sys.version_info[0] == 2 else self.pattern)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+all_structs.append(get_databases_args)
+get_databases_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'pattern', 'UTF8', None, ),  # 1
+)
+
+
+class get_databases_result(object):
+    """
+    Attributes:
+     - success
+     - o1
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+    )
+
+
+    def __init__(self, success=None, o1=None,):
+        self.success = success
+        self.o1 = o1
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 0:
+                if ftype == TType.LIST:
+                    self.success = []
+                    (_etype333, _size330) = iprot.readListBegin()
+                    for _i334 in range(_size330):
+                        _elem335 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem335)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 1:
+                if ftype == TType.STRUCT:
+                    self.o1 = MetaException()
+                    self.o1.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('get_databases_result')
+        if self.success is not None:
+            oprot.writeFieldBegin('success', TType.LIST, 0)
+            oprot.writeListBegin(TType.STRING, len(self.success))
+            for iter336 in self.success:
+                oprot.writeString(iter336.encode('utf-8') if sys.version_info[0] == 2 else iter336)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.o1 is not None:
+            oprot.writeFieldBegin('o1', TType.STRUCT, 1)
+            self.o1.write(oprot)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+all_structs.append(get_databases_result)
+get_databases_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
+    (1, TType.STRUCT, 'o1', [MetaException, None], None, ),  # 1
+)
+
+
 class create_database_args(object):
     """
     Attributes:
@@ -5004,10 +5240,10 @@ class get_table_objects_by_name_args(object):
             elif fid == 2:
                 if ftype == TType.LIST:
                     self.tbl_names = []
-                    (_etype333, _size330) = iprot.readListBegin()
-                    for _i334 in range(_size330):
-                        _elem335 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.tbl_names.append(_elem335)
+                    (_etype340, _size337) = iprot.readListBegin()
+                    for _i341 in range(_size337):
+                        _elem342 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.tbl_names.append(_elem342)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5028,8 +5264,8 @@ class get_table_objects_by_name_args(object):
         if self.tbl_names is not None:
             oprot.writeFieldBegin('tbl_names', TType.LIST, 2)
             oprot.writeListBegin(TType.STRING, len(self.tbl_names))
-            for iter336 in self.tbl_names:
-                oprot.writeString(iter336.encode('utf-8') if sys.version_info[0] == 2 else iter336)
+            for iter343 in self.tbl_names:
+                oprot.writeString(iter343.encode('utf-8') if sys.version_info[0] == 2 else iter343)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -5099,11 +5335,11 @@ class get_table_objects_by_name_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype340, _size337) = iprot.readListBegin()
-                    for _i341 in range(_size337):
-                        _elem342 = Table()
-                        _elem342.read(iprot)
-                        self.success.append(_elem342)
+                    (_etype347, _size344) = iprot.readListBegin()
+                    for _i348 in range(_size344):
+                        _elem349 = Table()
+                        _elem349.read(iprot)
+                        self.success.append(_elem349)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5138,8 +5374,8 @@ class get_table_objects_by_name_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRUCT, len(self.success))
-            for iter343 in self.success:
-                iter343.write(oprot)
+            for iter350 in self.success:
+                iter350.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -5302,10 +5538,10 @@ class get_tables_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype347, _size344) = iprot.readListBegin()
-                    for _i348 in range(_size344):
-                        _elem349 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.success.append(_elem349)
+                    (_etype354, _size351) = iprot.readListBegin()
+                    for _i355 in range(_size351):
+                        _elem356 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem356)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5328,8 +5564,8 @@ class get_tables_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRING, len(self.success))
-            for iter350 in self.success:
-                oprot.writeString(iter350.encode('utf-8') if sys.version_info[0] == 2 else iter350)
+            for iter357 in self.success:
+                oprot.writeString(iter357.encode('utf-8') if sys.version_info[0] == 2 else iter357)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -5495,10 +5731,10 @@ class get_tables_by_type_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype354, _size351) = iprot.readListBegin()
-                    for _i355 in range(_size351):
-                        _elem356 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.success.append(_elem356)
+                    (_etype361, _size358) = iprot.readListBegin()
+                    for _i362 in range(_size358):
+                        _elem363 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem363)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5521,8 +5757,8 @@ class get_tables_by_type_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRING, len(self.success))
-            for iter357 in self.success:
-                oprot.writeString(iter357.encode('utf-8') if sys.version_info[0] == 2 else iter357)
+            for iter364 in self.success:
+                oprot.writeString(iter364.encode('utf-8') if sys.version_info[0] == 2 else iter364)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -5662,10 +5898,10 @@ class get_all_tables_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype361, _size358) = iprot.readListBegin()
-                    for _i362 in range(_size358):
-                        _elem363 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.success.append(_elem363)
+                    (_etype368, _size365) = iprot.readListBegin()
+                    for _i369 in range(_size365):
+                        _elem370 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem370)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5688,8 +5924,8 @@ class get_all_tables_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRING, len(self.success))
-            for iter364 in self.success:
-                oprot.writeString(iter364.encode('utf-8') if sys.version_info[0] == 2 else iter364)
+            for iter371 in self.success:
+                oprot.writeString(iter371.encode('utf-8') if sys.version_info[0] == 2 else iter371)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -5769,10 +6005,10 @@ class get_table_meta_args(object):
             elif fid == 3:
                 if ftype == TType.LIST:
                     self.tbl_types = []
-                    (_etype368, _size365) = iprot.readListBegin()
-                    for _i369 in range(_size365):
-                        _elem370 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.tbl_types.append(_elem370)
+                    (_etype375, _size372) = iprot.readListBegin()
+                    for _i376 in range(_size372):
+                        _elem377 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.tbl_types.append(_elem377)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5797,8 +6033,8 @@ class get_table_meta_args(object):
         if self.tbl_types is not None:
             oprot.writeFieldBegin('tbl_types', TType.LIST, 3)
             oprot.writeListBegin(TType.STRING, len(self.tbl_types))
-            for iter371 in self.tbl_types:
-                oprot.writeString(iter371.encode('utf-8') if sys.version_info[0] == 2 else iter371)
+            for iter378 in self.tbl_types:
+                oprot.writeString(iter378.encode('utf-8') if sys.version_info[0] == 2 else iter378)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -5863,11 +6099,11 @@ class get_table_meta_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype375, _size372) = iprot.readListBegin()
-                    for _i376 in range(_size372):
-                        _elem377 = TableMeta()
-                        _elem377.read(iprot)
-                        self.success.append(_elem377)
+                    (_etype382, _size379) = iprot.readListBegin()
+                    for _i383 in range(_size379):
+                        _elem384 = TableMeta()
+                        _elem384.read(iprot)
+                        self.success.append(_elem384)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -5890,8 +6126,8 @@ class get_table_meta_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRUCT, len(self.success))
-            for iter378 in self.success:
-                iter378.write(oprot)
+            for iter385 in self.success:
+                iter385.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -6063,10 +6299,10 @@ class get_table_names_by_filter_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype382, _size379) = iprot.readListBegin()
-                    for _i383 in range(_size379):
-                        _elem384 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.success.append(_elem384)
+                    (_etype389, _size386) = iprot.readListBegin()
+                    for _i390 in range(_size386):
+                        _elem391 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem391)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -6101,8 +6337,8 @@ class get_table_names_by_filter_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRING, len(self.success))
-            for iter385 in self.success:
-                oprot.writeString(iter385.encode('utf-8') if sys.version_info[0] == 2 else iter385)
+            for iter392 in self.success:
+                oprot.writeString(iter392.encode('utf-8') if sys.version_info[0] == 2 else iter392)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -7602,11 +7838,11 @@ class get_partitions_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype389, _size386) = iprot.readListBegin()
-                    for _i390 in range(_size386):
-                        _elem391 = Partition()
-                        _elem391.read(iprot)
-                        self.success.append(_elem391)
+                    (_etype396, _size393) = iprot.readListBegin()
+                    for _i397 in range(_size393):
+                        _elem398 = Partition()
+                        _elem398.read(iprot)
+                        self.success.append(_elem398)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -7635,8 +7871,8 @@ class get_partitions_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRUCT, len(self.success))
-            for iter392 in self.success:
-                iter392.write(oprot)
+            for iter399 in self.success:
+                iter399.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -7810,10 +8046,10 @@ class get_partition_names_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype396, _size393) = iprot.readListBegin()
-                    for _i397 in range(_size393):
-                        _elem398 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.success.append(_elem398)
+                    (_etype403, _size400) = iprot.readListBegin()
+                    for _i404 in range(_size400):
+                        _elem405 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.success.append(_elem405)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -7842,8 +8078,8 @@ class get_partition_names_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRING, len(self.success))
-            for iter399 in self.success:
-                oprot.writeString(iter399.encode('utf-8') if sys.version_info[0] == 2 else iter399)
+            for iter406 in self.success:
+                oprot.writeString(iter406.encode('utf-8') if sys.version_info[0] == 2 else iter406)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -8100,10 +8336,10 @@ class get_partitions_by_names_args(object):
             elif fid == 3:
                 if ftype == TType.LIST:
                     self.names = []
-                    (_etype403, _size400) = iprot.readListBegin()
-                    for _i404 in range(_size400):
-                        _elem405 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.names.append(_elem405)
+                    (_etype410, _size407) = iprot.readListBegin()
+                    for _i411 in range(_size407):
+                        _elem412 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.names.append(_elem412)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -8128,8 +8364,8 @@ class get_partitions_by_names_args(object):
         if self.names is not None:
             oprot.writeFieldBegin('names', TType.LIST, 3)
             oprot.writeListBegin(TType.STRING, len(self.names))
-            for iter406 in self.names:
-                oprot.writeString(iter406.encode('utf-8') if sys.version_info[0] == 2 else iter406)
+            for iter413 in self.names:
+                oprot.writeString(iter413.encode('utf-8') if sys.version_info[0] == 2 else iter413)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -8197,11 +8433,11 @@ class get_partitions_by_names_result(object):
             if fid == 0:
                 if ftype == TType.LIST:
                     self.success = []
-                    (_etype410, _size407) = iprot.readListBegin()
-                    for _i411 in range(_size407):
-                        _elem412 = Partition()
-                        _elem412.read(iprot)
-                        self.success.append(_elem412)
+                    (_etype417, _size414) = iprot.readListBegin()
+                    for _i418 in range(_size414):
+                        _elem419 = Partition()
+                        _elem419.read(iprot)
+                        self.success.append(_elem419)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -8230,8 +8466,8 @@ class get_partitions_by_names_result(object):
         if self.success is not None:
             oprot.writeFieldBegin('success', TType.LIST, 0)
             oprot.writeListBegin(TType.STRUCT, len(self.success))
-            for iter413 in self.success:
-                iter413.write(oprot)
+            for iter420 in self.success:
+                iter420.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.o1 is not None:
@@ -8508,10 +8744,10 @@ class drop_partition_args(object):
             elif fid == 3:
                 if ftype == TType.LIST:
                     self.part_vals = []
-                    (_etype417, _size414) = iprot.readListBegin()
-                    for _i418 in range(_size414):
-                        _elem419 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.part_vals.append(_elem419)
+                    (_etype424, _size421) = iprot.readListBegin()
+                    for _i425 in range(_size421):
+                        _elem426 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.part_vals.append(_elem426)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -8541,8 +8777,8 @@ class drop_partition_args(object):
         if self.part_vals is not None:
             oprot.writeFieldBegin('part_vals', TType.LIST, 3)
             oprot.writeListBegin(TType.STRING, len(self.part_vals))
-            for iter420 in self.part_vals:
-                oprot.writeString(iter420.encode('utf-8') if sys.version_info[0] == 2 else iter420)
+            for iter427 in self.part_vals:
+                oprot.writeString(iter427.encode('utf-8') if sys.version_info[0] == 2 else iter427)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.deleteData is not None:

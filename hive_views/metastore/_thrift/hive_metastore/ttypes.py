@@ -553,6 +553,7 @@ class SkewedInfo(object):
                         for _i38 in range(_size34):
                             _elem39 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
                             _key32.append(_elem39)
+                        _key32 = tuple(_key32)
                         iprot.readListEnd()
                         _val33 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
                         self.skewedColValueLocationMaps[_key32] = _val33
@@ -7653,7 +7654,7 @@ SkewedInfo.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'skewedColNames', (TType.STRING, 'UTF8', False), None, ),  # 1
     (2, TType.LIST, 'skewedColValues', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 2
-    (3, TType.MAP, 'skewedColValueLocationMaps', (TType.LIST, (TType.STRING, 'UTF8', False), TType.STRING, 'UTF8', False), None, ),  # 3
+    (3, TType.MAP, 'skewedColValueLocationMaps', (TType.LIST, (TType.STRING, 'UTF8', True), TType.STRING, 'UTF8', False), None, ),  # 3
 )
 all_structs.append(StorageDescriptor)
 StorageDescriptor.thrift_spec = (
