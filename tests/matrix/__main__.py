@@ -17,7 +17,8 @@ from tests.matrix.page import put
 
 ROOT = Path(__file__).parent.parent.parent
 HEADING = "The tests on each"
-SERVERS = ("2.3.10", "3.1.3", "3.1.3/postgresql", "3.1.3/mysql", "4.0.1", "4.0.1/postgresql", "4.0.1/mysql")
+RELEASES = ("3.1.3", "4.0.1", "4.1.0", "4.2.0")
+SERVERS = ("2.3.10", *(f"{release}{place}" for release in RELEASES for place in ("", "/postgresql", "/mysql")))
 SUITES = ("tests/metastore", "tests/conformance", "tests/catalog", "tests/faults")
 # They start metastores of their own, whichever server the run is for.
 APART = ("test_embedded.py", "test_security.py", "test_standalone.py")
