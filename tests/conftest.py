@@ -28,7 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-CACHE = Path(__file__).parent.parent / ".cache"
+TESTS = Path(__file__).parent
+CACHE = TESTS.parent / ".cache"
 
 # An alter_table asks the file system of the row's location for its URI, and for nothing else. S3A is 500 MB of jars;
 # Hadoop's small one for HTTP gives any URI back as it is.
@@ -37,13 +38,34 @@ STORES = {f"fs.{scheme}.impl": "org.apache.hadoop.fs.http.HttpFileSystem" for sc
 SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
 """The metastore for this run, `release/database` (`4.0.1/postgresql`, `3.1.3/mysql`); the embedded one by default."""
 
+LOCKS_HANG = ("4.0.1", "4.1.0")
+"""Releases whose locks hang on Derby as soon as several are asked for, until the server is started again."""
 
+
+def asks_for_several_locks(item: pytest.Item) -> bool:
+    """Whether a test belongs to those with several clients at a time."""
+    return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
+
+
+def needs_shared_parts(item: pytest.Item) -> bool:
+    """Whether a test may use the metastore or the Spark session of the whole run."""
+    place = item.path.relative_to(TESTS).parts
+    return place[0] not in ("unit", "upgrade") or item.path.name == "test_portable_spark.py"
+
+
+# Ahead of pytest-xdist, which reads the marks here.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        # `make test` runs two processes side by side: all that shares a metastore and a Spark stays in one of them.
+        item.add_marker(pytest.mark.xdist_group("real parts" if needs_shared_parts(item) else "others"))
     if SERVER == EMBEDDED_VERSION:
         return
     for item in items:
         if item.get_closest_marker("hive2"):
             item.add_marker(pytest.mark.skip(reason=f"it is about Hive {EMBEDDED_VERSION}, and this is {SERVER}"))
+        if SERVER in LOCKS_HANG and asks_for_several_locks(item):
+            item.add_marker(pytest.mark.skip(reason=f"locks of Hive {SERVER} hang on Derby: a fault of the server"))
         if item.get_closest_marker("swaps") and SERVER.startswith("3."):
             item.add_marker(pytest.mark.skip(reason=f"{SERVER} ignores compare-and-swap (HIVE-26882)"))
 
