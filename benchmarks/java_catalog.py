@@ -14,12 +14,13 @@ from pyiceberg.types import LongType, NestedField
 
 from benchmarks.measure import Result, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog, define
-from hive_views.metastore.distributions import RELEASES, find_release, unpack
+from hive_views.metastore.distributions import find_release, unpack
 from hive_views.metastore.embedded_jvm import find_jars, find_java
 from hive_views.metastore.process import MetastoreProcess
 from hive_views.metastore.standalone import StandaloneMetastore
 from hive_views.spark.runtime import fetch_runtime
 
+SERVERS = ("2.3.10", "3.1.3", "4.0.1")
 PROGRAM = Path(__file__).with_name("JavaCatalog.java")
 COLUMNS = 20
 TURNS = 60
@@ -76,10 +77,10 @@ def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCata
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on each release that can be started, on Derby; on `HIVE_VIEWS_BENCH_SERVER` alone if that is set."""
+    """Measure on each of SERVERS, on Derby; on `HIVE_VIEWS_BENCH_SERVER` (a release) alone if that is set."""
     wanted = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
     results = []
-    for version in (wanted,) if wanted else ("2.3.10", *RELEASES):
+    for version in (wanted,) if wanted else SERVERS:
         with ExitStack() as stack:
             place = directory / f"java-{version}"
             metastore: MetastoreProcess = stack.enter_context(
