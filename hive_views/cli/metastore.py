@@ -65,13 +65,14 @@ def start(directory: Path | None = None, port: int = PORT, version: str | None =
     """Start a metastore, and leave it running in the background.
 
     It listens on 127.0.0.1 only, and answers when this command ends. It needs Java 17 and PySpark, whose jars hold
-    Hive Metastore 2.3.10; other releases (3.1.3, 4.0.1) are fetched from Maven Central, and kept beside the directory.
+    Hive Metastore 2.3.10; other releases (3.1.3, 4.0.1, 4.1.0, 4.2.0) are fetched from Maven Central, and kept beside
+    the directory. 4.2.0 needs Java 21.
 
     Args:
         directory: Where its data, its log and its warehouse are; made if it is not there. A directory belongs to one
             release: another one does not understand its data.
         port: The port to listen on; 0 takes a free one.
-        version: The release, 2.3.10 (by default), 3.1.3 or 4.0.1.
+        version: The release, 2.3.10 (by default), 3.1.3, 4.0.1, 4.1.0 or 4.2.0.
 
     Returns:
         What runs now.
@@ -95,7 +96,7 @@ def serve(
         announce: Called once, when it answers.
         directory: Where its data, its log and its warehouse are; made if it is not there.
         port: The port to listen on; 0 takes a free one.
-        version: The release, 2.3.10 (by default), 3.1.3 or 4.0.1.
+        version: The release, 2.3.10 (by default), 3.1.3, 4.0.1, 4.1.0 or 4.2.0.
 
     Raises:
         EmbeddedMetastoreError: If one runs there already, something is missing, or the port is taken.
@@ -205,15 +206,15 @@ def render(found: MetastoreStatus) -> None:
     """
     out = console()
     if not found.running:
-        out.print(f"No metastore runs in {found.directory}")
+        out.print(f"No metastore runs in {found.directory}", soft_wrap=True)
     elif found.uri is None:
-        out.print(f"A metastore is starting in {found.directory} (process {found.pid})")
+        out.print(f"A metastore is starting in {found.directory} (process {found.pid})", soft_wrap=True)
     else:
-        out.print(f"{found.uri}" + ("" if found.ready else " (does not answer)"))
-        out.print(f"  process    {found.pid}, since {found.since}")
-        out.print(f"  directory  {found.directory}")
-        out.print(f"  warehouse  {found.warehouse}")
-        out.print(f"  log        {found.log}")
+        out.print(f"{found.uri}" + ("" if found.ready else " (does not answer)"), soft_wrap=True)
+        out.print(f"  process    {found.pid}, since {found.since}", soft_wrap=True)
+        out.print(f"  directory  {found.directory}", soft_wrap=True)
+        out.print(f"  warehouse  {found.warehouse}", soft_wrap=True)
+        out.print(f"  log        {found.log}", soft_wrap=True)
 
 
 def _metastore(directory: Path | None, port: int, version: str | None, *, detached: bool) -> MetastoreProcess:
