@@ -290,6 +290,11 @@ class TableCatalog(HiveCatalog):
             raise CommitStateUnknownError(str(name), None, str(error)) from error
         except iceberg.CommitFailedException as error:
             raise CommitFailedError(str(name), str(error)) from error
+        except ValueError as error:
+            # What PyIceberg says where somebody else added a snapshot meanwhile, be it to another branch.
+            if "older than last sequence number" not in str(error):
+                raise
+            raise CommitFailedError(str(name), str(error)) from error
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)

@@ -115,6 +115,16 @@ def test_a_stale_table_commits_nothing(catalog: HiveViewCatalog, database: str, 
     assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
 
 
+def test_a_snapshot_that_came_to_another_branch_meanwhile(catalog: HiveViewCatalog, database: str) -> None:
+    """PyIceberg stumbles over its number; told that it is a conflict, it tries again."""
+    table = catalog.create_table(f"{database}.t", COLUMNS)
+    table.append(ROWS)
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "other").commit()
+    catalog.load_table(f"{database}.t").append(ROWS, branch="other")
+    table.append(ROWS)
+    assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 6
+
+
 def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) -> None:
     catalog.create_table(f"{database}.t", COLUMNS)
 
