@@ -2,7 +2,7 @@
 
 | variable | default | meaning |
 |---|---|---|
-| HIVE_VIEWS_METASTORE_VERSION | the newest | 2.3.10 (on Derby only), 3.1.3, 4.0.1 |
+| HIVE_VIEWS_METASTORE_VERSION | 4.0.1 | 2.3.10 (on Derby only), 3.1.3, 4.0.1 |
 | HIVE_VIEWS_METASTORE_DIRECTORY | /data | its log, and Derby's data |
 | HIVE_VIEWS_WAREHOUSE | file:///warehouse | where databases without a location keep their files |
 | HIVE_VIEWS_DATABASE | derby | `derby`, `postgresql`, `mariadb` or `mysql` |
@@ -28,7 +28,7 @@ from types import FrameType
 from typing import NoReturn
 
 from hive_views.errors import HiveViewsError
-from hive_views.metastore.distributions import NEWEST
+from hive_views.metastore.distributions import DEFAULT
 from hive_views.metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
 from hive_views.metastore.process import MetastoreProcess, is_ready
 from hive_views.metastore.standalone import Database, StandaloneMetastore
@@ -125,7 +125,7 @@ def wait_for(database: Database) -> None:
 
 def serve() -> None:
     """Run until the container is stopped, or a part of it ends by itself."""
-    version = setting("METASTORE_VERSION", NEWEST)
+    version = setting("METASTORE_VERSION", DEFAULT)
     database = find_database()
     metastore = find_metastore(version, database)
     if database is not None:

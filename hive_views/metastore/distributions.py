@@ -1,7 +1,8 @@
 """Hive's own releases of the metastore: where each comes from, and what it needs to run.
 
 Hive publishes the standalone metastore on Maven's repositories; the part of Hadoop that it needs and does not carry is
-taken from PySpark's jars, so that no second copy of it is fetched. (Hive 4.1 and later are not published in this form.)
+taken from PySpark's jars, so that no second copy of it is fetched. Hive 4.1 and later are not published in this form:
+there the whole server is in `hive-exec`, and what it needs beside that is in 4.0's archive (decision 0022).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from hive_views.artifacts import Artifact, fetch
 from hive_views.errors import EmbeddedMetastoreError
+from hive_views.metastore.embedded_jvm import OLDEST_JAVA
+from hive_views.metastore.newer_schemas import write_schemas
 
 _HADOOP = (
     "hadoop-client-api",
@@ -39,6 +42,16 @@ _HDFS = Artifact("org.apache.hadoop", "hadoop-hdfs", "3.4.2")
 _POSTGRESQL = Artifact("org.postgresql", "postgresql", "42.7.4")
 _MARIADB = Artifact("org.mariadb.jdbc", "mariadb-java-client", "2.7.12")
 _MYSQL = Artifact("com.mysql", "mysql-connector-j", "8.4.0")
+_DATANUCLEUS = tuple(
+    Artifact("org.datanucleus", f"datanucleus-{name}", version)
+    for name, version in (("api-jdo", "6.0.3"), ("core", "6.0.10"), ("rdbms", "6.0.10"))
+)
+
+_SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
+_LOCK_KEEPER = "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService"
+_ARCHIVE_4_0 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
+_IN_HIVE_EXEC = ("hive-", "datanucleus-", "libthrift-", "libfb303-", "orc-", "protobuf-java-")
+"""Jars of 4.0's archive of which a later `hive-exec`, or what is fetched with it, has another release."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,10 @@ class Release:
     """What follows `jdbc:` in its URLs."""
     needs: tuple[Artifact, ...]
     """Jars that neither its archive nor PySpark has."""
+    server: Artifact | None = None
+    """The jar with the whole server, where the archive is that of an earlier release."""
+    oldest_java: int = OLDEST_JAVA
+    """The oldest Java that runs it."""
 
 
 RELEASES = {
@@ -79,20 +96,35 @@ RELEASES = {
         ),
         Release(
             "4.0.1",
-            Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin"),
-            "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool",
-            "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService",
+            _ARCHIVE_4_0,
+            _SCHEMA_TOOL,
+            _LOCK_KEEPER,
             _MARIADB,
             "org.mariadb.jdbc.Driver",
             "mariadb",
             (_COLLECTIONS, _SLF4J, _HDFS),
         ),
+        *(
+            Release(
+                version,
+                _ARCHIVE_4_0,
+                _SCHEMA_TOOL,
+                _LOCK_KEEPER,
+                _MARIADB,
+                "org.mariadb.jdbc.Driver",
+                "mariadb",
+                (*_DATANUCLEUS, _COLLECTIONS, _SLF4J, _HDFS),
+                server=Artifact("org.apache.hive", "hive-exec", version),
+                oldest_java=java,
+            )
+            for version, java in (("4.1.0", 17), ("4.2.0", 21))
+        ),
     )
 }
 """The releases that can be started, by version."""
 
-NEWEST = "4.0.1"
-"""The newest of them."""
+DEFAULT = "4.0.1"
+"""The one that is started where none is named: the newest that Hive publishes as a server, with its schema."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +173,8 @@ def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distr
     """
     place = Path(cache).resolve()
     home = place / f"hive-metastore-{release.version}"
-    extra = fetch((*release.needs, _POSTGRESQL, release.mysql_driver), place)
+    server = (release.server,) if release.server is not None else ()
+    extra = fetch((*server, *release.needs, _POSTGRESQL, release.mysql_driver), place)
     if not home.exists():
         (archive,) = fetch((release.archive,), place)
         with tempfile.TemporaryDirectory(dir=place, prefix="unpack-") as scratch:
@@ -152,7 +185,10 @@ def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distr
                     # Debian 12's Python (3.11.2) has no filters. The jars in it are run, so it is trusted that far.
                     packed.extractall(scratch)
             (top,) = Path(scratch).iterdir()
-            _mend_derby_schema(top)
+            if release.server is None:
+                _mend_derby_schema(top)
+            else:
+                _make_newer(top, release)
             try:
                 # In one step: another process may be doing the same.
                 top.rename(home)
@@ -162,7 +198,17 @@ def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distr
                 shutil.rmtree(top)
     own = [str(jar) for jar in sorted((home / "lib").glob("*.jar")) if not jar.name.startswith(("mysql", "postgresql"))]
     shared = [str(jar) for name in (*_HADOOP, *_GATEWAY) for jar in jars.glob(f"{name}-[0-9]*.jar")]
-    return Distribution(release, home, (*own, *map(str, extra), *shared))
+    # The jar with the server comes first: parts of other projects are in it, as it needs them.
+    first, others = extra[: len(server)], extra[len(server) :]
+    return Distribution(release, home, (*map(str, first), *own, *map(str, others), *shared))
+
+
+def _make_newer(home: Path, release: Release) -> None:
+    """Make 4.0's archive that of a later release: without what that one brings, and with its schemas."""
+    for jar in (home / "lib").glob("*.jar"):
+        if jar.name.startswith(_IN_HIVE_EXEC):
+            jar.unlink()
+    write_schemas(home / "scripts" / "metastore" / "upgrade", release.version)
 
 
 def _mend_derby_schema(home: Path) -> None:

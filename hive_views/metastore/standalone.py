@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from hive_views.errors import EmbeddedMetastoreError
-from hive_views.metastore.distributions import NEWEST, Distribution, find_release, unpack
+from hive_views.metastore.distributions import DEFAULT, Distribution, find_release, unpack
 from hive_views.metastore.embedded_directory import MetastoreDirectory
 from hive_views.metastore.embedded_jvm import LOOPBACK, Launch, find_jars, find_java, java_options
 from hive_views.metastore.process import MetastoreProcess, is_listening, is_ready
@@ -50,15 +50,15 @@ class Database:
 
 
 class StandaloneMetastore(MetastoreProcess):
-    """A Hive Metastore of Hive 3.1 or 4.0 that runs as long as this program wants it to; see `MetastoreProcess`.
+    """A Hive Metastore of Hive 3.1 or 4 that runs as long as this program wants it to; see `MetastoreProcess`.
 
     Args:
         directory: Where its log, its warehouse and, on Derby, its data are; made if it is not there.
         version: The release, see `distributions.RELEASES`.
         database: Where its rows are; Derby in `directory` by default. Its schema is made where there is none.
         port: The port to listen on, at 127.0.0.1; 0 takes a free one at every start.
-        cache: The directory that keeps the release (180 MB).
-        java: The `java` command; by default JAVA_HOME's, else the one on the PATH. Java 17 or newer.
+        cache: The directory that keeps the releases (180 MB each; 4.1 and later 280 MB).
+        java: The `java` command; by default JAVA_HOME's, else the one on the PATH. Java 17 or newer; 4.2.0 needs 21.
         max_memory_mb: The JVM's largest heap, in megabytes.
         properties: More of Hive's configuration, by its names; overrides what is set here.
         options: More options of the JVM.
@@ -69,7 +69,7 @@ class StandaloneMetastore(MetastoreProcess):
         self,
         directory: str | os.PathLike[str],
         *,
-        version: str = NEWEST,
+        version: str = DEFAULT,
         database: Database | None = None,
         port: int = 0,
         cache: str | os.PathLike[str] = ".cache",
@@ -95,7 +95,7 @@ class StandaloneMetastore(MetastoreProcess):
 
     def _prepare(self) -> Launch:
         jars = find_jars(self.directory)
-        java = find_java(self.directory, self._java)
+        java = find_java(self.directory, self._java, self._release.oldest_java)
         distribution = unpack(self._release, jars, self._cache)
         return Launch(
             java,

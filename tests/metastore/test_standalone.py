@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from hive_views.metastore.standalone import StandaloneMetastore
 
 CACHE = Path(__file__).parent.parent.parent / ".cache"
 
+STARTED = tuple(RELEASES) if os.environ.get("HIVE_VIEWS_EVERY_RELEASE") else ("3.1.3", "4.1.0")
+"""One of each form; 4.0.1 is started by other tests, and 4.2.0 needs another Java. All of them: `make test-matrix`."""
 
-@pytest.mark.parametrize("version", RELEASES)
+
+@pytest.mark.parametrize("version", STARTED)
 def test_starts_keeps_its_views_and_starts_again(version: str, tmp_path: Path) -> None:
     with StandaloneMetastore(tmp_path, version=version, cache=CACHE) as metastore:
         catalog = HiveViewCatalog("standalone", uri=metastore.uri, warehouse=metastore.warehouse)
