@@ -23,6 +23,10 @@ URI = "uri"
 WAREHOUSE = "warehouse"
 """Where databases without a location of their own keep their views' metadata: a URI such as `s3://bucket/warehouse`."""
 
+METASTORE_CATALOG = "metastore.catalog.default"
+METASTORE_CATALOG_DEFAULT = "hive"
+"""Hive's own name: the catalog of the metastore (Hive 3 and later) in which the databases are."""
+
 UGI = "ugi"
 """User, or `user:group,group`, that the metastore is told on connecting (set_ugi). Default: not told."""
 
@@ -194,6 +198,8 @@ class ConnectionConfig:
     """See `AUTHENTICATION`; None proves nothing."""
     tls: TlsConfig | None = None
     """See `TLS`; None speaks without."""
+    catalog: str = METASTORE_CATALOG_DEFAULT
+    """See `METASTORE_CATALOG`; in lower case."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +276,7 @@ class CatalogConfig:
                 groups=groups,
                 credentials=_credentials(properties),
                 tls=_tls(properties),
+                catalog=_metastore_catalog(properties),
             ),
             lock=LockConfig(
                 enabled=_boolean(properties, LOCK_ENABLED, LOCK_ENABLED_DEFAULT),
@@ -296,6 +303,13 @@ class CatalogConfig:
             view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),
         )
+
+
+def _metastore_catalog(properties: Mapping[str, str]) -> str:
+    name = properties.get(METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT).lower()
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise InvalidPropertyError(METASTORE_CATALOG, name, "must be of letters, digits and '_'")
+    return name
 
 
 def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ to a request that timed out would otherwise be taken for the answer to the next.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import error as StructError  # noqa: N812 (it is a class)
 from time import monotonic
@@ -21,7 +22,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from hive_views.config import ConnectionConfig
+from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, ConnectionConfig
 from hive_views.errors import (
     MetastoreConnectionLostError,
     MetastoreError,
@@ -37,9 +38,6 @@ from hive_views.metastore.connection import Connection
 from hive_views.metastore.pool import ConnectionPool
 
 T = TypeVar("T")
-
-CATALOG = "hive"
-"""The metastore's own catalog (Hive 3 and later) that we read and write."""
 
 BATCH_SIZE = 100
 """Names in one request for whole objects, as Iceberg's Java catalog asks for them."""
@@ -83,6 +81,7 @@ class MetastoreClient:
         self._config = config
         self._pool = ConnectionPool(config)
         self._capabilities = Capabilities()
+        self._catalog = config.catalog
 
     def close(self) -> None:
         """Close all connections; later calls raise `MetastoreUnavailableError`."""
@@ -122,7 +121,7 @@ class MetastoreClient:
             The row; None if there is no such table, or no such database.
         """
         try:
-            return self._call("get_table", _GET_TABLE, (database, name), repeat=True)
+            return self._call("get_table", _GET_TABLE, (self._catalog, database, name), repeat=True)
         except ttypes.NoSuchObjectException:
             return None
 
@@ -138,7 +137,7 @@ class MetastoreClient:
         """
         tables: list[ttypes.Table] = []
         for batch in _batches(names, BATCH_SIZE):
-            tables += self._call("get_tables", _GET_TABLES, (database, batch), repeat=True)
+            tables += self._call("get_tables", _GET_TABLES, (self._catalog, database, batch), repeat=True)
         return tables
 
     def get_table_names_by_filter(self, database: str, filter: str) -> list[str]:
@@ -151,8 +150,9 @@ class MetastoreClient:
         Returns:
             The names, in no order.
         """
+        place = _qualified(self._catalog, database)
         return self._read(
-            "get_table_names_by_filter", lambda client: client.get_table_names_by_filter(database, filter, -1)
+            "get_table_names_by_filter", lambda client: client.get_table_names_by_filter(place, filter, -1)
         )
 
     def get_table_names_by_type(self, database: str, table_type: str) -> list[str]:
@@ -165,17 +165,21 @@ class MetastoreClient:
         Returns:
             The names, in no order.
         """
-        return self._call("get_tables_by_type", _NAMES_BY_TYPE, (database, table_type), repeat=True)
+        return self._call("get_tables_by_type", _NAMES_BY_TYPE, (self._catalog, database, table_type), repeat=True)
 
     def get_all_tables(self, database: str) -> list[str]:
         """Names of all tables and views of a database, in no order."""
-        return self._read("get_all_tables", lambda client: client.get_all_tables(database))
+        place = _qualified(self._catalog, database)
+        return self._read("get_all_tables", lambda client: client.get_all_tables(place))
 
     # -- Databases ----------------------------------------------------------------------------------------------------
 
     def get_all_databases(self) -> list[str]:
         """Names of all databases, in no order."""
-        return self._read("get_all_databases", lambda client: client.get_all_databases())
+        if self._catalog == METASTORE_CATALOG_DEFAULT:
+            return self._read("get_all_databases", lambda client: client.get_all_databases())
+        everything = _qualified(self._catalog, "")
+        return self._read("get_databases", lambda client: client.get_databases(everything))
 
     def get_database(self, name: str) -> ttypes.Database:
         """A database.
@@ -184,27 +188,32 @@ class MetastoreClient:
             NoSuchNamespaceError: If it does not exist.
         """
         try:
-            return self._read("get_database", lambda client: client.get_database(name))
+            place = _qualified(self._catalog, name)
+            return self._read("get_database", lambda client: client.get_database(place))
         except ttypes.NoSuchObjectException:
             raise NoSuchNamespaceError(name) from None
 
     def create_database(self, database: ttypes.Database) -> None:
         """Create a database."""
-        self._write("create_database", lambda client: client.create_database(database))
+        own = self._in_catalog(database, "catalogName")
+        self._write("create_database", lambda client: client.create_database(own))
 
     def alter_database(self, name: str, database: ttypes.Database) -> None:
         """Replace a database's properties, owner and description."""
-        self._write("alter_database", lambda client: client.alter_database(name, database))
+        place = _qualified(self._catalog, name)
+        self._write("alter_database", lambda client: client.alter_database(place, database))
 
     def drop_database(self, name: str, cascade: bool = False) -> None:
         """Drop a database, never its files; `cascade` drops its tables and views as well."""
-        self._write("drop_database", lambda client: client.drop_database(name, False, cascade))
+        place = _qualified(self._catalog, name)
+        self._write("drop_database", lambda client: client.drop_database(place, False, cascade))
 
     # -- Tables and views: write --------------------------------------------------------------------------------------
 
     def create_table(self, table: ttypes.Table) -> None:
         """Create a table or view."""
-        self._write("create_table", lambda client: client.create_table(table))
+        own = self._in_catalog(table, "catName")
+        self._write("create_table", lambda client: client.create_table(own))
 
     def alter_table(self, database: str, name: str, table: ttypes.Table, context: Mapping[str, str]) -> None:
         """Replace the row of a table or view.
@@ -215,17 +224,19 @@ class MetastoreClient:
             table: The new row; another database or name in it renames.
             context: The environment context, e.g. the parameter value that is expected to stand there (HIVE-26882).
         """
-        self._call("alter_table", _ALTER_TABLE, (database, name, table, dict(context)), repeat=False)
+        own = self._in_catalog(table, "catName")
+        self._call("alter_table", _ALTER_TABLE, (self._catalog, database, name, own, dict(context)), repeat=False)
 
     def drop_table(self, database: str, name: str) -> None:
         """Drop a table or view, never its files."""
-        self._call("drop_table", _DROP_TABLE, (database, name), repeat=False)
+        self._call("drop_table", _DROP_TABLE, (self._catalog, database, name), repeat=False)
 
     # -- Partitions -------------------------------------------------------------------------------------------------
 
     def get_partition_names(self, database: str, name: str) -> list[str]:
         """Names of all partitions of a table or view, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
-        return self._read("get_partition_names", lambda client: client.get_partition_names(database, name, -1))
+        place = _qualified(self._catalog, database)
+        return self._read("get_partition_names", lambda client: client.get_partition_names(place, name, -1))
 
     def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
         """Partitions of a table or view, asked for in batches; those that are gone are not among them.
@@ -235,9 +246,10 @@ class MetastoreClient:
             name: Its name.
             names: Names as `get_partition_names` gives them.
         """
+        place = _qualified(self._catalog, database)
         found: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
-            found += self._read("get_partitions_by_names", _partitions_by_names(database, name, batch))
+            found += self._read("get_partitions_by_names", _partitions_by_names(place, name, batch))
         return found
 
     def get_delegation_token(self, owner: str, renewer: str) -> str:
@@ -254,11 +266,13 @@ class MetastoreClient:
 
     def add_partition(self, partition: ttypes.Partition) -> None:
         """Add a partition."""
-        self._write("add_partition", lambda client: client.add_partition(partition))
+        own = self._in_catalog(partition, "catName")
+        self._write("add_partition", lambda client: client.add_partition(own))
 
     def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
         """Drop a partition, never its files."""
-        self._write("drop_partition", lambda client: client.drop_partition(database, name, list(values), False))
+        place = _qualified(self._catalog, database)
+        self._write("drop_partition", lambda client: client.drop_partition(place, name, list(values), False))
 
     # -- Locks --------------------------------------------------------------------------------------------------------
 
@@ -322,6 +336,24 @@ class MetastoreClient:
 
     # -- How a call is made -------------------------------------------------------------------------------------------
 
+    def _in_catalog(self, value: T, field: str) -> T:
+        """A struct that says which catalog it belongs to, where that is not the one that every server takes it for."""
+        if self._catalog == METASTORE_CATALOG_DEFAULT or getattr(value, field):
+            return value
+        own = copy.copy(value)
+        setattr(own, field, self._catalog)
+        return own
+
+    def _check_catalog(self, connection: Connection) -> None:
+        """A server of Hive 2 would not see the catalog in some requests, and take the others' names for databases."""
+        if self._catalog == METASTORE_CATALOG_DEFAULT:
+            return
+        if not self._capabilities.ask(connection, "get_catalogs"):
+            raise UnknownMethodError(
+                f"the server has no catalogs (Hive 3 and later have them), and {METASTORE_CATALOG} is {self._catalog}"
+            )
+        connection.transport.request_left = False
+
     def _read(self, method: str, invoke: Callable[[Client], T]) -> T:
         return self._exchange(method, lambda connection: invoke(connection.client), repeat=True)
 
@@ -345,6 +377,7 @@ class MetastoreClient:
             transport = connection.transport
             transport.request_left = False
             try:
+                self._check_catalog(connection)
                 answer = invoke(connection)
             except _DECLARED:
                 self._pool.give_back(connection, monotonic())
@@ -394,6 +427,11 @@ class MetastoreClient:
         raise AssertionError("the last send returns or raises")
 
 
+def _qualified(catalog: str, database: str) -> str:
+    """A database's name in calls without a field for its catalog (Hive's `MetaStoreUtils.prependCatalogToDbName`)."""
+    return database if catalog == METASTORE_CATALOG_DEFAULT else f"@{catalog}#{database}"
+
+
 def _batches(names: Sequence[str], size: int) -> Iterator[list[str]]:
     for start in range(0, len(names), size):
         yield list(names[start : start + size])
@@ -407,39 +445,44 @@ def _partitions_by_names(database: str, name: str, names: list[str]) -> Callable
 # Hive 4.0.1 took the plain forms of the first two away, the request form of alter_table came with Hive 4).
 
 
-def _get_table_req(client: Client, database: str, name: str) -> ttypes.Table:
-    return client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name, catName=CATALOG)).table
+def _get_table_req(client: Client, catalog: str, database: str, name: str) -> ttypes.Table:
+    return client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name, catName=catalog)).table
 
 
-def _get_table(client: Client, database: str, name: str) -> ttypes.Table:
-    return client.get_table(database, name)
+def _get_table(client: Client, catalog: str, database: str, name: str) -> ttypes.Table:
+    return client.get_table(_qualified(catalog, database), name)
 
 
-def _get_tables_req(client: Client, database: str, names: list[str]) -> list[ttypes.Table]:
-    request = ttypes.GetTablesRequest(dbName=database, tblNames=names, catName=CATALOG)
+def _get_tables_req(client: Client, catalog: str, database: str, names: list[str]) -> list[ttypes.Table]:
+    request = ttypes.GetTablesRequest(dbName=database, tblNames=names, catName=catalog)
     return list(client.get_table_objects_by_name_req(request).tables)
 
 
-def _get_tables(client: Client, database: str, names: list[str]) -> list[ttypes.Table]:
-    return list(client.get_table_objects_by_name(database, names))
+def _get_tables(client: Client, catalog: str, database: str, names: list[str]) -> list[ttypes.Table]:
+    return list(client.get_table_objects_by_name(_qualified(catalog, database), names))
 
 
-def _names_by_type(client: Client, database: str, table_type: str) -> list[str]:
-    return list(client.get_tables_by_type(database, "*", table_type))
+def _names_by_type(client: Client, catalog: str, database: str, table_type: str) -> list[str]:
+    return list(client.get_tables_by_type(_qualified(catalog, database), "*", table_type))
 
 
-def _names_by_meta(client: Client, database: str, table_type: str) -> list[str]:
-    return [meta.tableName for meta in client.get_table_meta(database, "*", [table_type])]
+def _names_by_meta(client: Client, catalog: str, database: str, table_type: str) -> list[str]:
+    metas = client.get_table_meta(_qualified(catalog, database), "*", [table_type])
+    return [meta.tableName for meta in metas]
 
 
-def _alter_table(client: Client, database: str, name: str, table: ttypes.Table, context: dict[str, str]) -> None:
+def _alter_table(
+    client: Client, catalog: str, database: str, name: str, table: ttypes.Table, context: dict[str, str]
+) -> None:
     environment = ttypes.EnvironmentContext(properties=context)
-    client.alter_table_with_environment_context(database, name, table, environment)
+    client.alter_table_with_environment_context(_qualified(catalog, database), name, table, environment)
 
 
-def _alter_table_req(client: Client, database: str, name: str, table: ttypes.Table, context: dict[str, str]) -> None:
+def _alter_table_req(
+    client: Client, catalog: str, database: str, name: str, table: ttypes.Table, context: dict[str, str]
+) -> None:
     request = ttypes.AlterTableRequest(
-        catName=CATALOG,
+        catName=catalog,
         dbName=database,
         tableName=name,
         table=table,
@@ -450,13 +493,13 @@ def _alter_table_req(client: Client, database: str, name: str, table: ttypes.Tab
     client.alter_table_req(request)
 
 
-def _drop_table(client: Client, database: str, name: str) -> None:
-    client.drop_table(database, name, False)
+def _drop_table(client: Client, catalog: str, database: str, name: str) -> None:
+    client.drop_table(_qualified(catalog, database), name, False)
 
 
-def _drop_table_req(client: Client, database: str, name: str) -> None:
+def _drop_table_req(client: Client, catalog: str, database: str, name: str) -> None:
     client.drop_table_req(
-        ttypes.DropTableRequest(catalogName=CATALOG, dbName=database, tableName=name, deleteData=False)
+        ttypes.DropTableRequest(catalogName=catalog, dbName=database, tableName=name, deleteData=False)
     )
 
 
