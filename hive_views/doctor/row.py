@@ -21,6 +21,10 @@ GREEK, ASTRAL = "Ελλάδα, 東京", "😀"
 """Characters beyond Latin-1, and beyond 16 bits."""
 
 _LOCK_TIMEOUT_MS = 15_000
+_LOCKS_HANG_ON_DERBY = ("4.0.", "4.1.")
+_TOO_LONG_FOR_DERBY = 32_701
+"""Characters of a text; the other databases take them."""
+
 _CLOCK_TOLERANCE_S = 5
 
 
@@ -35,6 +39,7 @@ def examine_row(client: MetastoreClient, config: CatalogConfig, database: str) -
                 ("clock", _clock(row)),
                 ("compare-and-swap", _compare_and_swap(client, config, row)),
                 ("locks", _locks(config, row)),
+                ("lock-concurrency", _lock_concurrency(client, row)),
                 ("filter", _filter(row)),
                 ("characters", _characters(row)),
                 ("sizes", _sizes(config, row)),
@@ -148,6 +153,24 @@ def _locks(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
         "the server does not list a lock that is held" if trial.gone else "a lock is still listed after it was released"
     )
     yield Finding("locks", worse, row.name.database, message, "Look into the server's log", details)
+
+
+def _lock_concurrency(client: MetastoreClient, row: TemporaryRow) -> Iterator[Finding]:
+    """Known by its signs: to try it out would leave a server behind that has to be started again."""
+    called = client.server_version()
+    if not called.startswith(_LOCKS_HANG_ON_DERBY):
+        return
+    try:
+        row.store(Content(text=_long("text", _TOO_LONG_FOR_DERBY)))
+    except MetastoreError as error:
+        yield Finding(
+            "lock-concurrency",
+            Level.WARNING,
+            row.name.database,
+            f"Hive {called} keeps its rows in Derby, it seems: its locks hang there as soon as several are asked for",
+            "Use another database (PostgreSQL, MariaDB) or Hive 4.2 where more than one program writes",
+            {"reason": short(str(error))},
+        )
 
 
 def _filter(row: TemporaryRow) -> Iterator[Finding]:
