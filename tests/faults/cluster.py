@@ -44,6 +44,8 @@ def two_metastores(top: Path) -> Iterator[Cluster]:
         settings = {
             "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
             "metastore.txn.timeout": "12s",
+            # Each has several pools, and the database takes 60 sessions.
+            "datanucleus.connectionPool.maxPoolSize": "5",
             # As on a server of a user: a failing database is waited for.
             "hive.hmshandler.retry.attempts": "10",
             "hive.hmshandler.retry.interval": "500ms",
