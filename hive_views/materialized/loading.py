@@ -44,6 +44,7 @@ from hive_views.materialized.state import (
     parse_object,
 )
 from hive_views.materialized.storage import AttachedCatalog
+from hive_views.materialized.taken_over import taken_over_state
 from hive_views.metastore.commit import Loaded, Store
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.load import load
@@ -234,6 +235,8 @@ def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
     summary = {key: str(value) for key, value in at.summary.additional_properties.items()}
     try:
         state = _state(view, at.sequence_number, summary)
+        if state is None and view.layout is Layout.REGISTERED:
+            state = taken_over_state(view.metadata.properties, at.snapshot_id)
         others = {
             name_of(tuple(key.split(".", 1)), OTHER_STATES): str(value)
             for key, value in parse_object(summary.get(OTHER_STATES, "{}"), OTHER_STATES).items()
