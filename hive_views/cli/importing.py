@@ -97,6 +97,7 @@ def plan_views(
     to_database: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     mangled: Annotated[str, typer.Option(metavar="refuse|repair|keep")] = "refuse",
     trino_catalog: Annotated[list[str], typer.Option(metavar="NAME")] = [],  # noqa: B006
+    materialized: Annotated[str, typer.Option(metavar="convert|report")] = "convert",
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -116,6 +117,7 @@ def plan_views(
         mangled: What to do with texts that a latin1 database seems to have damaged.
         trino_catalog: A name that Trino gives to a catalog on this metastore; may be given several times. Default:
             hive, iceberg, awsdatacatalog.
+        materialized: What to do with materialized views of Hive and Trino: make them ours, or leave them as they are.
         to_catalog: A catalog of PyIceberg's configuration, where the new views go.
         to_uri: Another metastore, where the new views go.
         to_warehouse: Its warehouse.
@@ -139,6 +141,7 @@ def plan_views(
         to_database=to_database,
         mangled=mangled,
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
+        materialized=materialized,
     )
     with _target(to_catalog, to_uri, to_warehouse) as target, _bar("planning") as advance:
         plan = plan_import(
@@ -162,7 +165,7 @@ def run_views(
     dry_run: bool = False,
     spark: Annotated[str | None, typer.Option(metavar="MASTER")] = None,
     most_calls: Annotated[int, typer.Option(metavar="N")] = 8,
-    verify: Annotated[str | None, typer.Option(metavar="columns|rows")] = None,
+    verify: Annotated[str | None, typer.Option(metavar="columns|rows|none")] = None,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -179,8 +182,9 @@ def run_views(
         dry_run: Look whether it can be done now, and write nothing.
         spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too.
         most_calls: With --spark: how many calls the metastore gets at once, at most.
-        verify: `columns`: ask Spark's analyzer for the columns of each view, before and after. `rows`: count its rows
-            as well, and add up their checksums. What was before is kept beside the journal, for a run that goes on.
+        verify: `columns`, the default with --spark: ask Spark's analyzer for the columns of each view, before and
+            after. `rows`: count its rows as well, and add up their checksums. `none`: ask nothing. What was before is
+            kept beside the journal, for a run that goes on.
         to_catalog: As for plan.
         to_uri: As for plan.
         to_warehouse: As for plan.
@@ -198,10 +202,7 @@ def run_views(
     from hive_views.legacy.journal import read_journal
     from hive_views.legacy.report import Line, Report, report_of
 
-    if verify not in (None, "columns", "rows"):
-        raise UsageError("--verify", f"{verify!r} is neither columns nor rows")
-    if verify is not None and to_uri is not None:
-        raise UsageError("--verify", "the rows of another metastore's views cannot be read by the same Spark")
+    verify = verification(verify, spark=spark is not None, elsewhere=to_uri is not None, catalog=catalog.name)
     read = _read_plan(plan)
     place = Path(journal or f"{plan}.journal")
     with _target(to_catalog, to_uri, to_warehouse) as target, _bar("checking" if dry_run else "importing") as advance:
@@ -232,6 +233,31 @@ def run_views(
     report = _report(report_of(read_journal(place)), str(place), result.complete and all(v.good for v in rows.values()))
     said = {str(name): verdict.text for name, verdict in rows.items()}
     return replace(report, views=tuple({**view, "rows": said.get(view["name"])} for view in report.views))
+
+
+def verification(wanted: str | None, *, spark: bool, elsewhere: bool, catalog: str) -> str | None:
+    """What a run compares.
+
+    Args:
+        wanted: What the user says; None is nothing.
+        spark: Whether the run is on Spark.
+        elsewhere: Whether the new views go to another metastore.
+        catalog: The catalog's name.
+
+    Returns:
+        `columns`, `rows`, or None for nothing. On Spark every definition is checked unless the user does not want it.
+
+    Raises:
+        UsageError: If that cannot be compared.
+    """
+    if wanted not in (None, "columns", "rows", "none"):
+        raise UsageError("--verify", f"{wanted!r} is neither columns, rows nor none")
+    if wanted in ("columns", "rows") and elsewhere:
+        raise UsageError("--verify", "the rows of another metastore's views cannot be read by the same Spark")
+    if wanted is None:
+        # Plain Spark knows the legacy views by this name, so the new ones cannot have it as well.
+        return "columns" if spark and not elsewhere and catalog != "spark_catalog" else None
+    return None if wanted == "none" else wanted
 
 
 def report_views(

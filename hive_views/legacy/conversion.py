@@ -6,8 +6,10 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from hive_views.authoring import Definition
 from hive_views.catalog import HiveViewCatalog
 from hive_views.children import file_id
 from hive_views.definition import HIVE, sql_texts
@@ -15,8 +17,13 @@ from hive_views.dependencies.graph import refuse_cycle
 from hive_views.identifiers import ViewName
 from hive_views.legacy import spark
 from hive_views.legacy.define import LEGACY_WRITER, Made, RefusedError, changed_types, make, prepared
+from hive_views.legacy.detached import detached
 from hive_views.legacy.model import LegacyView, Reason, Writer
 from hive_views.legacy.options import Options
+from hive_views.legacy.read import read_view
+from hive_views.legacy.storage import LEGACY_STORAGE, Storage, planned_storage, recorded_state, staleness
+from hive_views.materialized.fingerprint import fingerprint as definition_fingerprint
+from hive_views.materialized.taken_over import TAKEN_OVER, encode_taken_over
 from hive_views.metastore.commit import Loaded, Store
 from hive_views.metastore.flat_model import (
     MAX_KEY_LENGTH,
@@ -32,6 +39,10 @@ from hive_views.metastore.legacy_rows import CHANGE_TIME, converted_row, fingerp
 from hive_views.spec.changes import create
 from hive_views.spec.files import METADATA_PATH, new_location
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
 
 LEGACY_ROW = "hive-views.legacy-row"
 """View property: URI of the file that holds the row which the view replaced."""
@@ -118,6 +129,8 @@ class Converted:
     """Its definition."""
     changes: tuple[str, ...]
     """What is not as it was, in words."""
+    storage: Storage | None = None
+    """For a materialized view: what is done about its storage."""
 
     @property
     def text(self) -> str | None:
@@ -176,11 +189,22 @@ def convert(
         raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
     # Views that read the legacy view know it by this UUID; it stays the same view.
     identity = identify(store, row, mark=False).uuid if in_place else str(uuid.uuid4())
-    properties = place.catalog._view_properties(_properties(view, row))
+    storage, stored = None, None
+    if view.materialized:
+        # Beside the rows: within, whoever removes a table's orphan files would remove the definition.
+        location = f"{location}__view"
+        identity = _identity(store, row, target, in_place=in_place)
+        schema = made.definition.schema
+        storage, stored = planned_storage(place.catalog, store, row, view, target, schema, identity, in_place=in_place)
+        made = replace(made, definition=_linked(made.definition, storage), changes=(*made.changes, storage.sentence))
+    properties = place.catalog._view_properties(_properties(view, detached(row, view)))
     backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
     if not in_place and (view.owner or row.owner):
         properties[OWNER_PROPERTY] = str(view.owner or row.owner)
+    if storage is not None:
+        link = StorageLink((storage.table.database,), storage.table.name)
+        properties |= {STORAGE_TABLE_COPY: link.encode(), LEGACY_STORAGE: storage.encode()}
     definition = made.definition
     metadata = create(
         uuid=identity,
@@ -191,6 +215,10 @@ def convert(
         now_ms=int(time.time() * 1000),
         identifier=str(target),
     )
+    if storage is not None:
+        more, said = _freshness(store, view, made, metadata, stored)
+        metadata = metadata.model_copy(update={"properties": {**metadata.properties, **more}})
+        made = replace(made, changes=(*made.changes, *said))
     file = new_location(metadata, None, file_id(metadata.current_version()))
     if in_place:
         new = row_as_converted(store, row, metadata, file)
@@ -199,7 +227,35 @@ def convert(
     types = tuple(view_columns(target, metadata, store.config))
     kept = bool(row.table.partitionKeys) and in_place
     changes = (*made.changes, *(() if kept else changed_types(view, store.config, types)))
-    return Converted(new, metadata, file, backup, made, changes)
+    return Converted(new, metadata, file, backup, made, changes, storage)
+
+
+def _identity(store: Store, row: Row, target: ViewName, *, in_place: bool) -> str:
+    """The UUID of a materialized view that is to be: the same at each attempt, so that its storage is known again."""
+    known = identify(store, row, mark=False).uuid
+    if not in_place:
+        return str(uuid.uuid5(uuid.UUID(known), f"copy {target}"))
+    # Of an Iceberg table it is the table's own, which stays the storage's.
+    return str(uuid.uuid5(uuid.UUID(known), "view")) if row.kind is RowKind.ICEBERG_TABLE else known
+
+
+def _linked(definition: Definition, storage: Storage) -> Definition:
+    link = StorageLink((storage.table.database,), storage.table.name)
+    return replace(definition, version=with_link(definition.version, link))
+
+
+def _freshness(
+    store: Store, view: LegacyView, made: Made, metadata: ViewMetadata, stored: TableMetadata | None
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """View properties that say how fresh the rows are, and what is to be said of it."""
+    properties, grace = staleness(view)
+    said = [] if grace is None else [grace]
+    if stored is not None:
+        state, sentence = recorded_state(store, view, stored, made.reads, definition_fingerprint(metadata))
+        said.append(sentence)
+        if state is not None and stored.current_snapshot_id is not None:
+            properties[TAKEN_OVER] = encode_taken_over(stored.current_snapshot_id, state)
+    return properties, tuple(said)
 
 
 def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location: str) -> Row:
@@ -215,6 +271,7 @@ def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location
         The row, but for the time of the last change always the same one.
     """
     writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
+    legacy = detached(legacy, read_view(legacy))
     return converted_row(
         store,
         legacy,

@@ -94,7 +94,7 @@ def prepared(view: LegacyView, options: Options) -> LegacyView:
     """
     if view.problem is not None:
         raise RefusedError(view.problem.reason, view.problem.text)
-    if view.materialized:
+    if view.materialized and options.materialized == "report":
         raise RefusedError(Reason.MATERIALIZED, _materialized(view))
     if view.mangled is None or options.mangled == "keep":
         return view

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,8 @@ class Prepared:
     """URI of the file that holds it as well."""
     metadata_location: str
     """URI of the new metadata file."""
+    storage: str | None = None
+    """For a materialized view: what is done about its storage; see `hive_views.legacy.storage.Storage`."""
 
 
 @dataclass
@@ -55,8 +58,12 @@ class History:
     reverted: dict[ViewName, str] = field(default_factory=dict)
     """Views whose legacy row was put back since: the outcome's word for it."""
 
-    def take(self, event: dict[str, Any]) -> None:
+    def take(self, event: dict[str, Any], *, rows: bool = True) -> None:
         """Take in one line after the first.
+
+        Args:
+            event: The line.
+            rows: Whether the legacy row is kept, which only a revert needs.
 
         Raises:
             KeyError, ValueError, TypeError: If it is none of a journal's.
@@ -64,7 +71,12 @@ class History:
         name = ViewName.parse(event["name"])
         if event["event"] == "prepared":
             item = Prepared(
-                name, ViewName.parse(event["target"]), event["row"], event["backup"], event["metadata_location"]
+                name,
+                ViewName.parse(event["target"]),
+                event["row"] if rows else "",
+                event["backup"],
+                event["metadata_location"],
+                event.get("storage"),
             )
             self.prepared.setdefault(name, []).append(item)
         elif event["event"] == "outcome":
@@ -77,19 +89,22 @@ class History:
 
 
 class Journal:
-    """A journal that is open for writing; a context manager."""
+    """A journal that is open for writing; a context manager. Its notes may be made by several threads."""
 
     def __init__(self, path: Path, plan: Plan | None = None) -> None:
         """Open a journal, or begin one.
 
         Args:
             path: Its file.
-            plan: The plan to run; needed to begin one. One that is there must be of the same plan.
+            plan: The plan to run; needed to begin one. One that is there must be of the same plan. The legacy rows
+                are not kept in memory then.
 
         Raises:
             JournalError: If another process writes it, it is of another plan, or broken.
         """
         self.path = path
+        self._guard = threading.Lock()
+        self._rows = plan is None
         try:
             self._file = path.open("a+b")
         except OSError as error:
@@ -121,7 +136,7 @@ class Journal:
         if whole < len(data):
             self._file.truncate(whole)  # the line that a crash cut off
         if whole:
-            history = _history(self.path, data[:whole])
+            history = _history(self.path, data[:whole], rows=self._rows)
             if plan is not None and history.plan != plan:
                 raise JournalError(str(self.path), "it is of another plan; give each plan a journal of its own")
             return history
@@ -141,6 +156,7 @@ class Journal:
                 "backup": item.backup,
                 "metadata_location": item.metadata_location,
                 "row": item.row,
+                **({} if item.storage is None else {"storage": item.storage}),
             }
         )
 
@@ -153,8 +169,9 @@ class Journal:
         self._note({"event": "reverted", "name": str(name), "result": result})
 
     def _note(self, event: dict[str, Any], *, sync: bool = True) -> None:
-        self._write({**event, "at": round(time.time(), 3)}, sync=sync)
-        self.history.take(event)
+        with self._guard:
+            self._write({**event, "at": round(time.time(), 3)}, sync=sync)
+            self.history.take(event, rows=self._rows)
 
     def _write(self, event: dict[str, Any], *, sync: bool = True) -> None:
         data = json.dumps(event, ensure_ascii=True).encode() + b"\n"
@@ -186,7 +203,7 @@ def read_journal(path: Path) -> History:
     return _history(path, data[: data.rfind(b"\n") + 1])
 
 
-def _history(path: Path, data: bytes) -> History:
+def _history(path: Path, data: bytes, *, rows: bool = True) -> History:
     lines = data.splitlines()
     try:
         first = json.loads(lines[0])
@@ -194,7 +211,7 @@ def _history(path: Path, data: bytes) -> History:
             raise ValueError("its first line is no plan of a format that this version reads")
         history = History(read_plan(json.dumps(first["plan"])))
         for line in lines[1:]:
-            history.take(json.loads(line))
+            history.take(json.loads(line), rows=rows)
     except (IndexError, KeyError, ValueError, TypeError, PlanError) as error:
         raise JournalError(str(path), f"it is no journal of an import: {error!r}") from error
     return history

@@ -15,6 +15,10 @@ MANGLED = ("refuse", "repair", "keep")
 """What is done with a text that looks as if a latin1 database had damaged it."""
 
 
+MATERIALIZED = ("convert", "report")
+"""What is done with materialized views: made ours, or shown and left as they are."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule of renaming: `old_*:new_*`, or `old_db.*:new_db.*`."""
@@ -67,15 +71,19 @@ class Options:
     """One of MANGLED."""
     trino_catalogs: tuple[str, ...] = TRINO_CATALOGS
     """Catalogs of Trino's whose tables are this metastore's."""
+    materialized: str = "convert"
+    """One of MATERIALIZED."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing.
 
         Raises:
-            UsageError: If `mangled` is none of MANGLED.
+            UsageError: If `mangled` is none of MANGLED, or `materialized` none of MATERIALIZED.
         """
         if self.mangled not in MANGLED:
             raise UsageError("--mangled", f"{self.mangled!r} is none of {', '.join(MANGLED)}")
+        if self.materialized not in MATERIALIZED:
+            raise UsageError("--materialized", f"{self.materialized!r} is none of {', '.join(MATERIALIZED)}")
 
     def renamed(self, name: ViewName) -> ViewName:
         """What the rules make of a table's name."""

@@ -53,6 +53,8 @@ class Outcome:
     """How long it took, and"""
     writing: float = 0.0
     """how much of that were the metastore's and the storage's writes."""
+    swapping: float = 0.0
+    """Of that, the time that the metastore took: its lock, and the row's change."""
     metadata_location: str | None = None
     """URI of the metadata file."""
     backup: str | None = None
@@ -73,6 +75,7 @@ class Outcome:
             "blocked_by": None if self.blocked_by is None else str(self.blocked_by),
             "seconds": round(self.seconds, 4),
             "writing": round(self.writing, 4),
+            "swapping": round(self.swapping, 4),
             "metadata_location": self.metadata_location,
             "backup": self.backup,
             "found": self.found,
@@ -95,6 +98,7 @@ class Outcome:
             blocked_by=None if item["blocked_by"] is None else ViewName.parse(item["blocked_by"]),
             seconds=float(item["seconds"]),
             writing=float(item["writing"]),
+            swapping=float(item.get("swapping", 0)),
             metadata_location=item["metadata_location"],
             backup=item["backup"],
             found=bool(item["found"]),

@@ -27,7 +27,7 @@ class Verdict(str, Enum):
     BLOCKED = "blocked"
     """It reads a view that cannot be converted."""
     REPORTED = "reported"
-    """It is a materialized view: shown, and left as it is."""
+    """It is a materialized view that the user wants left as it is."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,11 @@ class Entry:
     """What will not be as it was, in words."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """For a materialized view: what its writer says of its storage."""
+    materialized: bool = False
+    """Whether it is a materialized view."""
+    storage_plan: str | None = None
+    """For a materialized view that is ready: what will be done about its storage; see
+    `hive_views.legacy.storage.Action`."""
 
     @property
     def in_place(self) -> bool:
@@ -166,7 +171,9 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
         "old_original": entry.old_original,
         "old_text": entry.old_text,
         "new_text": entry.new_text,
+        "kind": "materialized view" if entry.materialized else "view",
         "storage": dict(entry.storage),
+        "storage_plan": entry.storage_plan,
         "fingerprint": entry.fingerprint,
     }
 
@@ -194,6 +201,8 @@ def entry_from_json(item: Mapping[str, Any]) -> Entry:
         columns=tuple((name, kind) for name, kind in item["columns"]),
         changes=tuple(item["changes"]),
         storage=dict(item["storage"]),
+        materialized=item.get("kind") == "materialized view",
+        storage_plan=item.get("storage_plan"),
     )
 
 
@@ -208,6 +217,7 @@ def _plan_from_json(document: Any) -> Plan:
             to_database=options["to_database"],
             mangled=options["mangled"],
             trino_catalogs=tuple(options["trino_catalogs"]),
+            materialized=options.get("materialized", "report"),
         ),
         cycles=tuple(tuple(map(_name, cycle)) for cycle in document["cycles"]),
         to=None if document["to"] is None else str(document["to"]),

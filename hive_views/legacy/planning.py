@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from hive_views.catalog import HiveViewCatalog
 from hive_views.dependencies.graph import components
-from hive_views.errors import HiveViewsError, MetastoreUnavailableError
+from hive_views.errors import HiveViewsError, InvalidViewError, MetastoreUnavailableError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.conversion import Place, convert
 from hive_views.legacy.define import RefusedError, prepared, reads
@@ -20,6 +22,7 @@ from hive_views.metastore.commit import Loaded, Store
 from hive_views.metastore.find import rows
 from hive_views.metastore.flat_model import Row
 from hive_views.metastore.legacy_rows import fingerprint, with_columns
+from hive_views.spec.files import parse, serialize
 from hive_views.spec.metadata import ViewMetadata
 
 Progress = Callable[[int, int], None]
@@ -32,12 +35,21 @@ class PlannedFiles(MetadataFiles):
     def __init__(self, below: MetadataFiles) -> None:
         super().__init__({})
         self._below = below
-        self.planned: dict[str, ViewMetadata] = {}
+        self.planned: dict[str, ViewMetadata | bytes] = {}
 
     def read(self, location: str) -> ViewMetadata:
         """Read a metadata file, or what will be in one; see `MetadataFiles.read`."""
         found = self.planned.get(location)
+        if isinstance(found, bytes):
+            return parse(found, location)
         return self._below.read(location) if found is None else found
+
+    def pack(self, location: str) -> None:
+        """Keep the content of a file that will hardly be read again in a tenth of the memory."""
+        found = self.planned.get(location)
+        if isinstance(found, ViewMetadata):
+            with suppress(InvalidViewError):  # too long for a file: whoever wants to write it is told
+                self.planned[location] = serialize(found, codec="gzip")
 
     def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class says
         """See `MetadataFiles.io`."""
@@ -60,6 +72,12 @@ class PlannedStore(Store):
         if name not in self.seen:
             self.seen[name] = super().row(name)
         return self.seen[name]
+
+    def pack(self, name: ViewName) -> None:
+        """Keep a view of the plan in less memory: those that read it are planned."""
+        if name in self.planned:
+            assert isinstance(self.files, PlannedFiles)
+            self.files.pack(self.planned[name].metadata_location or "")
 
     def put(self, name: ViewName, loaded: Loaded) -> None:
         """Add a view of the plan."""
@@ -172,8 +190,13 @@ def arrange(
     for item in order.found.values():
         planner.add(item)
     done: dict[ViewName, Entry] = {}
+    readers = Counter(child for children in order.below.values() for child in children)
     for name, item in order.found.items():
         done[name] = planner.entry(item, order.below[name], done, order.circle(name))
+        readers.subtract(order.below[name])
+        for other in (name, *order.below[name]):
+            if not readers[other]:
+                planner.pack(other)
         if progress is not None:
             progress(len(done), len(order.found))
     return Plan(tuple(done.values()), options, order.cycles, target_of(to))
@@ -243,6 +266,10 @@ class Planner:
         """Make known what a view becomes that was planned elsewhere."""
         self._store.put(target, loaded)
 
+    def pack(self, name: ViewName) -> None:
+        """Keep what a view becomes in less memory; it can still be asked for."""
+        self._store.pack(self._targets[name])
+
     @property
     def others(self) -> dict[ViewName, Row | None]:
         """The rows of tables and other views that were asked for, which `know` takes."""
@@ -278,6 +305,7 @@ class Planner:
             old_original=view.sql if view.writer is Writer.TRINO else item.row.texts.original,
             old_text=view.sql if view.writer is Writer.TRINO else item.row.texts.expanded,
             storage=view.storage,
+            materialized=view.materialized,
         )
         if item.refusal is not None:
             return _refused(entry, item.refusal)
@@ -313,7 +341,14 @@ class Planner:
         if view.writer is Writer.TRINO and entry.in_place:
             row = with_columns(row, tuple((c.name, c.type, c.comment) for c in view.columns))
         self._store.put(entry.target, Loaded(row, made.metadata))
-        return replace(entry, verdict=Verdict.READY, new_text=made.text, columns=made.columns, changes=made.changes)
+        return replace(
+            entry,
+            verdict=Verdict.READY,
+            new_text=made.text,
+            columns=made.columns,
+            changes=made.changes,
+            storage_plan=None if made.storage is None else made.storage.action.value,
+        )
 
 
 def _refused(entry: Entry, refusal: Refusal) -> Entry:

@@ -67,6 +67,7 @@ class Line:
         return {
             **self.outcome.to_json(),
             "status": self.status,
+            "kind": "materialized view" if self.entry.materialized else "view",
             "writer": self.entry.writer.value,
             "dialect": self.entry.dialect,
             "level": self.entry.level,
@@ -108,6 +109,11 @@ class Report:
         """How much of that were writes."""
         return sum(line.outcome.writing for line in self.lines)
 
+    @property
+    def swapping(self) -> float:
+        """How much of that was the metastore's: the other writes of a view are done while it is at work on others."""
+        return sum(line.outcome.swapping for line in self.lines)
+
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
         return {
@@ -115,6 +121,7 @@ class Report:
             "reasons": self.reasons,
             "seconds": round(self.seconds, 3),
             "writing": round(self.writing, 3),
+            "swapping": round(self.swapping, 3),
             "cycles": [list(cycle) for cycle in self.cycles],
             "views": [line.to_json() for line in self.lines],
         }

@@ -15,7 +15,9 @@ from hive_views.legacy.backup import read_backup, unpacked
 from hive_views.legacy.conversion import LEGACY_FINGERPRINT, LEGACY_ROW, row_as_converted
 from hive_views.legacy.journal import History, Journal
 from hive_views.legacy.outcome import Status
+from hive_views.legacy.plan import Entry
 from hive_views.legacy.planning import target_of
+from hive_views.legacy.storage import LEGACY_STORAGE, Storage, check_unrefreshed, withdraw
 from hive_views.metastore.commit import Store
 from hive_views.metastore.flat_model import PREVIOUS_METADATA_LOCATION, Row, RowKind
 from hive_views.metastore.legacy_rows import fingerprint, swap
@@ -114,7 +116,7 @@ def revert_views(
             raise RevertError(
                 str(name), f"it was imported from {legacy.name}, which still stands there: drop it instead"
             )
-        return _put_back(store, row, legacy, force)
+        return _put_back(catalog, row, legacy, force)
 
     return tuple(_guarded(name, lambda name=name: back(name)) for name in names)  # type: ignore[misc]
 
@@ -147,16 +149,17 @@ def _revert(
 ) -> RevertOutcome:
     entry = next(entry for entry in history.plan.entries if entry.name == name)
     if to is not None or not entry.in_place:
-        return _drop_copy((to or catalog)._store, name, entry.target, entry.fingerprint, force)
+        return _drop_copy(to or catalog, history, entry, force)
     store = catalog._store
     row = store.row(name)
     if row is None:
         raise RevertError(str(name), "it is gone")
     if fingerprint(row) == entry.fingerprint:
+        _withdraw(catalog, _announced(history, name), force)  # of a run or a revert that was killed
         return RevertOutcome(name, Reverted.ALREADY)
     if row.kind is not RowKind.ICEBERG_VIEW:
         raise RevertError(str(name), "something else stands there now")
-    return _put_back(store, row, _legacy(store, row, history, name), force)
+    return _put_back(catalog, row, _legacy(store, row, history, name), force)
 
 
 def _legacy(store: Store, row: Row, history: History, name: ViewName) -> Row:
@@ -172,11 +175,16 @@ def _legacy(store: Store, row: Row, history: History, name: ViewName) -> Row:
     return read_backup(store.files, backup, str(name))
 
 
-def _put_back(store: Store, row: Row, legacy: Row, force: bool) -> RevertOutcome:
-    name = legacy.name
+def _put_back(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> RevertOutcome:
+    name, store = legacy.name, catalog._store
+    storages = _storages(row)
     if not force:
         _check_untouched(store, row, legacy)
+        for storage in storages:
+            check_unrefreshed(catalog, name, storage)
     swap(store, row, legacy)
+    # Only now: a legacy row without these is whole, a view without its storage is not.
+    _withdraw(catalog, storages, force)
     return RevertOutcome(name, Reverted.REVERTED)
 
 
@@ -199,13 +207,42 @@ def _check_untouched(store: Store, row: Row, legacy: Row) -> None:
         raise RevertError(name, "its row was changed since its import; force it to lose the changes")
 
 
-def _drop_copy(store: Store, name: ViewName, target: ViewName, wanted: str, force: bool) -> RevertOutcome:
+def _drop_copy(catalog: HiveViewCatalog, history: History, entry: Entry, force: bool) -> RevertOutcome:
+    store, name, target = catalog._store, entry.name, entry.target
     row = store.row(target)
     if row is None:
+        _withdraw(catalog, _announced(history, name), force)
         return RevertOutcome(name, Reverted.ALREADY)
-    if row.kind is not RowKind.ICEBERG_VIEW or row.parameters.get(LEGACY_FINGERPRINT) != wanted:
+    if row.kind is not RowKind.ICEBERG_VIEW or row.parameters.get(LEGACY_FINGERPRINT) != entry.fingerprint:
         raise RevertError(str(target), f"it is not the view that was imported from {name}")
     if row.parameters.get(PREVIOUS_METADATA_LOCATION) and not force:
         raise RevertError(str(target), "the view was changed since its import; force it to lose the changes")
+    storages = _storages(row)
+    if not force:
+        for storage in storages:
+            check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
+    _withdraw(catalog, storages, force)
     return RevertOutcome(name, Reverted.REVERTED)
+
+
+def _storages(row: Row) -> list[Storage]:
+    """What the import did about the storage of a view."""
+    text = row.parameters.get(LEGACY_STORAGE)
+    try:
+        return [] if text is None else [Storage.decode(text)]
+    except ValueError as error:
+        raise RevertError(str(row.name), f"what it says of its storage cannot be read: {error}") from error
+
+
+def _announced(history: History, name: ViewName) -> list[Storage]:
+    found = dict.fromkeys(item.storage for item in history.prepared.get(name, ()) if item.storage is not None)
+    try:
+        return [Storage.decode(text) for text in found]
+    except ValueError as error:
+        raise RevertError(str(name), f"what the journal says of its storage cannot be read: {error}") from error
+
+
+def _withdraw(catalog: HiveViewCatalog, storages: Iterable[Storage], force: bool) -> None:
+    for storage in storages:
+        withdraw(catalog, storage, force=force)

@@ -22,8 +22,10 @@ from hive_views.metastore.commit import Store, honors_expectations
 Progress = Callable[[int, int, Outcome], None]
 """Told how many views are done, of how many, and the last one's outcome."""
 
-_AHEAD = 2
-"""Views that are worked out while another one is written."""
+_AHEAD = 3
+"""Views that are worked out, and whose files are written, while the metastore is at work on another one."""
+_HANDS = 2
+"""How many of them at once: one reads and thinks while the other waits for the disk."""
 
 _DONE = (Status.CONVERTED, Status.WOULD_CONVERT)
 
@@ -79,7 +81,8 @@ def run_plan(
 ) -> RunResult:
     """Import the views of a plan. Run again after a crash, it goes on where it was.
 
-    While one view is written, the next ones that do not read it are worked out.
+    While the metastore is at work on one view, the next ones that do not read it are worked out, and their files are
+    written: a run that is killed leaves the files of a few views more, and the next run knows of them.
 
     Args:
         plan: The plan.
@@ -96,20 +99,31 @@ def run_plan(
         JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
     """
     work = work_for(plan, catalog, to)
-    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(1, "hive-views-import") as pool:
+    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(_HANDS, "hive-views-import") as pool:
         ledger = Ledger(plan, journal, (to or catalog)._store, progress)
         # Level by level, so that neighbors seldom read each other.
         order = sorted(plan.entries, key=lambda entry: entry.level)
-        looked: dict[ViewName, Future[Looked]] = {}
-        for number, entry in enumerate(order):
-            if not ledger.waits(entry):
-                continue
-            for later in order[number + 1 : number + 1 + _AHEAD]:
-                if later.name not in looked and ledger.may_begin(later):
-                    looked[later.name] = pool.submit(work.look, later)
-            begun = looked.pop(entry.name, None)
-            view = work.look(entry) if begun is None else begun.result()
-            ledger.done(entry, view.finish(journal.prepared, patient=ledger.unfinished(entry)))
+        begun: dict[ViewName, tuple[Future[Looked], bool]] = {}
+
+        def begin(entry: Entry) -> None:
+            patient = ledger.unfinished(entry)  # now: what `prepare` notes is our own
+            begun[entry.name] = pool.submit(lambda: work.look(entry).prepare(journal.prepared)), patient
+
+        try:
+            for number, entry in enumerate(order):
+                if not ledger.waits(entry):
+                    continue
+                for later in order[number : number + 1 + _AHEAD]:
+                    if later.name not in begun and (later is entry or ledger.may_begin(later)):
+                        begin(later)
+                future, patient = begun[entry.name]
+                view = future.result()
+                del begun[entry.name]
+                ledger.done(entry, view.finish(patient=patient))
+        finally:
+            for future, _ in begun.values():
+                if not future.cancel() and future.exception() is None:
+                    future.result().forget()
         return ledger.result
 
 

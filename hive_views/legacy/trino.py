@@ -49,6 +49,24 @@ def read(row: Row) -> LegacyView:
         return _broken(row, f"its base64 text holds no view of Trino's: {error!r}")
 
 
+def document_of(text: str) -> dict[str, Any]:
+    """The JSON in a text of Trino's encoding that `read` could read.
+
+    Args:
+        text: viewOriginalText.
+
+    Raises:
+        ValueError: If it is no such text.
+    """
+    found = _ENCODED.fullmatch(text)
+    if found is None:
+        raise ValueError("it is not Trino's comment with base64 in it")
+    document = json.loads(base64.b64decode(found[2], validate=False))
+    if not isinstance(document, dict):
+        raise ValueError("its base64 text holds no JSON object")
+    return document
+
+
 def _view(row: Row, document: Mapping[str, Any], *, materialized: bool) -> LegacyView:
     problem = None
     columns = []

@@ -6,15 +6,17 @@ metastore. Its steps, each safe to be cut off after:
 1. the row is read: an Iceberg view with the entry's fingerprint is an earlier run's work, and done;
 2. the new metadata is worked out from the row, and must be what the plan shows;
 3. `note` is told the legacy row and the names of the files to be written (the journal);
-4. the legacy row is written to a file next to the new metadata file, then that file is written;
+4. the legacy row is written to a file next to the new metadata file, the storage of a materialized view is made or
+   taken over, then the metadata file is written;
 5. the row is swapped, compare-and-swap (`hive_views.metastore.legacy_rows`).
 
-The first two need this process, the others the metastore and the disk: so `look` can be called for the next view while
-`finish` is at work on the one before, if the next does not read that one.
+The first two need this process, the next two the disk, the last one the metastore: so `look` and `prepare` can be
+called for the next view while `finish` is at work on the one before, if the next does not read that one.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -41,6 +43,7 @@ from hive_views.legacy.outcome import Outcome, Status
 from hive_views.legacy.plan import Entry
 from hive_views.legacy.planning import PlannedStore, planned_store
 from hive_views.legacy.read import is_legacy, read_view
+from hive_views.legacy.storage import provide, withdraw
 from hive_views.metastore.commit import Store, commit
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.identities import HIVE_UUID, identify
@@ -48,6 +51,8 @@ from hive_views.metastore.legacy_rows import fingerprint, swap
 
 Note = Callable[[Prepared], None]
 """Told what will take a row's place, before it does."""
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -72,8 +77,8 @@ class Work:
     """Whether nothing is to be written."""
 
     def convert(self, entry: Entry, note: Note, *, patient: bool = False) -> Outcome:
-        """Import one view: `look`, then `finish`; see there."""
-        return self.look(entry).finish(note, patient=patient)
+        """Import one view: `look`, `prepare`, `finish`; see there."""
+        return self.look(entry).prepare(note).finish(patient=patient)
 
     def look(self, entry: Entry) -> Looked:
         """The first two steps. Of the metastore's rows only the marks that lineage gives to Hive's tables are written.
@@ -97,6 +102,12 @@ def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCa
     return HiveViewCatalog(name, **dict(properties))
 
 
+@lru_cache(maxsize=8)
+def _locations(catalog: HiveViewCatalog) -> dict[str, str]:
+    """Where the databases of a catalog are, as far as a run asked for it: once for each."""
+    return {}
+
+
 class Looked:
     """One view on its way: worked out, and not yet written."""
 
@@ -112,24 +123,49 @@ class Looked:
         self._end = self._guarded(self._look)
         self._looking = time.perf_counter() - started
 
-    def finish(self, note: Note, *, patient: bool = False) -> Outcome:
-        """The other steps, where there is anything to do.
+    def prepare(self, note: Note) -> Looked:
+        """The next two steps, where there is anything to do: what stands behind them is not named by anything yet.
 
         Args:
-            note: Told before the row is swapped.
+            note: Told before anything is written.
+
+        Returns:
+            The view itself; no error of this package is raised.
+        """
+        if self._todo is not None:
+            row, made = self._todo
+            began = time.perf_counter()
+            end = self._guarded(lambda: self._prepare(row, made, note))
+            self._writing = time.perf_counter() - began
+            if isinstance(end, Outcome):
+                self._todo, self._end = None, end
+        return self
+
+    def finish(self, *, patient: bool = False) -> Outcome:
+        """The last step, where there is anything to do.
+
+        Args:
             patient: Whether a lock on the view may be a dead process' own, so that it is waited for until the server
                 takes it away.
 
         Returns:
             How it ended; no error of this package is raised.
         """
-        started = time.perf_counter()
         outcome = self._end
+        began = time.perf_counter()
         if self._todo is not None:
             row, made = self._todo
-            outcome = self._guarded(lambda: self._write(row, made, note, patient))
+            outcome = self._guarded(lambda: self._write(row, made, patient))
         assert outcome is not None
-        return replace(outcome, seconds=self._looking + time.perf_counter() - started)
+        swapping = time.perf_counter() - began
+        writing = self._writing + swapping
+        return replace(outcome, seconds=self._looking + writing, writing=writing, swapping=swapping)
+
+    def forget(self) -> None:
+        """Take away what `prepare` made, where the run ends before the view's turn."""
+        if self._todo is not None:
+            _, made = self._todo
+            self._forget(made, made.location, made.backup)
 
     def _guarded(self, step: Callable[[], _T]) -> _T | Outcome:
         try:
@@ -168,6 +204,10 @@ class Looked:
             raise RefusedError(
                 Reason.CHANGED, f"what {entry.name} reads was changed since the plan, so its text would be another one"
             )
+        if made.storage is not None and made.storage.action.value != entry.storage_plan:
+            raise RefusedError(
+                Reason.CHANGED, f"the storage of {entry.name} was changed since the plan: {made.storage.sentence}"
+            )
         if self._work.dry:
             return self._ended(Status.WOULD_CONVERT, None, None)
         self._todo = row, made
@@ -196,7 +236,7 @@ class Looked:
 
     def _converted(self, row: Row, seen: PlannedStore) -> Converted:
         return convert(
-            Place(self._target, seen),
+            Place(self._target, seen, _locations(self._target)),
             row,
             read_view(row),
             self._entry.target,
@@ -205,27 +245,30 @@ class Looked:
             here=self._target is self._source,
         )
 
-    def _write(self, row: Row, made: Converted, note: Note, patient: bool) -> Outcome:
-        entry = self._entry
+    def _prepare(self, row: Row, made: Converted, note: Note) -> None:
+        entry, store = self._entry, self._target._store
+        storage = None if made.storage is None else made.storage.encode()
+        # Before the files, so that a run which goes on after a kill knows of all of them.
+        note(Prepared(entry.name, entry.target, packed(row), made.backup, made.location, storage))
+        try:
+            write_backup(store.files, made.backup, row)
+            if made.storage is not None:
+                provide(self._target, made.storage, made.made.definition.schema)
+            if self._in_place:
+                store.files.write(made.location, made.metadata)
+        except HiveViewsError:
+            self._forget(made, made.backup)
+            raise
+
+    def _write(self, row: Row, made: Converted, patient: bool) -> Outcome:
         store = _patience(self._target._store) if patient else self._target._store
-        began = time.perf_counter()
         damages: tuple[str, ...] = ()
         location = made.location
-        # Before the files, so that a run which goes on after a kill knows of all of them.
-        note(Prepared(entry.name, entry.target, packed(row), made.backup, location))
-        write_backup(store.files, made.backup, row)
         if self._in_place:
-            try:
-                store.files.write(location, made.metadata)
-            except HiveViewsError:
-                store.files.delete(made.backup)
-                raise
-            hurt = swap(store, row, made.row, undo=lambda: self._forget(location, made.backup))
+            hurt = swap(store, row, made.row, undo=lambda: self._forget(made, location, made.backup))
             damages = tuple(item.field for item in hurt)
         else:
-            loaded = commit(store, entry.target, None, made.metadata)
-            location = loaded.row.metadata_location or location
-        self._writing = time.perf_counter() - began
+            location = self._committed(store, made) or location
         return replace(
             self._ended(Status.CONVERTED, None, None),
             metadata_location=location,
@@ -233,12 +276,27 @@ class Looked:
             damages=damages,
         )
 
-    def _forget(self, *locations: str) -> None:
+    def _committed(self, store: Store, made: Converted) -> str | None:
+        try:
+            return commit(store, self._entry.target, None, made.metadata).row.metadata_location
+        except CommitStateUnknownError:
+            raise
+        except HiveViewsError:
+            self._forget(made)
+            raise
+
+    def _forget(self, made: Converted, *locations: str) -> None:
+        """Take away what was made for a view that will not name it."""
+        if made.storage is not None:
+            try:
+                withdraw(self._target, made.storage)
+            except HiveViewsError as error:
+                logger.warning("%s is left behind: %s", made.storage.table, error)
         for location in locations:
             self._target._store.files.delete(location)
 
     def _ended(self, status: Status, reason: Reason | None, text: str | None) -> Outcome:
-        return Outcome(self._entry.name, self._entry.target, status, reason, text, writing=self._writing)
+        return Outcome(self._entry.name, self._entry.target, status, reason, text)
 
 
 def _is_unmarked(row: Row) -> bool:

@@ -94,6 +94,8 @@ def fingerprint(row: Row) -> str:
     plain = readable(row)
     plain["parameters"] = {key: value for key, value in plain.get("parameters", {}).items() if key not in _PASSING}
     plain.pop("privileges", None)
+    # Not of this row: the server puts the rows of its source tables there, as they are when it is asked.
+    plain.get("creationMetadata", {}).pop("sourceTables", None)
     data = json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()
     return hashlib.sha256(data).hexdigest()
 
@@ -313,6 +315,8 @@ def _sorted(value: Any) -> Any:
         return {key: _sorted(value[key]) for key in sorted(value)}
     if isinstance(value, list):
         return [_sorted(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)  # of strings alone: `CreationMetadata.tablesUsed`
     for item in getattr(value, "thrift_spec", None) or ():
         if item is not None:
             setattr(value, item[2], _sorted(getattr(value, item[2])))
@@ -323,7 +327,9 @@ def _plain(value: Any) -> Any:
     """A Thrift value as JSON values, what is not set left out."""
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value))  # Python gives a set of texts in another order in each process
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -8,6 +8,7 @@ changed for a moment nor seen by a view's text.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,33 @@ from hive_views.spark.names import GLOBAL_TEMP, Context, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_SESSION_ID = "session_id"
+"""Parameter of a connection (PySpark's ChannelBuilder.PARAM_SESSION_ID): which session of the server it is."""
+
+
+def other_connection(spark: SparkSession) -> SparkSession:
+    """A second session of a Spark Connect server, for clients before 4.1, which open none by themselves.
+
+    Args:
+        spark: A session of Spark Connect.
+
+    Returns:
+        A new session over a connection of its own, with the same server, user and credentials; nothing else is shared.
+
+    Raises:
+        SqlError: If the client does not say how it reached its server.
+    """
+    builder = getattr(getattr(spark, "client", None), "_builder", None)
+    if builder is None:
+        raise SqlError(
+            "This Spark Connect client cannot open a second session, which this query needs. "
+            "Give one: ViewSession(spark, catalog, helper=SparkSession.builder.remote(…).create())"
+        )
+    again = copy.deepcopy(builder)
+    again.set(_SESSION_ID, str(uuid4()))
+    session: SparkSession = type(spark)(connection=again)
+    return session
 
 
 class HelperSession:
@@ -161,10 +189,7 @@ class HelperSession:
         elif hasattr(type(self._spark), "newSession"):
             session = self._spark.newSession()
         else:
-            raise SqlError(
-                "This Spark Connect client cannot open a second session (cloneSession, since 4.1), which this query "
-                "needs. Give one: ViewSession(spark, catalog, helper=SparkSession.builder.remote(…).create())"
-            )
+            session = other_connection(self._spark)
         self._session = session
         return session
 

@@ -35,7 +35,7 @@ def run_on_spark(
     to: HiveViewCatalog | None = None,
     master: str | None = None,
     most_calls: int,
-    verify: str | None,
+    verify: str | None = COLUMNS,
     progress: Progress | None = None,
     session: SparkSession | None = None,
 ) -> tuple[RunResult, dict[ViewName, Verdict]]:
@@ -48,7 +48,7 @@ def run_on_spark(
         to: Where the new views go; None is the same catalog.
         master: Which Spark the work is spread over; None does it in this process.
         most_calls: How many calls the metastore gets at once.
-        verify: One of VERIFY: what is compared; None for nothing.
+        verify: One of VERIFY: what is compared; None for nothing. Views in another metastore cannot be.
         progress: Told after each view.
         session: A Spark to use; None starts one, and stops it at the end.
 

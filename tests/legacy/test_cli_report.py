@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from hive_views.cli.importing import verification
+from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.rows_said import file_of, write_rows_said
 from tests.cli.conftest import cli
@@ -30,4 +34,26 @@ def test_the_report_as_a_page(cli, add, sales, tmp_path):
 
 
 def test_what_cannot_be_verified_is_refused(cli, tmp_path):
-    assert "is neither columns nor rows" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err
+    assert "is neither columns, rows nor none" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err
+
+
+@pytest.mark.parametrize(
+    ("wanted", "spark", "elsewhere", "catalog", "expected"),
+    [
+        (None, True, False, "prod", "columns"),
+        (None, False, False, "prod", None),
+        (None, True, True, "prod", None),
+        (None, True, False, "spark_catalog", None),
+        ("none", True, False, "prod", None),
+        ("rows", True, False, "prod", "rows"),
+        ("columns", False, False, "prod", "columns"),
+        ("columns", True, True, "prod", UsageError),
+        ("all", True, False, "prod", UsageError),
+    ],
+)
+def test_on_spark_every_definition_is_checked_by_default(wanted, spark, elsewhere, catalog, expected):
+    if expected is UsageError:
+        with pytest.raises(UsageError):
+            verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog)
+    else:
+        assert verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog) == expected

@@ -11,7 +11,7 @@ from hive_views.legacy.define import LEGACY_ORIGINAL
 from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options, Rule
 from hive_views.legacy.outcome import Status
-from hive_views.legacy.plan import Verdict, read_plan, write_plan
+from hive_views.legacy.plan import read_plan, write_plan
 from hive_views.legacy.planning import plan_import
 from hive_views.legacy.revert import Reverted, revert_run, revert_views
 from hive_views.legacy.run import dry_run, run_plan
@@ -285,23 +285,6 @@ def test_trino_goes_on_reading_its_own_encoding(plan, views, catalog, journal, r
     assert view.sql_for("spark").sql == (
         f"SELECT `orders`.`id`, `orders`.`note` FROM `{views}`.`orders` WHERE `orders`.`amount` > 1.5"
     )
-
-
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_materialized_views_are_reported(add, sales, plan, verdict):
-    add(
-        trino_view_row(
-            sales,
-            "mv",
-            "SELECT id FROM orders",
-            [("id", "bigint")],
-            materialized=True,
-            parameters={"storage_table": "st_1"},
-        )
-    )
-    (entry,) = plan().entries
-    assert (entry.verdict is verdict) == (verdict is Verdict.REPORTED)
-    assert entry.storage == {"storage_table": "st_1"}
 
 
 UNION = "select id from orders union all select id from orders order by id"

@@ -64,7 +64,7 @@ def _view(line: Line, rows: str | None) -> dict[str, Any]:
         "reason": None if outcome.reason is None else outcome.reason.value,
         "text": _text(outcome.text),
         "blocker": None if outcome.blocked_by is None else visible(str(outcome.blocked_by)),
-        "writer": entry.writer.value,
+        "writer": f"{entry.writer.value} as a materialized view" if entry.materialized else entry.writer.value,
         "dialect": visible(entry.dialect),
         "level": entry.level,
         "reads": [visible(str(name)) for name in entry.reads],
