@@ -31,7 +31,7 @@ def run(directory: Path) -> list[Result]:
                     _overhead(spark, catalog),
                     *_incremental(spark, catalog, 1_000_000),
                     *_incremental(spark, catalog, 10_000_000),
-                    _freshness(catalog),
+                    _freshness(catalog, SparkEngine(spark, catalog)),
                 ]
         finally:
             spark.stop()
@@ -96,32 +96,41 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> li
     return found
 
 
-def _freshness(catalog: HiveViewCatalog) -> Result:
+def _freshness(catalog: HiveViewCatalog, engine: SparkEngine) -> Result:
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
-    for number in range(DEEP):
-        catalog.create_table((DATABASE, f"leaf_{number}"), Schema(NestedField(1, "id", LongType())))
+    leaves = [f"leaf_{number}" for number in range(DEEP)]
+    for leaf in leaves:
+        catalog.create_table((DATABASE, leaf), Schema(NestedField(1, "id", LongType())))
     middle = []
     for number in range(0, DEEP, 4):
-        tables = [f"SELECT id FROM leaf_{leaf}" for leaf in range(number, number + 4)]
+        tables = [f"SELECT id FROM {leaf}" for leaf in leaves[number : number + 4]]
         catalog.execute(f"CREATE VIEW middle_{number} AS {' UNION ALL '.join(tables)}", database=DATABASE)
-        middle.append(f"SELECT id FROM middle_{number}")
+        middle.append(f"middle_{number}")
     view = (DATABASE, "deep")
-    catalog.materialized.create(view, " UNION ALL ".join(middle))
-    catalog.materialized.freshness(view)
-    seconds = []
-    for _ in range(30):
-        started = perf_counter()
-        catalog.materialized.freshness(view)
-        seconds.append(perf_counter() - started)
-    median = statistics.median(seconds) * 1e3
+    catalog.materialized.create(view, " UNION ALL ".join(f"SELECT id FROM {name}" for name in middle))
+    catalog.materialized.refresh(view, engine)
+    rows = ["deep", "deep__storage", *middle, *leaves]
+    client = catalog._store.client
+
+    def ours(_: int) -> None:
+        if not catalog.materialized.freshness(view).is_fresh:
+            raise RuntimeError(f"{view} is not fresh: nothing was measured")
+
+    def theirs(_: int) -> None:
+        client.get_tables(DATABASE, rows)
+
+    # Until the server's compiler and its database's statements are warm.
+    alternate(ours, theirs, 40)
+    mine, other = alternate(ours, theirs, 60)
+    median = statistics.median(mine) * 1e3
     return Result(
         f"freshness of a view over {DEEP} tables through 5 views, warm",
         f"{median:.1f} ms",
-        "",
-        "",
-        f"{min(seconds) * 1e3:.1f} ms at best",
+        f"its {len(rows)} rows alone, in one request",
+        f"{statistics.median(other) * 1e3:.1f} ms",
+        f"{min(mine) * 1e3:.1f} ms at best",
         "< 20 ms",
         median < 20,
     )

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -13,10 +14,12 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
 from hive_views.errors import UnidentifiedError
+from hive_views.materialized.fingerprint import fingerprint
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.metastore.commit import Store
 from hive_views.spec.metadata import ViewMetadata
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 _REMEMBERED = 2_000
 _WHOLE = 64
@@ -58,6 +61,7 @@ class TableFacts:
         known = self.snapshots.get(snapshot_id)
         return snapshot_id == NO_SNAPSHOT or (known is not None and known.schema_id == self.schema_id)
 
+    @cached_property
     def same_rows(self) -> frozenset[int]:
         """The snapshots before the current one that have its rows: only compactions lie between."""
         found = set()
@@ -115,6 +119,7 @@ class FactReader:
         self._tables: OrderedDict[str, TableFacts] = OrderedDict()
         self._whole: OrderedDict[str, TableMetadata] = OrderedDict()
         self._views: OrderedDict[str, ViewMetadata] = OrderedDict()
+        self._definitions: OrderedDict[int, tuple[ViewMetadata, str]] = OrderedDict()
         self._guard = threading.Lock()
 
     def table(self, name: str, location: str | None) -> TableFacts:
@@ -178,7 +183,22 @@ class FactReader:
             self._remember(self._views, location, known)
         return known
 
-    def _remember(self, known: OrderedDict[str, _T], location: str, value: _T, most: int = _REMEMBERED) -> None:
+    def definition(self, metadata: ViewMetadata) -> str:
+        """The fingerprint of a view's current definition.
+
+        Args:
+            metadata: The view's metadata.
+
+        Returns:
+            What `fingerprint` gives; remembered for this very value.
+        """
+        known = self._definitions.get(id(metadata))
+        if known is None or known[0] is not metadata:
+            known = (metadata, fingerprint(metadata))
+            self._remember(self._definitions, id(metadata), known)
+        return known[1]
+
+    def _remember(self, known: OrderedDict[_K, _T], location: _K, value: _T, most: int = _REMEMBERED) -> None:
         with self._guard:
             known[location] = value
             while len(known) > most:

@@ -250,9 +250,10 @@ def _source_reasons(state: RefreshState, observed: Observed) -> list[Reason]:
                 met.add(same_name)
                 found.append(Reason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
                 continue
-            # A writer whose layout has no place for UUIDs: snapshot ids are unique, but version ids are not.
+            # A writer whose layout has no place for UUIDs: snapshot ids are unique, but version ids are not. The same
+            # definition gives the same rows, whichever view has it.
             known = same_name
-            if source.kind is SourceKind.VIEW:
+            if source.kind is SourceKind.VIEW and (known.definition is None or source.definition is None):
                 met.add(known)
                 found.append(Reason(Cause.NO_STATE, source.name, detail="its identity was not recorded"))
                 continue
@@ -283,7 +284,7 @@ def _differ(before: str | None, now: str | None) -> bool:
 
 
 def _difference(known: SourceState, source: ObservedSource) -> Reason | None:
-    if known.kind is not source.kind:
+    if known.kind is not None and known.kind is not source.kind:
         return Reason(Cause.REPLACED, source.name, known.kind.value, source.kind.value)
     if source.kind is SourceKind.VIEW:
         if known.id == source.id:

@@ -12,6 +12,7 @@ A reader that knows nothing of it sees a plain view (the first two) or a plain t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -163,15 +164,21 @@ class Refresh:
             found[DEFINITION] = self.definition
         return {**found, **self.extra}
 
-    def state(self) -> RefreshState:
+    def state(self, database: str | None = None) -> RefreshState:
         """What it read, as every layout has it.
+
+        Args:
+            database: What an identifier without a database means.
+
+        Returns:
+            The state.
 
         Raises:
             InvalidRefreshStateError: If a record is of a type that is not known.
         """
         return RefreshState(
             self.version_id,
-            tuple(_source(table, f"base-tables[{index}]") for index, table in enumerate(self.base_tables)),
+            tuple(_source(table, f"base-tables[{index}]", database) for index, table in enumerate(self.base_tables)),
             self.started_ms,
             self.definition,
         )
@@ -239,7 +246,7 @@ class AttachedStorage:
             current,
             _rest(document, "format-version", "refreshes", "current-refresh-id"),
         )
-        if current is not None and found.current is None:
+        if found.current is None and (current is not None or found.refreshes):
             raise InvalidRefreshStateError("current-refresh-id", f"there is no refresh {current!r}")
         return found
 
@@ -286,7 +293,7 @@ def _record(source: SourceState) -> BaseTable:
     return BaseTable(str(source.name), source.id, properties or None, kind)
 
 
-def _source(table: BaseTable, path: str) -> SourceState:
+def _source(table: BaseTable, path: str, database: str | None) -> SourceState:
     kinds = {_ICEBERG_TABLE: SourceKind.TABLE, _ICEBERG_VIEW: SourceKind.VIEW}
     if table.type not in kinds:
         raise InvalidRefreshStateError(f"{path}.type", f"{table.type!r} is no type of base table that is known")
@@ -294,7 +301,7 @@ def _source(table: BaseTable, path: str) -> SourceState:
     schema = properties.get("schema-id", "")
     return SourceState(
         kinds[table.type],
-        _identifier(table.identifier, f"{path}.identifier"),
+        _identifier(table.identifier, f"{path}.identifier", database),
         properties.get("uuid"),
         table.snapshot_reference,
         schema_id=int(schema) if schema.isdigit() else None,
@@ -361,11 +368,12 @@ def encode_summary(state: RefreshState) -> dict[str, str]:
     return found if state.started_ms is None else {**found, STARTED_MS: str(state.started_ms)}
 
 
-def decode_summary(summary: Mapping[str, str]) -> RefreshState:
+def decode_summary(summary: Mapping[str, str], database: str | None = None) -> RefreshState:
     """Read what `encode_summary` wrote, or another writer of that layout.
 
     Args:
         summary: A snapshot's summary that has `version-id`.
+        database: What an identifier without a database means.
 
     Returns:
         The state.
@@ -387,7 +395,7 @@ def decode_summary(summary: Mapping[str, str]) -> RefreshState:
         sources.append(
             SourceState(
                 SourceKind.VIEW if record.get("type") == "view" else SourceKind.TABLE,
-                _identifier(get(record, "identifier", str, path), f"{path}.identifier"),
+                _identifier(get(record, "identifier", str, path), f"{path}.identifier", database),
                 maybe(record, "uuid", str, path),
                 get(record, "snapshot-id", int, path),
                 schema_id=maybe(record, "schema-id", int, path),
@@ -423,6 +431,14 @@ def _is_id(value: object) -> bool:
     return type(value) in (int, str)
 
 
-def _identifier(text: str, path: str) -> ViewName:
-    parts = tuple(part.strip('`"') for part in text.split("."))
-    return name_of(parts[-2:], path)
+def _identifier(text: str, path: str, database: str | None) -> ViewName:
+    """The name of an "identifier in the SQL expression": with or without a database, a catalog and quotes."""
+    if not _IDENTIFIER.fullmatch(text):
+        raise InvalidRefreshStateError(path, f"{text!r} is no name of a table")
+    parts = tuple(next(filter(None, found)) for found in _PART.findall(text))
+    return name_of(parts[-2:] if len(parts) > 1 or database is None else (database, *parts), path)
+
+
+_QUOTED_OR_PLAIN = r"""`[^`]+`|"[^"]+"|[^.`"]+"""
+_IDENTIFIER = re.compile(rf"(?:{_QUOTED_OR_PLAIN})(?:\.(?:{_QUOTED_OR_PLAIN}))*")
+_PART = re.compile(r"""`([^`]+)`|"([^"]+)"|([^.`"]+)""")

@@ -28,6 +28,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView, Layout
 from hive_views.materialized.loading import ALLOW_STALE_DATA, MaterializedView, storage_link
 from hive_views.materialized.partitions import partition_spec
+from hive_views.materialized.sequence import SequenceIds
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
 from hive_views.metastore.commit import commit
 from hive_views.metastore.load import load
@@ -89,6 +90,7 @@ def create_materialized(catalog: HiveViewCatalog, request: Request) -> None:
         HiveViewsError: As `create_view` and `create_table` do.
     """
     name = request.name.check_writable()
+    SequenceIds.of(request.properties)
     row = catalog._store.row(name)
     if row is not None:
         raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(name))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 
-from hive_views.children import SEQUENCE_LINEAGE
 from hive_views.errors import (
     InvalidMetadataError,
     InvalidRefreshStateError,
@@ -28,18 +27,19 @@ from hive_views.materialized.layout import (
     AttachedStorage,
     AttachedView,
     Layout,
+    Refresh,
     decode_summary,
 )
+from hive_views.materialized.rows import Rows
+from hive_views.materialized.sequence import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
 from hive_views.materialized.state import (
     OTHER_STATES,
     REFRESH_STATE,
-    SEQUENCE_STATE,
     SESSION_SETTINGS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
     decode,
-    decode_sequence,
     name_of,
     parse_object,
 )
@@ -66,9 +66,6 @@ ALLOW_STALE_DATA = "hive-views.allow-stale-data"
 
 TIME_TRAVEL = "hive-views.time-travel"
 """View property: `true` keeps every refresh in the attached layout's list."""
-
-SEQUENCE_IDS = "hive-views.sequence-ids"
-"""View property: `true` records sources by sequence numbers besides UUIDs."""
 
 
 def columns_problem(view: MaterializedView) -> str | None:
@@ -159,7 +156,7 @@ class MaterializedView:
 
 
 def load_materialized(
-    catalog: HiveViewCatalog, name: ViewName, facts: FactReader, row: Row | None = None
+    catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows | None = None
 ) -> MaterializedView:
     """Load a materialized view of any of our layouts.
 
@@ -167,7 +164,7 @@ def load_materialized(
         catalog: Where it is.
         name: Its name.
         facts: Reads metadata files, each once.
-        row: Its row, where it was read already.
+        rows: Rows that were read already.
 
     Returns:
         Its definition and its storage. A storage that cannot be read is no error: the definition still is there.
@@ -178,7 +175,8 @@ def load_materialized(
         InvalidRefreshStateError, MetadataFileError: If its metadata cannot be read.
     """
     store = catalog._store
-    row = row or store.row(name)
+    rows = rows or Rows(store)
+    row = rows.one(name)
     if row is None:
         raise NoSuchViewError(str(name))
     if row.kind is RowKind.ICEBERG_TABLE:
@@ -193,7 +191,7 @@ def load_materialized(
             elsewhere = f"its storage {place} is in no database of this catalog"
             return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, None, None, elsewhere)
         storage_name = ViewName.parse((*link.namespace, link.name))
-        storage, problem = _open(catalog, storage_name, facts)
+        storage, problem = _open(catalog, storage_name, facts, rows)
         return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
     if METADATA in view.metadata.properties:
         return _attached(store, view, facts)
@@ -234,7 +232,7 @@ def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
         return Recorded(None, problem=Reason(Cause.NO_STATE, detail="the snapshot of the last refresh has expired"))
     summary = {key: str(value) for key, value in at.summary.additional_properties.items()}
     try:
-        state = _state(view, at.sequence_number, summary)
+        state = _state(view, at, snapshot, summary)
         if state is None and view.layout is Layout.REGISTERED:
             state = taken_over_state(view.metadata.properties, at.snapshot_id)
         others = {
@@ -266,24 +264,41 @@ def settings_of(summary: Mapping[str, str]) -> dict[str, str]:
     return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-def _state(view: MaterializedView, sequence_number: int | None, summary: dict[str, str]) -> RefreshState | None:
+def _state(view: MaterializedView, made: Snapshot, snapshot: Snapshot, summary: dict[str, str]) -> RefreshState | None:
+    """What a refresh read: `made` is its snapshot, `snapshot` the one that is looked at, with the same rows."""
+    if is_alone(summary):
+        return decode_sequence(summary, lineage_of(view))
     if view.layout is Layout.TABLE:
-        return decode_summary(summary) if VERSION_ID in summary else None
+        return decode_summary(summary, _home(view, summary.get(VERSION_ID))) if VERSION_ID in summary else None
     if view.layout is Layout.ATTACHED:
-        assert view.storage is not None, "only a storage that can be read has snapshots"
-        refreshes = AttachedStorage.decode(view.storage.metadata.properties.get(METADATA, "{}")).refreshes
-        # Told by the sequence number: a snapshot of somebody else does not have the rows of the refresh in the list.
-        # Of format version 1 all have none.
-        found = next((item for item in refreshes if item.sequence_number == sequence_number), None)
-        return None if found is None or not sequence_number else found.state()
+        found = _listed_refresh(view, made, snapshot)
+        return None if found is None else found.state(_home(view, found.version_id))
     if REFRESH_STATE in summary:
         return decode(summary[REFRESH_STATE])
-    if SEQUENCE_STATE in summary:
-        version = int(summary.get(VERSION_ID, "0")) if summary.get(VERSION_ID, "0").isdigit() else 0
-        evaluated = view.metadata.version(version)
-        numbers = parse_object((evaluated.summary if evaluated else {}).get(SEQUENCE_LINEAGE, "{}"), SEQUENCE_LINEAGE)
-        return decode_sequence(summary[SEQUENCE_STATE], numbers, version)
+    return decode_sequence(summary, lineage_of(view)) if SEQUENCE_STATE in summary else None
+
+
+def _listed_refresh(view: MaterializedView, made: Snapshot, snapshot: Snapshot) -> Refresh | None:
+    """The refresh in an attached storage's list that made a snapshot."""
+    assert view.storage is not None, "only a storage that can be read has snapshots"
+    listed = AttachedStorage.decode(view.storage.metadata.properties.get(METADATA, "{}"))
+    # Told by the sequence number: a snapshot of somebody else does not have the rows of the refresh in the list.
+    # Of format version 1 all have none.
+    if made.sequence_number:
+        for item in listed.refreshes:
+            if item.sequence_number == made.sequence_number:
+                return item
+    # The format does not ask for the number: then the refresh that it calls the current one made the current rows.
+    if snapshot.snapshot_id == view.storage.metadata.current_snapshot_id and listed.current is not None:
+        return listed.current if listed.current.sequence_number is None else None
     return None
+
+
+def _home(view: MaterializedView, version_id: object) -> str:
+    """The database that a definition's names without one are in."""
+    evaluated = next((item for item in view.metadata.versions if str(item.version_id) == str(version_id)), None)
+    namespace = () if evaluated is None else tuple(evaluated.default_namespace)
+    return namespace[0].lower() if len(namespace) == 1 else view.name.database
 
 
 def _loaded(store: Store, row: Row, facts: FactReader) -> Loaded:
@@ -297,8 +312,8 @@ def _loaded(store: Store, row: Row, facts: FactReader) -> Loaded:
     return Loaded(row, metadata)
 
 
-def _open(catalog: HiveViewCatalog, name: ViewName, facts: FactReader) -> tuple[Table | None, str | None]:
-    row = catalog._store.row(name)
+def _open(catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows) -> tuple[Table | None, str | None]:
+    row = rows.one(name)
     if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None, f"its storage table {name} is gone"
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from hive_views.children import Child, ChildKind
@@ -12,14 +11,11 @@ from hive_views.dependencies.lineage import LineageReader, LineageSource, named_
 from hive_views.errors import MetadataFileError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.facts import FactReader, TableFacts
-from hive_views.materialized.fingerprint import fingerprint
 from hive_views.materialized.freshness import Observed, ObservedSource
+from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import SourceKind
-from hive_views.metastore.find import rows as read_rows
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-
-_WORTH_TWO = 6
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
 """Row parameters that Hive and Spark may change when they change a table's rows."""
@@ -44,9 +40,10 @@ class Sources:
 
 
 class _Walk:
-    def __init__(self, reader: LineageReader, facts: FactReader) -> None:
+    def __init__(self, reader: LineageReader, facts: FactReader, rows: Rows) -> None:
         self.reader = reader
         self.facts = facts
+        self.rows = rows
         self.sources: dict[tuple[str, ViewName], ObservedSource] = {}
         self.others: dict[ViewName, str] = {}
         self.gone: set[ViewName] = set()
@@ -62,7 +59,7 @@ class _Walk:
         """Look at children, by name with the UUID that was recorded; the children of the views among them."""
         names = [name for name in wanted if name not in self.seen]
         self.seen.update(names)
-        there = {row.name: row for row in self._rows(names)}
+        there = self.rows.several(names)
         below: dict[ViewName, str | None] = {}
         for name in names:
             row = there.get(name)
@@ -75,21 +72,12 @@ class _Walk:
                 below.setdefault(child[0], child[1])
         return below
 
-    def _rows(self, names: list[ViewName]) -> list[Row]:
-        """Their rows; two requests at once, because a row costs the server a dozen queries of its database."""
-        store, half = self.reader.store, (len(names) + 1) // 2
-        if len(names) < _WORTH_TWO:
-            return list(read_rows(store, names))
-        with ThreadPoolExecutor(2) as pool:
-            parts = pool.map(lambda part: list(read_rows(store, part)), (names[:half], names[half:]))
-            return [row for part in parts for row in part]
-
     def _moved(self, name: ViewName, uuid: str | None) -> Row | None:
         """Where a child went that was renamed."""
         if uuid is None:
             return None
         found = self.reader.find(Child(name, uuid, ChildKind.TABLE)).now
-        return None if found is None else self.reader.store.row(found.name)
+        return None if found is None else self.rows.one(found.name)
 
     def _row(self, row: Row) -> list[tuple[ViewName, str | None]]:
         name = row.name
@@ -114,7 +102,7 @@ class _Walk:
                     facts.snapshot_id,
                     facts.schema_id,
                     facts.written_schema_id,
-                    facts.same_rows(),
+                    facts.same_rows,
                 )
                 return []
             metadata = self.facts.view(row.metadata_location or "")
@@ -124,12 +112,12 @@ class _Walk:
         self.views[name] = metadata
         uuid = metadata.view_uuid.lower()
         self.sources[uuid, name] = ObservedSource(
-            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=fingerprint(metadata)
+            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=self.facts.definition(metadata)
         )
         return self._children(row)
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
-        lineage = self.reader.read(row)
+        lineage = self.reader.read(row, self.rows.known)
         if lineage.source is LineageSource.NONE:
             self.unknown[row.name] = lineage.problem or "it has no lineage"
             return []
@@ -138,13 +126,14 @@ class _Walk:
 
 
 def observe(
-    reader: LineageReader, facts: FactReader, name: ViewName, row: Row | None, metadata: ViewMetadata
+    reader: LineageReader, facts: FactReader, rows: Rows, name: ViewName, row: Row | None, metadata: ViewMetadata
 ) -> Sources:
     """Look at everything that a materialized view reads.
 
     Args:
         reader: Reads lineages.
         facts: Reads metadata files.
+        rows: The rows of this look.
         name: The materialized view.
         row: Its row where that is a view's; None where only a table knows the definition.
         metadata: Its definition.
@@ -155,11 +144,11 @@ def observe(
     Raises:
         MetastoreError: If the metastore fails.
     """
-    walk = _Walk(reader, facts)
+    walk = _Walk(reader, facts, rows)
     walk.seen.add(name)
     wanted: dict[ViewName, str | None] = {}
     if row is not None:
-        lineage = reader.read(row)
+        lineage = reader.read(row, rows.known)
         if lineage.source is LineageSource.NONE:
             walk.unknown[name] = lineage.problem or "it has no lineage"
         walk.gone.update(lineage.missing)
@@ -178,7 +167,7 @@ def observe(
         walk.others,
         tuple(sorted(walk.gone)),
         walk.unknown,
-        fingerprint(metadata),
+        facts.definition(metadata),
     )
     return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)
 

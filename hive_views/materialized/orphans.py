@@ -67,8 +67,7 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
         begins = f"{view.name.name[:200]}{STAGING}"
         tables = catalog.list_tables(view.name.database)
         names = (ViewName(database, name) for database, name in tables if _is_staging(name, begins))
-        uuid = str(metadata.table_uuid)
-        rows = tuple(name for name in names if _age_ms(catalog, name, uuid, now_ms) >= older_than_ms)
+        rows = tuple(name for name in names if _age_ms(catalog, name, view.storage, now_ms) >= older_than_ms)
     named = {_path(location) for location in all_files(view.storage)}
     named.add(_path(view.row.metadata_location or ""))
     files = tuple(
@@ -140,16 +139,19 @@ def _is_staging(name: str, begins: str) -> bool:
     return name.startswith(begins) and re.fullmatch("[0-9a-f]{32}", name[len(begins) :]) is not None
 
 
-def _age_ms(catalog: HiveViewCatalog, name: ViewName, uuid: str, now_ms: int) -> int:
+def _age_ms(catalog: HiveViewCatalog, name: ViewName, storage: Table, now_ms: int) -> int:
     """How old a row of a refresh is; negative for what is none of this storage's."""
     row = catalog._store.row(name)
-    if row is None:
+    if row is None or row.metadata_location is None:
         return -1
-    try:
-        if str(catalog.load_table(name.identifier).metadata.table_uuid) != uuid:
+    # By the place: the file may be gone, where a refresh was killed between the two.
+    begins = f"{_path(storage.metadata.location).rstrip('/')}/"
+    if not _path(row.metadata_location).startswith(begins):
+        try:
+            if catalog.load_table(name.identifier).metadata.table_uuid != storage.metadata.table_uuid:
+                return -1
+        except (NoSuchTableError, OSError, ValueError):
             return -1
-    except NoSuchTableError:
-        return -1
     # The server keeps seconds: a row is taken for as old as the end of its second.
     return max(now_ms - row.create_time * 1000, 0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,13 @@ def target(catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str) ->
 
 
 def publish(
-    catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot, state: RefreshState, keep: bool
+    catalog: HiveViewCatalog,
+    view: MaterializedView,
+    staged: Table,
+    snapshot: Snapshot,
+    state: RefreshState,
+    keep: bool,
+    properties: Mapping[str, str],
 ) -> None:
     """Make a staged snapshot the current one, if the storage is where the refresh found it.
 
@@ -81,6 +87,7 @@ def publish(
         snapshot: That snapshot.
         state: What the refresh read.
         keep: Whether earlier refreshes stay in an attached storage's list.
+        properties: More properties that the storage gets in the same commit.
 
     Raises:
         RefreshConflictError: If another refresh was faster; the snapshot is taken away.
@@ -100,12 +107,11 @@ def publish(
         if view.layout is Layout.ATTACHED:
             known = AttachedStorage.decode(storage.metadata.properties.get(METADATA, _NONE))
             made = known.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
-            properties = SetPropertiesUpdate(updates={METADATA: made.encode()})
-            storage.catalog.commit_table(
-                storage, unchanged, (AddSnapshotUpdate(snapshot=snapshot), make_current, properties)
-            )
+            more = SetPropertiesUpdate(updates={**properties, METADATA: made.encode()})
+            storage.catalog.commit_table(storage, unchanged, (AddSnapshotUpdate(snapshot=snapshot), make_current, more))
         else:
-            catalog.commit_table(staged, unchanged, (make_current,))
+            changed = (SetPropertiesUpdate(updates=dict(properties)),) if properties else ()
+            catalog.commit_table(staged, unchanged, (make_current, *changed))
     except (CommitFailedError, CommitFailedException) as error:
         give_up(catalog, view, staged, snapshot)
         raise RefreshConflictError(

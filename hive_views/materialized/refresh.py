@@ -18,30 +18,27 @@ from typing import TYPE_CHECKING
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
 
-from hive_views.children import SEQUENCE_LINEAGE
 from hive_views.errors import RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness import Freshness, changed_tables
 from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout, encode_summary
-from hive_views.materialized.loading import SEQUENCE_IDS, TIME_TRAVEL, MaterializedView, columns_problem
+from hive_views.materialized.loading import TIME_TRAVEL, MaterializedView, columns_problem
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.partition_changes import changed_partitions
 from hive_views.materialized.publish import give_up, publish, target
+from hive_views.materialized.sequence import SequenceIds, encode_beside, encode_only, prepare_lineage
 from hive_views.materialized.state import (
     NO_SNAPSHOT,
     OTHER_STATES,
     REFRESH_ID,
     REFRESH_STATE,
-    SEQUENCE_STATE,
     SESSION_SETTINGS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
     SourceState,
     encode,
-    encode_sequence,
-    parse_object,
 )
 from hive_views.materialized.work import Action, Engine, Input, Work
 from hive_views.sql.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
@@ -139,13 +136,12 @@ def plan(
         return Plan("full", "its definition may give other rows each time")
     if known_rows.settings and known_rows.settings != dict(settings or {}):
         return Plan("full", f"its rows were computed with {shown_settings(known_rows.settings)}")
-    if not state.is_by_uuid:
+    if not state.is_told_apart:
         return Plan("full", "more than one of its sources has the same UUID")
-    before = {source.uuid or "": source for source in state.sources}
     grown, other = set(), []
     for name in changed:
         facts = sources.tables.get(name)
-        known = None if facts is None else before.get(facts.uuid)
+        known = None if facts is None else state.of(name, facts.uuid)
         if facts is None or known is None:
             return Plan("full", f"the earlier state of {name} is not known")
         if not facts.only_grew_since(known.id):
@@ -153,7 +149,7 @@ def plan(
         grown.add(name)
     for leaf in leaves.leaves:
         facts = sources.tables.get(ViewName(*leaf.name))
-        known = None if facts is None else before.get(facts.uuid)
+        known = None if facts is None else state.of(ViewName(*leaf.name), facts.uuid)
         if facts is None or known is None:
             return Plan("full", f"the earlier state of {ViewName(*leaf.name)} is not known")
         if not (facts.has_schema_of(facts.snapshot_id) and facts.has_schema_of(known.id)):
@@ -189,8 +185,9 @@ def _by_partitions(
     state = view.recorded().state
     if len(changed) != 1 or len(numbers) != 1 or state is None or view.storage is None:
         return Plan("full", why)
-    facts = sources.tables[changed[0]]
-    since = state.by_uuid()[facts.uuid].id
+    known = state.of(changed[0], sources.tables[changed[0]].uuid)
+    assert known is not None, "the caller has looked"
+    since = known.id
     location = sources.locations[changed[0]]
     try:
         io = files.io(location)
@@ -258,7 +255,9 @@ def refresh(
     if observed.gone or observed.unknown:
         missing = ", ".join(map(str, [*observed.gone, *observed.unknown]))
         raise RefreshError(str(view.name), f"it reads what is gone or cannot be read: {missing}")
+    tell = tell or _nobody
     if freshness.is_fresh and mode is not Mode.FULL:
+        tell(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
     problem = columns_problem(view)
     if problem is not None:
@@ -276,16 +275,19 @@ def refresh(
     )
     if mode is Mode.INCREMENTAL and planned.action == "full":
         raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {planned.why}")
-    if tell is not None:
-        tell(f"{view.name}: {planned.action} refresh: {planned.why}")
+    tell(f"{view.name}: {planned.action} refresh: {planned.why}")
     state = state_of(view, sources, started_ms)
     refresh_id = uuid.uuid4().hex
-    summary = _summary(catalog, view, sources, state, found, refresh_id)
+    ids = SequenceIds.of(view.metadata.properties)
+    if ids is SequenceIds.ONLY:
+        state = replace(state, sources=tuple(replace(source, uuid=None) for source in state.sources))
+    summary, properties = _summary(catalog, view, sources, state, ids, found, refresh_id)
     if settings:
         summary[SESSION_SETTINGS] = json.dumps(settings, separators=(",", ":"), sort_keys=True)
     with target(catalog, view, refresh_id) as name:
         work = _work(name, view, sources, leaves, planned, schema, summary, refresh_id)
         staged_id = engine.stage(work)
+        tell(f"{view.name}: rows computed in {time.monotonic() - begun:.1f} s; making them the current ones")
         staged = catalog.load_table(name.identifier)
         moved = _moved(catalog, sources, work)
         snapshot = staged.metadata.snapshot_by_id(staged_id)
@@ -298,14 +300,17 @@ def refresh(
             give_up(catalog, view, staged, snapshot)
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
         keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
-        publish(catalog, view, staged, snapshot, state, keep)
-        if view.layout is Layout.ATTACHED:
-            catalog._store.files.delete(staged.metadata_location)  # of the row that is dropped now
+        publish(catalog, view, staged, snapshot, state, keep, properties)
+    if view.layout is Layout.ATTACHED:
+        catalog._store.files.delete(staged.metadata_location)  # of the row that is gone now: never before it
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
     report = _report(view, planned.action, planned.why, staged_id, counts, begun)
-    if tell is not None:
-        tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
+    tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
     return report
+
+
+def _nobody(_: str) -> None:
+    """Is told, and does not care."""
 
 
 def _moved(catalog: HiveViewCatalog, sources: Sources, work: Work) -> list[str]:
@@ -347,9 +352,11 @@ def _summary(
     view: MaterializedView,
     sources: Sources,
     state: RefreshState,
+    ids: SequenceIds,
     found: tuple[str, ...],
     refresh_id: str,
-) -> dict[str, str]:
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What the snapshot's summary holds, and properties that the storage gets with it."""
     entries = {
         VIEW_UUID: view.metadata.view_uuid.lower(),
         REFRESH_ID: refresh_id,
@@ -360,20 +367,14 @@ def _summary(
         entries[OTHER_STATES] = json.dumps(others, separators=(",", ":"))
     if view.layout is Layout.TABLE:
         entries |= encode_summary(state)
-    elif view.layout is Layout.REGISTERED:
+    elif view.layout is Layout.REGISTERED and ids is not SequenceIds.ONLY:
         entries[REFRESH_STATE] = encode(state)
-    if view.metadata.properties.get(SEQUENCE_IDS, "").lower() == "true":
-        numbers = _numbers(catalog, view)
-        if numbers:
-            entries[SEQUENCE_STATE] = encode_sequence(state, numbers)
-    return entries
-
-
-def _numbers(catalog: HiveViewCatalog, view: MaterializedView) -> dict[str, int]:
-    text = view.version.summary.get(SEQUENCE_LINEAGE)
-    if text is not None:
-        return {key: value for key, value in parse_object(text, SEQUENCE_LINEAGE).items() if isinstance(value, int)}
-    return catalog.lineage(view.name.identifier).by_sequence()
+    if ids is SequenceIds.NONE:
+        return entries, {}
+    children = sorted({*(source.name for source in state.sources), *sources.observed.others})
+    numbers, properties = prepare_lineage(catalog, view, children)
+    by_number = encode_only if ids is SequenceIds.ONLY else encode_beside
+    return entries | by_number(state, numbers), properties
 
 
 # -- The engine's work ------------------------------------------------------------------------------------------------
@@ -413,7 +414,7 @@ class _Inputs:
         self._sources = sources
         self._view = view.name
         state = view.recorded().state
-        self._before = {} if state is None else {source.uuid: source.id for source in state.sources}
+        self._before = state
         self._storage = view.storage
         self._known: dict[tuple[ViewName, Part], Input] = {}
 
@@ -427,7 +428,8 @@ class _Inputs:
             if name not in self._sources.hive_tables:
                 raise RefreshError(str(self._view), f"{name} is not among the sources that were pinned")
             return self._add(Input("", name, Part.NOW, NO_SNAPSHOT, iceberg=False))
-        since = self._before.get(facts.uuid, NO_SNAPSHOT)
+        known = None if self._before is None else self._before.of(name, facts.uuid)
+        since = NO_SNAPSHOT if known is None else known.id
         if part is Part.BEFORE:
             return self._add(Input("", name, part, since))
         live = part is Part.NOW and not facts.has_schema_of(facts.snapshot_id)

@@ -1,7 +1,7 @@
 """S, the state of a view's sources at a refresh: as a value, and as the JSON that a snapshot of the storage carries.
 
 Source: the open specification of materialized views (Iceberg PR 11041, `refresh-state`), and the proposal
-"Materialized Views: Lineage and State Representation" for S by UUID and by sequence number.
+"Materialized Views: Lineage and State Representation" for S by UUID. By number: `hive_views.materialized.sequence`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from hive_views.identifiers import ViewName
 
 REFRESH_STATE = "refresh-state"
 """Summary key of a storage table's snapshot: the state of the refresh that made it."""
-
-SEQUENCE_STATE = "hive-views.refresh-state-sequence"
-"""Summary key: S in its other form, a JSON object of a child's number in L to its state."""
 
 OTHER_STATES = "hive-views.other-states"
 """Summary key: states of children that are not Iceberg's, JSON of `database.name` to a text. They are best effort: what
@@ -61,8 +58,8 @@ class SourceKind(Enum):
 class SourceState:
     """The state of one deep child."""
 
-    kind: SourceKind
-    """What it is."""
+    kind: SourceKind | None
+    """What it is; None where the writer's layout has no place for it (sequence numbers)."""
     name: ViewName
     """Its name at the refresh."""
     uuid: str | None
@@ -93,9 +90,26 @@ class RefreshState:
     """The fingerprint of the definition that was evaluated; None where the writer did not say."""
 
     @property
-    def is_by_uuid(self) -> bool:
-        """Whether each source has a UUID of its own: a table that was registered twice has one for both."""
-        return len(self.by_uuid()) == len(self.sources)
+    def is_told_apart(self) -> bool:
+        """Whether no two sources have the same UUID: a table that was registered twice has one for both."""
+        known = [source.uuid for source in self.sources if source.uuid is not None]
+        return len(set(known)) == len(known)
+
+    def of(self, name: ViewName, uuid: str) -> SourceState | None:
+        """The state of a source.
+
+        Args:
+            name: Its name now.
+            uuid: Its UUID.
+
+        Returns:
+            What has its UUID; else what has its name and no UUID, in layouts without; None for what was not read.
+        """
+        known = self.by_uuid().get(uuid)
+        if known is not None:
+            return known
+        named = self.by_name().get(name)
+        return named if named is not None and named.uuid is None else None
 
     def by_uuid(self) -> dict[str, SourceState]:
         """S: the sources that have a UUID, by it."""
@@ -148,6 +162,7 @@ def decode(text: str) -> RefreshState:
 
 
 def _source_document(source: SourceState) -> dict[str, Any]:
+    assert source.kind is not None, "a refresh has seen what its sources are"
     document: dict[str, Any] = {
         "type": source.kind.value,
         "name": source.name.name,
@@ -189,64 +204,6 @@ def _source(value: object, path: str) -> SourceState:
         maybe(value, _SCHEMA_ID, int, path),
         maybe(value, DEFINITION, str, path),
     )
-
-
-# -- Sequence numbers -------------------------------------------------------------------------------------------------
-
-
-def encode_sequence(state: RefreshState, numbers: Mapping[str, int]) -> str:
-    """S with sequence numbers.
-
-    Args:
-        state: What the refresh read.
-        numbers: L: `database.name` of every deep child to its number (`DeepLineage.by_sequence`).
-
-    Returns:
-        JSON of numbers to states. An entry holds the UUID as well: version ids of views are small numbers, so a view
-        that was replaced by another one would not be told by its version alone.
-
-    Raises:
-        InvalidRefreshStateError: If L has no number for a source: it is of another state of the view.
-    """
-    entries = {}
-    for source in state.sources:
-        number = numbers.get(str(source.name))
-        if number is None:
-            raise InvalidRefreshStateError(str(source.name), "the lineage has no number for it")
-        entries[str(number)] = {"type": source.kind.value, "id": source.id, "uuid": source.uuid}
-    return json.dumps(entries, separators=(",", ":"))
-
-
-def decode_sequence(
-    text: str, numbers: Mapping[str, int], version_id: int, started_ms: int | None = None
-) -> RefreshState:
-    """Read S with sequence numbers.
-
-    Args:
-        text: What `encode_sequence` wrote.
-        numbers: L of the version that was evaluated.
-        version_id: That version.
-        started_ms: When the refresh started.
-
-    Returns:
-        The state.
-
-    Raises:
-        InvalidRefreshStateError: If it is no such text, or L does not have its numbers: it means nothing then.
-    """
-    names = {number: name for name, number in numbers.items()}
-    sources = []
-    for key, entry in sorted(parse_object(text, SEQUENCE_STATE).items()):
-        name = names.get(int(key)) if key.isdigit() else None
-        if name is None or not isinstance(entry, dict):
-            raise InvalidRefreshStateError(key, "the lineage has no child of that number")
-        database, _, rest = name.partition(".")
-        kind = get(entry, "type", str, key)
-        if kind not in ("table", "view"):
-            raise InvalidRefreshStateError(f"{key}.type", f"{kind!r} is no type of source that is known")
-        uuid = maybe(entry, "uuid", str, key)
-        sources.append(SourceState(SourceKind(kind), name_of((database, rest), key), uuid, get(entry, "id", int, key)))
-    return RefreshState(version_id, tuple(sources), started_ms)
 
 
 # -- Reading JSON -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized import trino
 from hive_views.materialized.facts import FactReader, facts_of
 from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
+from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.metastore.flat_model import Row, RowKind
 
@@ -96,8 +97,10 @@ class TrinoRows:
         made = trino.refresh_of({key: str(value) for key, value in summary.items()})
         current: dict[ViewName, int | None] = {}
         gone = []
-        for name in () if made is None else made.tables:
-            there = self._store.row(name)
+        tables = () if made is None else tuple(made.tables)
+        rows = Rows(self._store, tables)
+        for name in tables:
+            there = rows.one(name)
             if there is None or there.kind is not RowKind.ICEBERG_TABLE:
                 gone.append(name)
                 continue

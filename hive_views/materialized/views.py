@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hive_views.dependencies.lineage import LineageReader
-from hive_views.errors import (
-    HiveViewsError,
-    NoSuchViewError,
-    NotMaterializedError,
-    RefreshError,
-    SqlError,
-)
+from hive_views.errors import HiveViewsError, NoSuchViewError, NotMaterializedError
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
-from hive_views.materialized.facts import FactReader
-from hive_views.materialized.freshness import Cause, Freshness, Reason, Recorded, Verdict, decide
-from hive_views.materialized.inline import catalogs_of, inline
+from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
 from hive_views.materialized.layout import METADATA, Layout
 from hive_views.materialized.lifecycle import (
     Request,
@@ -29,13 +19,14 @@ from hive_views.materialized.lifecycle import (
     to_plain_view,
 )
 from hive_views.materialized.loading import MaterializedView, load_materialized, recorded, storage_link
-from hive_views.materialized.observe import Sources, observe
+from hive_views.materialized.looks import Looks
+from hive_views.materialized.observe import Sources
 from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
-from hive_views.materialized.refresh import REPEATABLE, Mode, RefreshReport, refresh
-from hive_views.materialized.state import UNREPEATABLE, RefreshState, SourceKind
+from hive_views.materialized.refresh import Mode, RefreshReport, refresh
+from hive_views.materialized.rows import Rows
+from hive_views.materialized.state import RefreshState
 from hive_views.materialized.trino_rows import TrinoRows
 from hive_views.metastore.flat_model import RowKind
-from hive_views.sql.repeatable import unrepeatable
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
@@ -44,6 +35,10 @@ if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
     from hive_views.dependencies.drop import DropReport
     from hive_views.materialized.work import Engine
+
+
+_LISTED_AT_ONCE = 100
+"""Rows of a database that are asked for together when it is listed."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +96,9 @@ class MaterializedViews:
         """
         self._catalog = catalog
         self._store = catalog._store
-        self._lineages = LineageReader(self._store)
-        self._facts = FactReader(self._store)
+        self._looks = Looks(catalog)
+        self._facts = self._looks.facts
         self._trino = TrinoRows(catalog, self._facts)
-        self._unrepeatable: dict[tuple[str, tuple[tuple[str, int], ...]], tuple[str, ...]] = {}
 
     # -- Create and drop ----------------------------------------------------------------------------------------------
 
@@ -235,10 +229,11 @@ class MaterializedViews:
         database = parse_namespace(namespace, catalog=self._catalog.name)
         self._store.client.get_database(database)
         found = []
-        for table in sorted(self._store.client.get_all_tables(database)):
-            listed = self._listed(ViewName(database, table))
-            if listed is not None:
-                found.append(listed)
+        names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
+        for start in range(0, len(names), _LISTED_AT_ONCE):
+            part = names[start : start + _LISTED_AT_ONCE]
+            rows = Rows(self._store, part)
+            found += [listed for name in part if (listed := self._listed(name, rows.shared())) is not None]
         return found
 
     def freshness(self, identifier: str | Identifier, *, now_ms: int | None = None) -> Freshness:
@@ -255,10 +250,11 @@ class MaterializedViews:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
         """
         name = self._name(identifier)
-        row = self._store.row(name)
+        rows = self._looks.rows(name)
+        row = rows.one(name)
         if row is not None and row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
             return self._trino.freshness(row, now_ms)
-        return self._look(load_materialized(self._catalog, name, self._facts, row), now_ms)[1]
+        return self._looks.look(load_materialized(self._catalog, name, self._facts, rows), rows, now_ms)[1]
 
     def reading(
         self,
@@ -283,8 +279,10 @@ class MaterializedViews:
         Raises:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
         """
-        view = self.load(identifier)
-        freshness = self._look(view, now_ms, max_staleness_ms)[1]
+        name = self._name(identifier)
+        rows = self._looks.rows(name)
+        view = load_materialized(self._catalog, name, self._facts, rows)
+        freshness = self._looks.look(view, rows, now_ms, max_staleness_ms)[1]
         allowed = view.allow_stale_data if allow_stale_data is None else allow_stale_data
         snapshot = view.snapshot
         if snapshot is None or view.storage is None:
@@ -293,7 +291,7 @@ class MaterializedViews:
         if freshness.usable or (allowed and not other_rows):
             why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
             location = view.storage.metadata_location
-            settings = view.recorded().settings
+            settings = self._looks.recorded(view).settings
             return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
         return Reading(False, f"definition: {freshness}", freshness)
 
@@ -382,11 +380,13 @@ class MaterializedViews:
             RefreshError: If it cannot be refreshed; RefreshConflictError if another refresh was faster.
         """
         name = self._name(identifier)
-        order = self.below(name) if cascade else []
-        return [
-            refresh(self._catalog, self.load(item.identifier), self._look, engine, Mode(mode), tell)
-            for item in [*order, name]
-        ]
+        order = [*(self.below(name) if cascade else ()), name]
+        reports = []
+        for number, item in enumerate(order, start=1):
+            telling = tell if tell is None or len(order) == 1 else _numbered(tell, number, len(order))
+            view = self.load(item.identifier)
+            reports.append(refresh(self._catalog, view, self._looks.pin, engine, Mode(mode), telling))
+        return reports
 
     def below(self, name: ViewName) -> list[ViewName]:
         """The materialized views that one reads, however deep, each before those that read it.
@@ -423,39 +423,7 @@ class MaterializedViews:
         Returns:
             Its deep children, each in its state.
         """
-        row = None if view.layout is Layout.TABLE else view.row
-        return observe(self._lineages, self._facts, view.name, row, view.metadata)
-
-    def _look(
-        self, view: MaterializedView, now_ms: int | None = None, max_staleness_ms: int | None = None
-    ) -> tuple[Sources, Freshness]:
-        sources = self.sources(view)
-        found = self._complete(view, view.recorded(), sources)
-        staleness = view.max_staleness_ms if max_staleness_ms is None else max_staleness_ms
-        now = int(time.time() * 1000) if now_ms is None else now_ms
-        return sources, decide(found, sources.observed, now_ms=now, max_staleness_ms=staleness)
-
-    def _complete(self, view: MaterializedView, known: Recorded, sources: Sources) -> Recorded:
-        """What is recorded, with what is found in the text where another engine's refresh did not say it."""
-        snapshot = view.snapshot
-        if known.state is None or snapshot is None or snapshot.summary is None:
-            return known
-        if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
-            return replace(known, unrepeatable=())
-        if UNREPEATABLE in snapshot.summary.additional_properties or known.unrepeatable:
-            return known
-        views = (item for item in sources.observed.sources if item.kind is SourceKind.VIEW)
-        versions = tuple(sorted((item.uuid, item.id) for item in views))
-        key = (f"{view.metadata.view_uuid}/{view.metadata.current_version_id}", versions)
-        if key not in self._unrepeatable:
-            try:
-                leaves = inline(view.name, view.metadata, sources, catalogs_of(self._catalog))
-                self._unrepeatable[key] = unrepeatable(leaves.sql, leaves.dialect)
-            except (SqlError, RefreshError):
-                # A text that this engine cannot read: L and S decide alone, as the specification has it.
-                self._unrepeatable[key] = ()
-        found = self._unrepeatable[key]
-        return replace(known, unrepeatable=found)
+        return self._looks.sources(view, Rows(self._store))
 
     def _visit(self, name: ViewName, ordered: list[ViewName], seen: set[ViewName]) -> None:
         if name in seen:
@@ -468,11 +436,11 @@ class MaterializedViews:
         materialized = False
         if row.kind is RowKind.ICEBERG_TABLE:
             if METADATA in row.parameters:
-                view = load_materialized(self._catalog, name, self._facts, row)
+                view = load_materialized(self._catalog, name, self._facts)
                 materialized = True
                 children = [item.name for item in self.sources(view).observed.sources]
         elif row.kind.is_view:
-            children = [child.name for child in self._lineages.read(row).children]
+            children = [child.name for child in self._looks.lineages.read(row).children]
             if row.kind is RowKind.ICEBERG_VIEW:
                 metadata = self._facts.view(row.metadata_location or "")
                 materialized = storage_link(metadata) is not None or METADATA in metadata.properties
@@ -481,9 +449,9 @@ class MaterializedViews:
         if materialized:
             ordered.append(name)
 
-    def _listed(self, name: ViewName) -> Listed | None:
+    def _listed(self, name: ViewName, rows: Rows) -> Listed | None:
         try:
-            row = self._store.row(name)
+            row = rows.one(name)
             if row is None:
                 return None
             if row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
@@ -492,8 +460,8 @@ class MaterializedViews:
                 return None
             if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
                 return None
-            view = load_materialized(self._catalog, name, self._facts, row)
-            return Listed(name, view.layout, self._look(view)[1])
+            view = load_materialized(self._catalog, name, self._facts, rows)
+            return Listed(name, view.layout, self._looks.look(view, rows)[1])
         except NotMaterializedError:
             return None
         except NoSuchViewError:
@@ -501,6 +469,10 @@ class MaterializedViews:
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
             return Listed(name, Layout.REGISTERED, unknown)
+
+
+def _numbered(tell: Callable[[str], None], number: int, of: int) -> Callable[[str], None]:
+    return lambda line: tell(f"[{number}/{of}] {line}")
 
 
 _OTHER_ROWS = frozenset({Cause.NEVER_REFRESHED, Cause.DEFINITION, Cause.OTHER_VIEW, Cause.STORAGE, Cause.NO_STATE})

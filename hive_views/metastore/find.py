@@ -150,17 +150,39 @@ def rows(store: Store, names: Sequence[ViewName]) -> Iterator[Row]:
     for name in names:
         wanted.setdefault(name.database, []).append(name.name)
     batches = [
-        (database, found[start : start + BATCH_SIZE])
-        for database, found in wanted.items()
-        for start in range(0, len(found), BATCH_SIZE)
+        (database, listed[start : start + BATCH_SIZE])
+        for database, listed in wanted.items()
+        for start in range(0, len(listed), BATCH_SIZE)
     ]
     if len(batches) < _MOST_REQUESTS:
         for batch in batches:
-            yield from map(read_row, store.client.get_tables(*batch))
+            yield from rows_of(store, *batch)
         return
     with ThreadPoolExecutor(_MOST_REQUESTS) as pool:
-        for tables in pool.map(lambda batch: store.client.get_tables(*batch), batches):
-            yield from map(read_row, tables)
+        for found in pool.map(lambda batch: rows_of(store, *batch), batches):
+            yield from found
+
+
+def rows_of(store: Store, database: str, names: Sequence[str]) -> list[Row]:
+    """The rows that stand under some names of one database.
+
+    Args:
+        store: Metastore, files and properties.
+        database: The database.
+        names: The names.
+
+    Returns:
+        The rows; none where there is no such database.
+
+    Raises:
+        MetastoreRefusedError: If the server cannot give them.
+    """
+    try:
+        return [read_row(table) for table in store.client.get_tables(database, names)]
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException) as error:
+        raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
 
 
 def databases(store: Store) -> list[str]:

@@ -1,31 +1,62 @@
-"""A process that refreshes a materialized view and kills itself: `python -m tests.materialized.killed_refresh`."""
+"""Refreshes that are killed with SIGKILL: `python -m tests.materialized.killed_refresh URI WAREHOUSE`.
+
+One process imports everything once. For each line `VIEW POINT` of its input it forks a child that refreshes the view
+and kills itself at that point, counted over all requests to the metastore and all files, before and behind each: 0 is
+the first. It answers `killed`, or `done` where there was no such point. Locks are off: a lock of the dead is the
+server's business (docs/materialized.md), and a test cannot wait for it.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from types import FrameType
+
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.work import Work
+from hive_views.metastore.connection import SocketTransport
 from tests.materialized.duck_engine import DuckEngine
 
+DEEDS = {function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete)}
+"""What a killed process has done, or not: sent a request, made a file, deleted a file."""
 
-class Killed(DuckEngine):
-    """Dies before or behind its work."""
 
-    def __init__(self, catalog: HiveViewCatalog, moment: str) -> None:
-        super().__init__(catalog)
-        self.moment = moment
+def die_at(point: int) -> None:
+    """Kill this process at a point: before (even numbers) or behind (odd ones) a deed."""
+    met = -1
 
-    def stage(self, work: Work) -> int:
-        if self.moment == "behind":
-            super().stage(work)
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("unreachable: the process is gone")
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        nonlocal met
+        if frame.f_code in DEEDS and event in ("call", "return"):
+            met += 1
+            if met == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(watch)
+
+
+def refresh(uri: str, warehouse: str, view: str, point: int) -> None:
+    properties = {"uri": uri, "warehouse": warehouse, "iceberg.engine.hive.lock-enabled": "false"}
+    with HiveViewCatalog("prod", **properties) as catalog:
+        catalog.list_namespaces()
+        die_at(point)
+        catalog.materialized.refresh(view, DuckEngine(catalog))
+
+
+def main() -> None:
+    uri, warehouse = sys.argv[1:]
+    for line in sys.stdin:
+        view, point = line.split()
+        child = os.fork()
+        if child == 0:
+            refresh(uri, warehouse, view, int(point))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        answers = {0: "done", -signal.SIGKILL: "killed"}
+        print(answers.get(os.waitstatus_to_exitcode(status), f"failed: {status}"), flush=True)
 
 
 if __name__ == "__main__":
-    uri, warehouse, view, moment = sys.argv[1:]
-    with HiveViewCatalog("prod", uri=uri, warehouse=warehouse) as catalog:
-        catalog.materialized.refresh(view, Killed(catalog, moment))
+    main()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from pyiceberg.table.statistics import StatisticsFile
 
@@ -182,3 +185,60 @@ def test_a_view_of_another_writer_over_what_is_not_looked_at(catalog, views, eng
     with pytest.raises(RefreshError):
         views.refresh((market, "mv"), engine)
     assert not views.freshness((market, "mv")).is_fresh
+
+
+def test_nothing_is_taken_from_an_earlier_look(catalog, open_catalog, views, engine, market):
+    """Each change is made through another catalog, while this one has seen all rows before."""
+    other = open_catalog()
+    name = (market, "mv")
+    for text in ("CREATE VIEW big AS SELECT id, shop FROM sales", "CREATE VIEW over AS SELECT id, shop FROM big"):
+        other.execute(text, database=market)
+    views.create(name, "SELECT o.id, h.city FROM over o JOIN shops h ON o.shop = h.shop")
+
+    def seen(change) -> set[Cause]:
+        views.refresh(name, engine)
+        assert views.freshness(name).is_fresh and views.freshness(name).is_fresh
+        change()
+        return set(causes(views, name))
+
+    assert seen(lambda: other.load_table((market, "sales")).append(rows((9, "a", 9)))) == {Cause.CHANGED}
+    other.create_table((market, "aside"), other.load_table((market, "sales")).schema())
+    text = "CREATE OR REPLACE VIEW big AS SELECT id, shop FROM aside"
+    assert seen(lambda: other.execute(text, database=market)) >= {Cause.VIEW_CHANGED, Cause.ADDED}
+    assert seen(lambda: other.load_table((market, "aside")).append(rows((7, "a", 9)))) == {Cause.CHANGED}
+    other.load_table((market, "sales")).append(rows((8, "a", 9)))
+    assert views.freshness(name).verdict is Verdict.STALE, "aside has changed, and sales is read no more"
+    assert seen(lambda: other.load_table((market, "sales")).append(rows((6, "a", 9)))) == set()
+    storage = (market, "mv__storage")
+    assert seen(lambda: other.load_table(storage).append(other.load_table(storage).scan().to_arrow())) == {
+        Cause.NO_STATE
+    }
+    assert seen(lambda: other.drop_table((market, "aside"))) == {Cause.GONE}
+
+
+def test_a_database_that_is_gone(catalog, views, engine, market, raw):
+    other = f"{market}_other"
+    catalog.create_namespace(other)
+    for name in ("one", "two"):
+        catalog.create_table((other, name), catalog.load_table((market, "sales")).schema())
+    views.create((market, "mv"), f"SELECT id FROM {other}.one UNION ALL SELECT id FROM {other}.two")
+    views.refresh((market, "mv"), engine)
+    assert views.freshness((market, "mv")).is_fresh
+    raw.drop_database(other, True, True)
+    assert set(causes(views, (market, "mv"))) == {Cause.GONE}
+    assert not views.reading((market, "mv")).from_storage
+
+
+def test_a_row_of_a_refresh_whose_file_is_gone_is_an_orphan(catalog, views, engine, market):
+    """Where a refresh was killed between removing the one and the other."""
+    name = (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales", layout="attached")
+    views.refresh(name, engine)
+    row = (market, f"mv__refresh_{'a' * 32}")
+    place = views.load(name).storage.metadata_location.replace("metadata/0", "metadata/9")
+    shutil.copy(views.load(name).storage.metadata_location.removeprefix("file:"), place.removeprefix("file:"))
+    catalog.register_table(row, place)
+    Path(place.removeprefix("file:")).unlink()
+    assert [found.identifier for found in views.orphans(name, older_than_ms=0).rows] == [row]
+    views.remove_orphans(name, older_than_ms=0)
+    assert views.orphans(name, older_than_ms=0).rows == () and views.freshness(name).is_fresh

@@ -21,6 +21,7 @@ from pyiceberg.types import LongType
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness import Verdict
+from hive_views.materialized.sequence import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
 from tests.materialized.conftest import SALES, SHOPS, rows
 from tests.materialized.duck_engine import DuckEngine, bag, compact
@@ -77,13 +78,15 @@ growth = st.lists(
     min_size=3,
     max_size=8,
 )
+ids = st.sampled_from(("false", "only"))
+"""Whether S is by UUIDs or by sequence numbers alone."""
 seen: Counter[str] = Counter()
 
 
 class World:
     """A database, its three materialized views of one query, and what that query gives now."""
 
-    def __init__(self, catalog: HiveViewCatalog, query: str) -> None:
+    def __init__(self, catalog: HiveViewCatalog, query: str, numbered: str = "false") -> None:
         self.catalog = catalog
         self.database = f"history_{uuid.uuid4().hex[:12]}"
         self.query = dict.fromkeys(LAYOUTS, query)
@@ -96,7 +99,8 @@ class World:
         catalog.create_table((self.database, "shops"), SHOPS).append(rows(("a", "Rome"), schema=SHOPS))
         self.define_big(self.threshold)
         for layout in LAYOUTS:
-            catalog.materialized.create((self.database, f"by_{layout}"), query, layout=layout)
+            properties = {SEQUENCE_IDS: numbered}
+            catalog.materialized.create((self.database, f"by_{layout}"), query, layout=layout, properties=properties)
 
     def close(self) -> None:
         for _, name in self.catalog.list_views(self.database):
@@ -271,8 +275,8 @@ def shared(metastore) -> Iterator[HiveViewCatalog]:
     catalog.close()
 
 
-def run(catalog: HiveViewCatalog, query: str, events: list[tuple]) -> None:
-    world = World(catalog, query)
+def run(catalog: HiveViewCatalog, query: str, events: list[tuple], numbered: str) -> None:
+    world = World(catalog, query, numbered)
     try:
         for event in [("refresh", None), *events, ("refresh", None)]:
             world.apply(event)
@@ -293,17 +297,19 @@ relaxed = settings(
 
 
 @relaxed
-@given(query=st.sampled_from(QUERIES), events=history)
+@given(query=st.sampled_from(QUERIES), events=history, numbered=ids)
 @pytest.mark.timeout(3600)
-def test_never_fresh_when_rows_differ(shared: HiveViewCatalog, query: str, events: list[tuple]):
-    run(shared, query, events)
+def test_never_fresh_when_rows_differ(shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str):
+    run(shared, query, events, numbered)
 
 
 @relaxed
-@given(query=st.sampled_from(QUERIES), events=growth)
+@given(query=st.sampled_from(QUERIES), events=growth, numbered=ids)
 @pytest.mark.timeout(3600)
-def test_incremental_is_full_where_sources_only_grow(shared: HiveViewCatalog, query: str, events: list[tuple]):
-    run(shared, query, events)
+def test_incremental_is_full_where_sources_only_grow(
+    shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str
+):
+    run(shared, query, events, numbered)
 
 
 def test_the_histories_did_what_they_are_for():

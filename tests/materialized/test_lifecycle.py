@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,8 +21,8 @@ from hive_views.errors import (
 )
 from hive_views.materialized.freshness import Cause, Verdict
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
-from hive_views.materialized.loading import ALLOW_STALE_DATA, MAX_STALENESS_MS, SEQUENCE_IDS, TIME_TRAVEL
-from hive_views.materialized.state import REFRESH_STATE, SEQUENCE_STATE
+from hive_views.materialized.loading import ALLOW_STALE_DATA, MAX_STALENESS_MS, TIME_TRAVEL
+from hive_views.materialized.state import REFRESH_STATE
 from tests.catalog.samples import hive_row
 from tests.materialized.conftest import rows
 from tests.materialized.duck_engine import compact
@@ -208,13 +205,6 @@ def test_time_travel_over_refreshes(catalog, views, engine, market):
     assert len(AttachedStorage.decode(storage.metadata.properties[METADATA]).refreshes) == 2
 
 
-def test_sequence_numbers_are_recorded_when_asked_for(views, engine, market):
-    views.create((market, "mv"), QUERY, properties={SEQUENCE_IDS: "true"})
-    views.refresh((market, "mv"), engine)
-    summary = views.load((market, "mv")).snapshot.summary.additional_properties
-    assert list(json.loads(summary[SEQUENCE_STATE])) == ["1"]
-
-
 def test_a_storage_that_is_gone(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
     views.refresh((market, "mv"), engine)
@@ -227,28 +217,6 @@ def test_a_storage_that_is_gone(catalog, views, engine, market):
 
 def test_compaction_of_the_storage_keeps_its_state(views, stored):
     compact(views.load(stored).storage)
-    assert views.freshness(stored).is_fresh
-
-
-@pytest.mark.parametrize("moment", ["before", "behind"])
-def test_kill_9_leaves_the_old_rows_and_the_next_refresh_works(catalog, views, engine, stored, metastore, moment):
-    catalog.load_table((stored[0], "sales")).append(rows((9, "a", 9)))
-    command = [sys.executable, "-m", "tests.materialized.killed_refresh", metastore.uri, metastore.warehouse]
-    done = subprocess.run([*command, ".".join(stored), moment], timeout=120, check=False, capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert ids(views, stored) == [1, 2, 3]
-    assert not views.freshness(stored).is_fresh
-    left = views.orphans(stored, older_than_ms=0)
-    if views.load(stored).layout is Layout.ATTACHED:
-        assert len(left.rows) == 1 and (moment == "before" or left.files)
-    else:
-        assert len(left.snapshots) == (0 if moment == "before" else 1)
-    views.refresh(stored, engine)
-    assert ids(views, stored) == [1, 2, 3, 9]
-    views.remove_orphans(stored, older_than_ms=0)
-    left = views.orphans(stored, older_than_ms=0)
-    assert (left.snapshots, left.rows, left.files) == ((), (), ())
-    assert ids(views, stored) == [1, 2, 3, 9]
     assert views.freshness(stored).is_fresh
 
 

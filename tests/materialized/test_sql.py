@@ -10,6 +10,7 @@ from hive_views.execute import Result, execute_statement
 from hive_views.materialized.layout import Layout
 from hive_views.sql.ddl import parse_statement
 from tests.materialized.conftest import rows
+from tests.materialized.duck_engine import DuckEngine
 
 
 @pytest.fixture
@@ -106,6 +107,11 @@ def test_cascade_refreshes_each_once_in_order(run, catalog, market):
     assert not catalog.materialized.freshness((market, "base")).is_fresh, "without CASCADE only the one that is named"
     with pytest.raises(DependentsError):
         run("DROP MATERIALIZED VIEW base RESTRICT")
+    told: list[str] = []
+    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, tell=told.append)
+    assert [line.partition(":")[0] for line in told if "refresh:" in line or "unchanged" in line] == [
+        f"[{number}/3] {market}.{name}" for number, name in enumerate(("base", "one", "top"), start=1)
+    ]
 
 
 def test_incremental_that_is_not_possible_says_why(run, catalog, market):

@@ -184,5 +184,5 @@ def test_what_happened_since_a_snapshot(names, since, expired):
         assert facts.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
     else:
         assert found is None and not facts.only_grew_since(since or NO_SNAPSHOT)
-    for snapshot in facts.same_rows():
+    for snapshot in facts.same_rows:
         assert set(names[snapshot:]) == {"replace"}

@@ -22,9 +22,7 @@ from hive_views.materialized.state import (
     SourceKind,
     SourceState,
     decode,
-    decode_sequence,
     encode,
-    encode_sequence,
 )
 from hive_views.spec.storage_link import StorageLink
 
@@ -114,19 +112,6 @@ def test_summary_of_the_layout_table_comes_back(state):
     assert decode_summary(encode_summary(state)) == state
 
 
-@given(states)
-def test_sequence_numbers_come_back(state):
-    numbers = {str(source.name): number for number, source in enumerate(state.sources, start=1)}
-    text = encode_sequence(state, numbers)
-    found = decode_sequence(text, numbers, state.view_version_id, state.started_ms)
-    assert {(item.kind, item.name, item.uuid, item.id) for item in found.sources} == {
-        (item.kind, item.name, item.uuid, item.id) for item in state.sources
-    }
-    if state.sources:
-        with pytest.raises(InvalidRefreshStateError):
-            decode_sequence(text, {}, state.view_version_id)
-
-
 @given(st.lists(states, min_size=1, max_size=4), st.booleans())
 def test_attached_refreshes_come_back(history, keep):
     storage = AttachedStorage()
@@ -193,9 +178,44 @@ def test_a_later_format_is_refused(reader):
             reader(text)
 
 
-def test_current_refresh_must_be_in_the_list():
+@pytest.mark.parametrize(
+    "current", ['"current-refresh-id":2', '"current-refresh-id":null', '"current-refresh-id":true', ""]
+)
+def test_current_refresh_must_be_in_the_list(current):
+    refresh = '{"refresh-id":1,"version-id":1,"base-tables":[]}'
     with pytest.raises(InvalidRefreshStateError):
-        AttachedStorage.decode('{"format-version":1,"refreshes":[],"current-refresh-id":1}')
+        AttachedStorage.decode(f'{{"format-version":1,"refreshes":[{refresh}]{"," if current else ""}{current}}}')
+    assert AttachedStorage.decode(f'{{"format-version":1,"refreshes":[{refresh}],"current-refresh-id":1}}').current
+
+
+@pytest.mark.parametrize(
+    ("identifier", "name"),
+    [
+        ("sales", ("home", "sales")),
+        ("db.sales", ("db", "sales")),
+        ("Cat.DB.Sales", ("db", "sales")),
+        ("`a.b`.`c d`", ("a.b", "c d")),
+        ('"db"."sales"', ("db", "sales")),
+        ("", None),
+        ("a..b", None),
+        ("`a", None),
+    ],
+)
+def test_an_identifier_stands_as_in_the_sql_expression(identifier, name):
+    records = json.dumps([{"identifier": identifier, "snapshot-id": 1}])
+    record = {"type": "iceberg-metastore", "identifier": identifier, "snapshot-reference": 1}
+    refresh = {"refresh-id": 1, "version-id": 1, "base-tables": [record]}
+    text = json.dumps({"format-version": 1, "refreshes": [refresh], "current-refresh-id": 1})
+    readers = (
+        lambda: decode_summary({"version-id": "1", "base-tables": records}, "home"),
+        lambda: AttachedStorage.decode(text).refreshes[0].state("home"),
+    )
+    for read in readers:
+        if name is None:
+            with pytest.raises(InvalidRefreshStateError):
+                read()
+        else:
+            assert read().sources[0].name == ViewName(*name)
 
 
 @given(names, st.none() | st.just("cat"))

@@ -1,0 +1,166 @@
+"""L and S by sequence numbers, as "Materialized Views: Lineage and State Representation" describes them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.errors import InvalidPropertyError, InvalidRefreshStateError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness import Cause, Observed, ObservedSource, Recorded, decide
+from hive_views.materialized.sequence import (
+    SEQUENCE_DETAILS,
+    SEQUENCE_STATE,
+    SequenceIds,
+    decode_sequence,
+    encode_beside,
+    encode_only,
+    extended,
+    is_alone,
+    numbers_of,
+)
+from hive_views.materialized.state import RefreshState, SourceKind, SourceState
+from tests.unit.materialized.test_json import states
+
+V, T, U = ViewName("db", "v"), ViewName("db", "t"), ViewName("db", "u")
+L = {"db.v": 1, "db.t": 2, "db.u": 3}
+S = {"1": 4, "2": 5310, "3": 5311}
+"""A view over v and u; v reads t. L encompasses the transitive children; S has one entry for each, by L's ids."""
+STATE = RefreshState(
+    1,
+    (
+        SourceState(SourceKind.VIEW, V, "uuid-v", 4, definition="as it was"),
+        SourceState(SourceKind.TABLE, T, "uuid-t", 5310, schema_id=0),
+        SourceState(SourceKind.TABLE, U, "uuid-u", 5311, schema_id=0),
+    ),
+    1000,
+)
+NOW = Observed(
+    "mv",
+    1,
+    (
+        ObservedSource(SourceKind.VIEW, V, "uuid-v", 4, definition="as it was"),
+        ObservedSource(SourceKind.TABLE, T, "uuid-t", 5310, 0, 0),
+        ObservedSource(SourceKind.TABLE, U, "uuid-u", 5311, 0, 0),
+    ),
+)
+
+
+def test_numbers_begin_at_1_for_each_view():
+    assert extended({}, [V, T, U]) == L
+
+
+def test_s_is_a_map_of_ids_to_states_and_no_more():
+    summary = encode_only(STATE, L)
+    assert json.loads(summary[SEQUENCE_STATE]) == S
+    assert is_alone(summary) and not is_alone(encode_beside(STATE, L))
+    assert "uuid" not in "".join(summary.values())
+
+
+def test_l_and_s_are_correlated_by_the_ids():
+    found = decode_sequence(encode_only(STATE, L), L)
+    assert {source.name: source.id for source in found.sources} == {V: 4, T: 5310, U: 5311}
+    assert decide(Recorded(found), NOW, now_ms=0).is_fresh
+    other = {name: {1: 2, 2: 1}.get(number, number) for name, number in L.items()}
+    assert not decide(Recorded(decode_sequence(encode_only(STATE, L), other)), NOW, now_ms=0).is_fresh
+
+
+@pytest.mark.parametrize("lineage", [{}, {"db.v": 1, "db.t": 2}])
+def test_s_is_meaningless_if_the_lineage_is_missing(lineage):
+    with pytest.raises(InvalidRefreshStateError):
+        decode_sequence(encode_only(STATE, L), lineage)
+
+
+def test_s_of_another_writer_tells_tables_by_their_snapshots_and_views_by_nothing():
+    pure = {key: value for key, value in encode_only(STATE, L).items() if key != SEQUENCE_DETAILS}
+    state = decode_sequence(pure, L)
+    [reason] = decide(Recorded(state), NOW, now_ms=0).reasons
+    assert (reason.cause, reason.child) == (Cause.NO_STATE, V), "another view may have its name and its number"
+    tables = replace(state, sources=state.sources[1:])
+    assert decide(Recorded(tables), replace(NOW, sources=NOW.sources[1:]), now_ms=0).is_fresh
+
+
+def observed(at: int, **changes) -> Observed:
+    sources = [replace(source, **changes) if place == at else source for place, source in enumerate(NOW.sources)]
+    return replace(NOW, sources=tuple(sources))
+
+
+@pytest.mark.parametrize(
+    ("now", "causes"),
+    [
+        (observed(0, id=5), [Cause.VIEW_CHANGED]),
+        (observed(0, definition="another"), [Cause.VIEW_CHANGED]),
+        (observed(0, uuid="a view of the same text"), []),
+        (observed(1, id=6), [Cause.CHANGED]),
+        (observed(1, id=6, same_rows=frozenset({5310})), []),
+        (observed(1, schema_id=1), [Cause.SCHEMA]),
+        (observed(1, name=ViewName("db", "renamed")), [Cause.ADDED, Cause.REMOVED]),
+        (observed(1, kind=SourceKind.VIEW, definition="d", id=1), [Cause.NO_STATE]),
+        (replace(NOW, sources=NOW.sources[:2]), [Cause.REMOVED]),
+        (replace(NOW, version_id=2), [Cause.DEFINITION]),
+    ],
+)
+def test_what_counts(now, causes):
+    state = decode_sequence(encode_only(STATE, L), L)
+    assert [reason.cause for reason in decide(Recorded(state), now, now_ms=0).reasons] == causes
+
+
+@given(states)
+def test_both_forms_come_back(state):
+    numbers = extended({}, [source.name for source in state.sources])
+    only = decode_sequence(encode_only(state, numbers), numbers)
+    bare = {replace(source, kind=None, uuid=None) for source in state.sources}
+    assert set(only.sources) == bare
+    assert (only.view_version_id, only.started_ms, only.definition) == (
+        state.view_version_id, state.started_ms, state.definition)  # fmt: skip
+    beside = decode_sequence(encode_beside(state, numbers), numbers)
+    assert {(item.kind, item.name, item.uuid, item.id) for item in beside.sources} == {
+        (item.kind, item.name, item.uuid, item.id) for item in state.sources
+    }
+
+
+children = st.lists(st.sampled_from("abcdef").map(lambda name: ViewName("d", name)), unique=True)
+
+
+@given(st.lists(children, max_size=4), st.integers(0, 9))
+def test_a_number_keeps_its_name(lists, behind):
+    numbers: dict[str, int] = {}
+    for names in lists:
+        more = extended(numbers, names, behind)
+        assert {name: more[name] for name in numbers} == numbers
+        assert {str(name) for name in names} <= more.keys()
+        assert len(set(more.values())) == len(more) and all(number > behind for number in more.values())
+        assert numbers_of(json.dumps(more)) == more
+        numbers = more
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 0}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 1}'])
+def test_what_is_no_lineage(text):
+    with pytest.raises(InvalidRefreshStateError):
+        numbers_of(text if text else "no")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {SEQUENCE_STATE: '{"x": 1}'},
+        {SEQUENCE_STATE: '{"1": "4"}'},
+        {SEQUENCE_STATE: '{"1": {"type": "else", "id": 1}}'},
+        {SEQUENCE_STATE: "[]"},
+        {"version-id": "new"},
+    ],
+)
+def test_what_is_no_state(changes):
+    with pytest.raises(InvalidRefreshStateError):
+        decode_sequence({**encode_only(STATE, L), **changes}, L)
+
+
+def test_the_property():
+    assert SequenceIds.of({}) is SequenceIds.NONE
+    assert SequenceIds.of({"hive-views.sequence-ids": "Only"}) is SequenceIds.ONLY
+    with pytest.raises(InvalidPropertyError):
+        SequenceIds.of({"hive-views.sequence-ids": "yes"})
