@@ -18,6 +18,7 @@ from pyiceberg.types import IcebergType
 from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import CyclicViewError, NoSuchVersionError, SparkSqlError, SqlError, ViewDriftWarning
 from hive_views.identifiers import ViewName
+from hive_views.materialized.layout import METADATA
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import InView, Source, pointing_into
@@ -109,7 +110,7 @@ class Reader:
         for place in possible_places(text):
             context = context or self._names.current()
             try:
-                instead = self._place(text, place, context, (), temporary=True)
+                instead = self._place(text, place, context, (), temporary=True, unread=True)
             except _AtPlaceError as error:
                 why = error.reason
             else:
@@ -210,12 +211,22 @@ class Reader:
         return Prepared(replace(text, replacements) if replacements else Rewritten(text, text), views)
 
     def _place(
-        self, text: str, place: Place, context: Context, above: tuple[ViewName, ...], *, temporary: bool
+        self,
+        text: str,
+        place: Place,
+        context: Context,
+        above: tuple[ViewName, ...],
+        *,
+        temporary: bool,
+        unread: bool = False,
     ) -> _Instead | None:
         """What to write at a place instead; None where Spark reads it by itself."""
         target = self._names.resolve(place.parts, context)
         row = self._catalog._store.row(target.name) if target is not None else None
         if target is not None and row is not None:
+            is_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
+            if is_table and self._names.iceberg and not unread:
+                return self._materialized_table(place, target, above, temporary=temporary)
             if row.kind is not RowKind.ICEBERG_VIEW:
                 return self._other(target, row.kind, in_definition=not temporary)
             if temporary and len(place.parts) == 1 and self._names.is_temporary(place.parts[0]):
@@ -229,6 +240,29 @@ class Reader:
         if len(place.parts) > 1 and place.parts[-1].lower() in METADATA_TABLES:
             return self._metadata_table(place, context, temporary)
         return None
+
+    def _materialized_table(
+        self, place: Place, target: Target, above: tuple[ViewName, ...], *, temporary: bool
+    ) -> _Instead | None:
+        """A table with a view attached: its rows where they will do, the view's definition otherwise."""
+        if place.travel is not None or (
+            temporary and len(place.parts) == 1 and self._names.is_temporary(place.parts[0])
+        ):
+            return None
+        stored = self.stored.frame_of(target.name)
+        if stored is not None:
+            return _Instead(self._helper.frame_as_view(stored), target)
+        metadata = self._catalog.materialized.load(target.name.identifier).metadata
+        version, name = metadata.current_version(), str(target.name)
+        text, context = _text(target.name, version), self._home_of(version, target.name)
+        try:
+            found = places(text)
+        except SqlError as error:
+            raise _AtPlaceError(f"The definition of {target.name} cannot be read: {error}") from error
+        prepared = self._replaced(text, found, context, (*above, target.name), temporary=False, view=name)
+        settings = recorded(version.summary)
+        made = self._define(target.name, metadata.current_schema(), version, prepared, context, settings)
+        return _Instead(made, target)
 
     def _other(self, target: Target, kind: RowKind, *, in_definition: bool) -> _Instead | None:
         """A table, or a view of Hive's own: nothing to do, unless it is named by a catalog that Spark does not have."""
@@ -290,7 +324,8 @@ class Reader:
                 ViewDriftWarning,
                 stacklevel=6,
             )
-        return _Instead(self._define(target.name, view, version, prepared, context, settings), target)
+        schema = view.schemas()[version.schema_id]
+        return _Instead(self._define(target.name, schema, version, prepared, context, settings), target)
 
     def _version(self, statement: str, view: HiveView, place: Place) -> ViewVersion:
         assert place.travel is not None
@@ -334,13 +369,12 @@ class Reader:
     def _define(
         self,
         name: ViewName,
-        view: HiveView,
+        schema: Schema,
         version: ViewVersion,
         prepared: Prepared,
         context: Context,
         settings: Mapping[str, str],
     ) -> str:
-        schema = view.schemas()[version.schema_id]
         columns = tuple(field.name for field in schema.fields)
         under = {key: settings.get(key, self._names.setting(key)) for key in RECORDED}
         inner = prepared.source

@@ -65,6 +65,17 @@ class StoredRows:
         metadata = view.metadata
         if storage_link(metadata) is None and METADATA not in metadata.properties:
             return None
+        return self.frame_of(name)
+
+    def frame_of(self, name: ViewName) -> DataFrame | None:
+        """The stored rows of a materialized view, if it has any that will do.
+
+        Args:
+            name: A materialized view of any layout.
+
+        Returns:
+            The rows, at the snapshot that was decided on; None where the definition is to be read.
+        """
         if not self._iceberg:
             self._note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))
             return None

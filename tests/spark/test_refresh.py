@@ -164,7 +164,7 @@ def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
     assert not found.is_fresh and [reason.cause for reason in found.reasons] == [Cause.BEST_EFFORT]
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached"])
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
 def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, market, layout: str):
     views = catalog.materialized
     views.create((market, "details"), QUERY, layout=layout)
