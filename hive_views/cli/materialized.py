@@ -89,6 +89,22 @@ class RefreshResult:
 
 
 @dataclass(frozen=True)
+class OrphanList:
+    """What `mv orphans` returns."""
+
+    view: str
+    """`database.name`."""
+    snapshots: tuple[int, ...]
+    """Snapshots of the storage that were never published."""
+    rows: tuple[str, ...]
+    """Rows of the metastore for the refresh of an attached storage."""
+    files: tuple[str, ...]
+    """Files below the storage's location that nothing names."""
+    removed: bool
+    """Whether they are gone now."""
+
+
+@dataclass(frozen=True)
 class DroppedMaterialized:
     """What `mv drop` returns."""
 
@@ -242,6 +258,33 @@ def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) ->
     return MaterializedList(tuple(_status(str(item.name), item.layout.value, item.freshness) for item in found))
 
 
+def materialized_orphans(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    remove: bool = False,
+    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 72.0,
+) -> OrphanList:
+    """List what refreshes that were killed left behind, or remove it.
+
+    Args:
+        catalog: Where it is.
+        name: The view, as database.name.
+        remove: Remove what is listed.
+        older_than: How old it must be, in hours. A refresh that is running has such files too.
+
+    Returns:
+        What was found.
+
+    Raises:
+        NoSuchViewError: If there is none.
+    """
+    views = catalog.materialized
+    find = views.remove_orphans if remove else views.orphans
+    found = find(name, older_than_ms=int(older_than * 3_600_000))
+    return OrphanList(name.lower(), found.snapshots, tuple(map(str, found.rows)), found.files, remove)
+
+
 def drop_materialized(
     catalog: HiveViewCatalog, name: NameArgument, *, cascade: bool = False, restrict: bool = False
 ) -> DroppedMaterialized:
@@ -275,12 +318,17 @@ def register(app: typer.Typer) -> None:
     bind(group, "refresh", refresh_materialized, _print_refreshed, tell=_print_progress)
     bind(group, "status", materialized_status, _print_status, code=lambda _: ExitCode.OK)
     bind(group, "list", list_materialized, _print_list)
+    bind(group, "orphans", materialized_orphans, _print_orphans, question=_question_orphans)
     bind(group, "drop", drop_materialized, _print_dropped, question=_question)
     app.add_typer(group, name="mv", rich_help_panel="Change views")
 
 
 def _question(name: str, **_: object) -> str:
     return f"Drop the materialized view {name} and its stored rows?"
+
+
+def _question_orphans(name: str, remove: bool, **_: object) -> str:
+    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
 
 
 def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
@@ -308,6 +356,15 @@ def _print_list(found: MaterializedList) -> None:
     out = console()
     for item in found.views:
         out.print(f"{shown(item.view)}  {item.freshness}  ({item.layout})", soft_wrap=True)
+
+
+def _print_orphans(found: OrphanList) -> None:
+    out = console()
+    lines = [f"snapshot {number}" for number in found.snapshots]
+    lines += [f"row      {shown(row)}" for row in found.rows] + [f"file     {shown(file)}" for file in found.files]
+    for line in lines:
+        out.print(line, soft_wrap=True)
+    out.print(f"{len(lines)} orphan(s){' removed' if found.removed else ''}")
 
 
 def _print_refreshed(found: RefreshResult) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -50,3 +52,19 @@ def test_create_look_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tm
 )
 def test_exit_codes(cli: Cli, sales: str, words: tuple[str, ...], code: int) -> None:
     assert cli("mv", *(word.format(sales) for word in words)).code == code
+
+
+def test_orphans_are_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:
+    name = f"{sales}.stored"
+    cli("mv", "create", name, "--sql", "SELECT id FROM sales")
+    storage = catalog.materialized.load(name).storage
+    stray = Path(storage.metadata.location.removeprefix("file:")) / "data" / "stray.parquet"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"PAR1")
+    assert cli("mv", "orphans", name).out == "0 orphan(s)\n", "it is too young"
+    assert cli("mv", "orphans", name, "--older-than", "0", "--json").json["files"] == [f"file:{stray}"]
+    assert stray.exists()
+    assert cli("mv", "orphans", name, "--older-than", "0", "--remove").code == 2, "there is no terminal to ask on"
+    done = cli("mv", "orphans", name, "--older-than", "0", "--remove", "--yes")
+    assert done.out == f"file     file:{stray}\n1 orphan(s) removed\n" and not stray.exists()
+    assert cli("mv", "orphans", f"{sales}.sales").code == 3
