@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as iceberg
@@ -20,6 +21,7 @@ from hive_views.errors import (
     CommitStateUnknownError,
     InvalidIdentifierError,
     MetastoreConnectionLostError,
+    MetastoreError,
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
@@ -170,9 +172,11 @@ class TableCatalog(HiveCatalog):
             ViewAlreadyExistsError: If a view has the name.
             TableAlreadyExistsError: If a table has it.
             NoSuchNamespaceError: If there is no such database.
+            CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         name = self._name_for_table(identifier)
-        return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
+        with _unknown(name):
+            return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
 
     def create_table_transaction(
         self,
@@ -202,9 +206,11 @@ class TableCatalog(HiveCatalog):
             ViewAlreadyExistsError: If a view has the name.
             TableAlreadyExistsError: If a table has it.
             NoSuchNamespaceError: If there is no such database.
+            CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         name = self._name_for_table(identifier)
-        return super().register_table(name.identifier, metadata_location, overwrite)
+        with _unknown(name):
+            return super().register_table(name.identifier, metadata_location, overwrite)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Load a table; see PyIceberg.
@@ -240,10 +246,12 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             NoSuchTableError: If there is no such table.
+            CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         name = self._table_name(identifier)
         self._refuse_as_table(name)
-        super().drop_table(name.identifier)
+        with _unknown(name):
+            super().drop_table(name.identifier)
 
     def purge_table(self, identifier: str | Identifier) -> None:
         """Drop a table, never a view, and delete its data and metadata files; see PyIceberg.
@@ -261,6 +269,7 @@ class TableCatalog(HiveCatalog):
             NoSuchTableError: If there is no such table.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
+            CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         source, target = self._table_name(from_identifier), self._name(to_identifier).check_writable()
         self._refuse_as_table(source)
@@ -270,7 +279,8 @@ class TableCatalog(HiveCatalog):
             message = f"Cannot rename {source} to {target}. {kind} already exists"
             raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
         self._store.client.get_database(target.database)
-        return super().rename_table(source.identifier, target.identifier)
+        with _unknown(source):
+            return super().rename_table(source.identifier, target.identifier)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -285,9 +295,8 @@ class TableCatalog(HiveCatalog):
         name = self._table_name(table.name())
         self._refuse_view(name)
         try:
-            return super().commit_table(table, requirements, updates)
-        except MetastoreConnectionLostError as error:
-            raise CommitStateUnknownError(str(name), None, str(error)) from error
+            with _unknown(name):
+                return super().commit_table(table, requirements, updates)
         except iceberg.CommitFailedException as error:
             raise CommitFailedError(str(name), str(error)) from error
         except ValueError as error:
@@ -350,3 +359,14 @@ class TableCatalog(HiveCatalog):
         row = self._store.row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
+
+
+@contextmanager
+def _unknown(name: ViewName) -> Iterator[None]:
+    """Say so where a change of a table was not answered, or was made and cannot be read back."""
+    try:
+        yield
+    except MetastoreError as error:
+        if isinstance(error, MetastoreConnectionLostError) or error.method == "get_table":
+            raise CommitStateUnknownError(str(name), None, str(error)) from error
+        raise

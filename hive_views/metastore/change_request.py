@@ -35,6 +35,8 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.locks import HeldLock, locked
+from hive_views.metastore.swaps import honors_expectations as honors_expectations  # for those who commit
+from hive_views.metastore.swaps import swaps_are_safe
 
 Refusal = (
     AlreadyExistsException
@@ -125,14 +127,10 @@ class ChangeRequest:
         Raises:
             LockError, MetastoreUnavailableError: As `hive_views.metastore.locks.acquire` does; LockError also where
                 the server needs the lock and the property turns it off.
+            NoSuchNamespaceError, MetastoreError: If it cannot be tried out whether it does.
         """
         if not self._config.lock.enabled:
-            if not honors_expectations(self._client):
-                raise LockError(
-                    str(self._name),
-                    "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without its "
-                    "lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
-                )
+            self._require_swaps()
             yield
             return
         watched = watch is not None and bool(watch.views)
@@ -248,6 +246,22 @@ class ChangeRequest:
         why = f". Too long for its database, perhaps: {', '.join(suspects[:_MOST_SUSPECTS])}" if suspects else ""
         return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal).rstrip('. ')}{why}")
 
+    def _require_swaps(self) -> None:
+        try:
+            safe = swaps_are_safe(self._client, self._name.database)
+        except MetastoreRefusedError as error:
+            raise LockError(
+                str(self._name),
+                f"whether this metastore honors compare-and-swap cannot be tried out, and without that commits need "
+                f"its lock. Set iceberg.engine.hive.lock-enabled=true ({error})",
+            ) from error
+        if not safe:
+            raise LockError(
+                str(self._name),
+                "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without its "
+                "lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
+            )
+
     def _patiently(self, *errors: type[MetastoreError]) -> Retrying:
         return Retrying(
             retry=retry_if_exception_type(errors),
@@ -281,24 +295,6 @@ class ChangeRequest:
             return self._refusable and honors_expectations(self._client)
         except MetastoreError:
             return False
-
-
-def honors_expectations(client: MetastoreClient) -> bool:
-    """Whether the server refuses an alter whose expectation does not hold (HIVE-26882).
-
-    Told by its methods, because versions lie (facts: metastore.md): 4.x has alter_table_req, 2.3 has no catalogs; what
-    has catalogs and no alter_table_req is a 3.x, which ignores expectations.
-
-    Args:
-        client: The metastore.
-
-    Returns:
-        True where compare-and-swap can be trusted.
-
-    Raises:
-        MetastoreUnavailableError: If no metastore can be reached.
-    """
-    return client.supports("alter_table_req") or not client.supports("get_catalogs")
 
 
 def message(refusal: Refusal) -> str:

@@ -253,6 +253,7 @@ class _Claim:
         self._user = user
         self._doubtful = False
         """Whether the server may hold locks of this claim that we do not know of."""
+        self._looked = False
         self._out_of_reach_since: float | None = None
         self._refusals = 0
 
@@ -358,8 +359,10 @@ class _Claim:
         """How it stands with the lock now; as before if nobody can tell for a moment."""
         now = clock()
         try:
-            if self._doubtful:
+            # A server that tried again by itself waits for its own first try: so this is looked for once, in any case.
+            if self._doubtful or not self._looked:
                 self._adopt(self._mine())
+                self._looked = True
             assert self.lock_id is not None
             response = self.client.check_lock(self.lock_id)
         except GONE as error:

@@ -16,15 +16,21 @@ from hive_metastore import ttypes as theirs
 from pyiceberg.exceptions import CommitFailedException
 
 from hive_views.config import LockConfig
-from hive_views.errors import LockError, MetastoreRefusedError
+from hive_views.errors import LockError, MetastoreConnectionLostError, MetastoreError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
-from hive_views.metastore.change_request import honors_expectations
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
-from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION
+from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.locks import HeldLock, acquire
+from hive_views.metastore.swaps import swaps_are_safe
 
+_REFUSALS = (
+    ours.InvalidObjectException,
+    ours.InvalidOperationException,
+    ours.MetaException,
+    ours.NoSuchObjectException,
+)
 _NO_LOCK = 0
 """The id of a lock that was not taken; the server's begin at 1."""
 
@@ -59,8 +65,14 @@ class PyIcebergClient:
 
     def create_table(self, tbl: Any) -> None:
         """Add a row."""
+        table = _translate(tbl, ours)
         with _Declared("create_table"):
-            self._client.create_table(_translate(tbl, ours))
+            try:
+                self._client.create_table(table)
+            except (ours.AlreadyExistsException, MetastoreConnectionLostError):
+                # A server that tried again by itself, or whose answer got lost, has made the row that we meant.
+                if not self._stands(table):
+                    raise
 
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
@@ -75,7 +87,21 @@ class PyIcebergClient:
         if previous and not renamed:
             context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
         with _Declared("alter_table"):
-            self._client.alter_table(dbname, tbl_name, table, context)
+            try:
+                self._client.alter_table(dbname, tbl_name, table, context)
+            except (*_REFUSALS, MetastoreConnectionLostError):
+                if not self._stands(table):
+                    raise
+
+    def _stands(self, table: Any) -> bool:
+        """Whether a row is there under its name, with the pointer and the identity that it was to have."""
+        try:
+            there = self._client.get_table(table.dbName, table.tableName)
+        except MetastoreError:
+            return False  # nobody can tell; what went wrong first is what the caller sees
+        return there is not None and all(
+            there.parameters.get(key) == table.parameters.get(key) for key in (METADATA_LOCATION, UUID)
+        )
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
         """Remove a row; data are never deleted by the server."""
@@ -93,9 +119,9 @@ class PyIcebergClient:
 
         None is taken where the properties turn locks off and the server honors compare-and-swap.
         """
-        if not self._locks.enabled and honors_expectations(self._client):
-            return theirs.LockResponse(lockid=_NO_LOCK, state=theirs.LockState.ACQUIRED)
         component = rqst.component[0]
+        if not self._locks.enabled and self._swaps(component.dbname):
+            return theirs.LockResponse(lockid=_NO_LOCK, state=theirs.LockState.ACQUIRED)
         try:
             held = acquire(self._client, self._locks, ViewName(component.dbname, component.tablename))
         except LockError as error:
@@ -108,6 +134,12 @@ class PyIcebergClient:
         held = self._held.pop(rqst.lockid, None)
         if held is not None:
             held.release()
+
+    def _swaps(self, database: str) -> bool:
+        try:
+            return swaps_are_safe(self._client, database)
+        except MetastoreRefusedError:
+            return False  # it cannot be tried out
 
 
 class _Declared:

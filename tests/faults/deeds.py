@@ -231,7 +231,8 @@ def _refresh(layout: str) -> Deed:
         seen = world.direct.materialized.reading((world.database, MATERIALIZED))
         found = sorted(map(str, view.storage.scan().to_arrow().to_pylist()))
         texts = [item.sql for item in view.version.sql_representations]
-        return {MATERIALIZED: str((found, texts, seen.from_storage, view.metadata.view_uuid and "identified"))}
+        shown = str((found, texts, seen.from_storage, view.metadata.view_uuid))
+        return {MATERIALIZED: labels.applied_to(shown.replace(world.database, "DATABASE"))}
 
     return Deed(f"refresh, {layout}", prepare, run, more, look, counts_files=False)
 

@@ -11,6 +11,7 @@ Nothing here depends on how long something takes, but that a client with a time-
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -118,6 +119,8 @@ class Result:
     """What was not the truth, or not as it should be; empty if all is well."""
     left_lock: bool = False
     """Whether a lock is left to the server's time-out."""
+    seconds: float = 0.0
+    """How long it took."""
 
 
 class Stage:
@@ -218,10 +221,12 @@ def sample(cases: list[Case], used: Counter[tuple[str, str]], slow: int) -> list
 def run(stage: Stage, case: Case) -> Result:
     """Run a case; what is wrong is in the result."""
     result = Result(case)
+    started = time.monotonic()
     try:
         _run(stage, case, result)
     except Exception:  # noqa: BLE001 -- whatever breaks a case is to be seen beside the other cases
         result.wrong.append(traceback.format_exc())
+    result.seconds = time.monotonic() - started
     return result
 
 

@@ -24,6 +24,8 @@ _IDENTITY = re.compile(
 _TIME = re.compile(r"(?<![\w.-])\d{10,13}(?![\w.-])")
 _OF_THE_SERVER = {"id", "writeId", "txnId"}
 """Numbers that a server gives to each new row."""
+_COUNTED = {"numFiles", "totalSize", "numFilesErasureCoded"}
+"""Parameters of a table's row in which a server counts the files below its location, also those that nothing names."""
 
 
 class Labels:
@@ -62,7 +64,7 @@ def _canonical(observer: Observer, location: str, name: str) -> str:
         data = path(pointer).read_bytes()
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     shown = {key: value for key, value in row.items() if key not in _OF_THE_SERVER}
-    shown["parameters"] = {key: _opened(value) for key, value in row["parameters"].items()}
+    shown["parameters"] = {key: _opened(value) for key, value in row["parameters"].items() if key not in _COUNTED}
     text = json.dumps({"row": shown, "document": document}, sort_keys=True, default=str, indent=1)
     place = re.compile("(file:/*)?/" + re.escape(str(path(location)).strip("/")))
     return place.sub("LOCATION", text).replace(observer.database, "DATABASE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.metastore.swaps import swaps_are_safe
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -21,7 +22,7 @@ from tests.faults.operations import (
     new_files,
 )
 from tests.faults.scripted import Answer, ScriptedServer
-from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, ThriftProxy
+from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, Duplicate, ThriftProxy
 
 CALL_TIMEOUT = {"hive-views.call-timeout-ms": "1500"}
 """Where a call must run into it. Long enough for what a busy metastore answers."""
@@ -85,7 +86,7 @@ def test_several_faults(
 
 
 @pytest.mark.parametrize("method", ["lock", "unlock", "get_table_req", "show_locks"])
-@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
+@pytest.mark.parametrize("action", [DropRequest(), DropReply(), Duplicate()], ids=["request", "reply", "twice"])
 def test_what_is_around_the_request(
     method: str,
     action: Action,
@@ -110,8 +111,10 @@ def test_without_locks(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Compare-and-swap alone settles a lost reply just as well."""
+    free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
+    assert swaps_are_safe(free._store.client, database)
     proxy.on(operation.method, DropReply())
-    operation.run(behind(**{"iceberg.engine.hive.lock-enabled": "false"}), database)
+    operation.run(free, database)
     operation.check(observer, before)
     assert len(new_files(observer, before)) == operation.writes_file
     assert "lock" not in proxy.methods

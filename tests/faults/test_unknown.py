@@ -8,6 +8,7 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
+from hive_views.metastore.swaps import swaps_are_safe
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -151,11 +152,13 @@ def test_properties_that_two_others_have_covered(
     aside: ThreadPoolExecutor,
 ) -> None:
     """A change of properties leaves no trace in the history: nothing proves that it took place, or that it did not."""
+    free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
+    assert swaps_are_safe(free._store.client, database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
         lost = proxy.on(ALTER_TABLE, action)
         second = Hold()
         proxy.on(ALTER_TABLE, second, nth=2)
-        update = behind(**{"iceberg.engine.hive.lock-enabled": "false"}).load_view((database, VIEW)).update()
+        update = free.load_view((database, VIEW)).update()
         running = aside.submit(update.set_properties(mine=str(happened)).commit)
         second.wait_until_held()
         assert [call.delivered for call in proxy.calls if call.action == lost] == [happened]

@@ -13,8 +13,9 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, LockError, LockTimeoutError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
-from hive_views.metastore.change_request import honors_expectations
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
+from hive_views.metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.swaps import honors_expectations
 from tests.catalog.fixtures import CatalogFactory
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
@@ -30,8 +31,10 @@ from tests.faults.operations import (
     State,
     new_files,
 )
-from tests.faults.scripted import ScriptedServer, like_version_3
+from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+
+LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 pytestmark = pytest.mark.hive2
 """The embedded metastore is made to look like version 3."""
@@ -76,8 +79,57 @@ def test_it_is_not_used_without_locks(
     operation: Operation, behind: Behind, database: str, observer: Observer, before: State
 ) -> None:
     with pytest.raises(LockError, match="lock-enabled=true"):
-        operation.run(behind(**{"iceberg.engine.hive.lock-enabled": "false"}), database)
+        operation.run(behind(**LOCK_FREE), database)
     assert not operation.is_done(observer, before)
+    assert new_files(observer, before) == []
+
+
+@pytest.fixture
+def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterator[tuple[ScriptedServer, Behind]]:
+    """A server before the real one that is like Hive 2.3.9: it has no catalogs, and ignores what an alter expects."""
+    with ScriptedServer(metastore.port) as server:
+        server.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)
+        yield server, lambda **more: open_catalog({"uri": server.uri, **more})
+
+
+@pytest.mark.parametrize("operation", KINDS, ids=str)
+def test_hive_2_before_it_honored_them_is_not_used_without_locks(
+    operation: Operation, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
+) -> None:
+    """Its methods are those of 2.3.10, so it is tried out, once."""
+    server, opening = older
+    for _ in range(2):
+        with pytest.raises(LockError, match="ignores compare-and-swap"):
+            operation.run(opening(**LOCK_FREE), database)
+        assert not operation.is_done(observer, before)
+    assert new_files(observer, before) == []
+    assert server.methods.count("create_table") == 1
+    operation.run(opening(), database)
+    operation.check(observer, before)
+
+
+def test_a_server_that_honors_them_is_tried_out_once(
+    open_catalog: CatalogFactory, database: str, metastore: EmbeddedMetastore, observer: Observer, before: State
+) -> None:
+    with ThriftProxy(metastore.port) as proxy:
+        for _ in range(2):
+            free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
+            for color in ("green", "blue"):
+                free.load_view((database, VIEW)).update().set_properties(color=color).commit()
+        assert proxy.methods.count("create_table") == proxy.methods.count("drop_table") == 1
+        assert "lock" not in proxy.methods
+    assert observer.names() == {VIEW}
+    assert observer.view(VIEW).commits == before.view.commits + 4
+
+
+def test_where_it_cannot_be_tried_out_the_lock_is_needed(
+    open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
+) -> None:
+    scripted.on("create_table", Answer(MetaException("no right to create")), nth=EVERY)
+    free = open_catalog({"uri": scripted.uri, **LOCK_FREE})
+    with pytest.raises(LockError, match=r"cannot be tried out.*lock-enabled=true.*no right"):
+        PROPERTIES.run(free, database)
+    assert observer.view(VIEW) == before.view
     assert new_files(observer, before) == []
 
 

@@ -31,6 +31,7 @@ def report(results: list[Result], subtests: pytest.Subtests) -> None:
                 "left lock": result.left_lock,
                 "told": result.told,
                 "case": str(result.case),
+                "seconds": round(result.seconds, 2),
             }
             with Path(RESULTS).open("a") as out:
                 out.write(json.dumps(line) + "\n")
