@@ -13,7 +13,7 @@ from collections import defaultdict
 from datetime import date
 from typing import Any
 
-from hive_views.metastore.distributions import NEWEST
+from hive_views.metastore.distributions import DEFAULT
 from tests.conftest import SERVER
 from tests.matrix.__main__ import ROOT
 from tests.matrix.page import put
@@ -21,7 +21,7 @@ from tests.matrix.page import put
 HEADING = "Faults"
 SUITE = "tests/faults/test_every_call.py"
 CLUSTER = "tests/faults/test_cluster.py"
-"""Of the newest release on PostgreSQL only."""
+"""Of the default release on PostgreSQL only."""
 
 
 def run(server: str) -> tuple[list[str], int]:
@@ -37,7 +37,7 @@ def run(server: str) -> tuple[list[str], int]:
     results.parent.mkdir(exist_ok=True)
     results.write_text("")
     whole = {"HIVE_VIEWS_TEST_SERVER": server, "HIVE_VIEWS_WHOLE_FAULTS": "1", "HIVE_VIEWS_FAULT_RESULTS": str(results)}
-    command = [sys.executable, "-m", "pytest", "-q", SUITE, *([CLUSTER] if server == f"{NEWEST}/postgresql" else [])]
+    command = [sys.executable, "-m", "pytest", "-q", SUITE, *([CLUSTER] if server == f"{DEFAULT}/postgresql" else [])]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **whole}, check=False)
     by_fault: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in results.read_text().splitlines():
