@@ -20,7 +20,13 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
 )
 
-from hive_views.errors import CommitFailedError, NoSuchViewError, RefreshConflictError
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    MetastoreError,
+    NoSuchViewError,
+    RefreshConflictError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
 from hive_views.tables import TableCatalog
@@ -67,6 +73,9 @@ def target(catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str) ->
             TableCatalog.drop_table(catalog, name.identifier)
         except NoSuchTableError:
             logger.info("The row %s of a refresh was gone already", name)
+        except (MetastoreError, CommitStateUnknownError) as error:
+            # Not what became of the refresh: the row stays as an orphan, which is listed and removed later.
+            logger.warning("The row %s of a refresh may have stayed: %s", name, error)
 
 
 def publish(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ValidationException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreError
@@ -202,6 +202,10 @@ class NotingEngine(DuckEngine):
         self._tell = tell
 
     def stage(self, work: Work) -> int:
-        staged = super().stage(work)
+        try:
+            staged = super().stage(work)
+        except ValidationException as error:
+            # This engine's own: another refresh was published while it was looking for the files of the old rows.
+            raise CommitFailedException(str(error)) from error
         self._tell(staged)
         return staged

@@ -24,6 +24,14 @@ from tests.soak.ledger import Ledger
 BASE_ROWS = 20
 """Rows of the table that the materialized views read; half of them are in each view."""
 
+KEEP_ALL = {
+    "view-default.version.history.num-entries": "1000000",
+    "view-default.commit.retry.num-retries": "10",
+    "view-default.commit.retry.min-wait-ms": "20",
+    "view-default.commit.retry.max-wait-ms": "1000",
+}
+"""Of all catalogs: no version is ever forgotten."""
+
 SETTING_UP = 99
 """The number of the client that makes what is there before."""
 
@@ -58,7 +66,7 @@ def begun(cluster: Cluster, disk: Disk, tmp_path: Path) -> str:
     ledgers = tmp_path / "ledgers"
     ledgers.mkdir()
     ledger = Ledger(ledgers)
-    with HiveViewCatalog("prod", **cluster.properties) as catalog:
+    with HiveViewCatalog("prod", **cluster.properties, **KEEP_ALL) as catalog:
         for number, view in enumerate(STEADY, 1):
             token = f"{SETTING_UP}-{number}"
             place = f"{disk.path.as_uri()}/{view}" if view == STEADY[-1] else None

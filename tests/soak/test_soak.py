@@ -20,7 +20,7 @@ from tests.faults.observer import Observer, until
 from tests.proxy import ThriftProxy
 from tests.soak.check import Verdict, check
 from tests.soak.client import MATERIALIZED, WEIGHTS, Plan
-from tests.soak.conftest import BASE_ROWS
+from tests.soak.conftest import BASE_ROWS, KEEP_ALL
 from tests.soak.crews import Crews, Holding, holding
 from tests.soak.faults import Disk, Faults
 from tests.soak.ledger import Attempt, Outcome, read_ledgers
@@ -72,10 +72,7 @@ class Soak:
             "uri": ",".join(proxy.uri for proxy in proxies),
             "hive-views.pool-size": str(POOL_SIZE),
             "iceberg.hive.lock-check-max-wait-ms": "500",
-            "view-default.version.history.num-entries": "1000000",
-            "view-default.commit.retry.num-retries": "10",
-            "view-default.commit.retry.min-wait-ms": "20",
-            "view-default.commit.retry.max-wait-ms": "1000",
+            **KEEP_ALL,
         }
         plan = Plan(properties, database, str(directory / "ledgers"), tuple(range(CLIENTS)), 0, SEED)
         self.ports = {proxy.port for proxy in proxies}
