@@ -16,7 +16,7 @@ from hive_views import HiveViewCatalog
 from tests.materialized.conftest import rows
 from tests.materialized.duck_engine import DuckEngine
 
-STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 11
+STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
 FIRST = {"registered": 0, "attached": 4, "table": 8}
 """Where a layout begins, so that not all of them are killed at the same points."""
 
