@@ -252,3 +252,6 @@ DEEDS = (
     _refresh("attached"),
     _refresh("table"),
 )
+
+SOME = tuple(deed for deed in DEEDS if deed.name in ("replace", "drop", "change table", "refresh, attached"))
+"""One of each kind, for faults that take long."""

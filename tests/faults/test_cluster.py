@@ -37,15 +37,18 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from tests.catalog.samples import SCHEMA, files_below, version
 from tests.faults.cluster import Cluster, control, two_metastores
-from tests.faults.deeds import DEEDS
+from tests.faults.deeds import DEEDS, SOME
 from tests.faults.every_call import Stage
 from tests.faults.interruptions import DATABASE_RESTARTED, ONE_OF_TWO_KILLED, change, interrupted
 from tests.faults.observer import Observer, until
-from tests.faults.verdicts import report
+from tests.faults.verdicts import WHOLE, report
 from tests.metastore.rpc import connect
 from tests.proxy import ThriftProxy
 
 KEEP_ALL = {"version.history.num-entries": "100000", "commit.retry.num-retries": "50"}
+
+
+WHICH = DEEDS if WHOLE else SOME
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +177,7 @@ def test_each_deed_while_one_of_two_metastores_is_killed(
             proxy.disconnect()
 
     try:
-        report(interrupted(stage, [change(stage, deed, ONE_OF_TWO_KILLED) for deed in DEEDS], strike), subtests)
+        report(interrupted(stage, [change(stage, deed, ONE_OF_TWO_KILLED) for deed in WHICH], strike), subtests)
     finally:
         cluster.first.start()
 
@@ -183,7 +186,7 @@ def test_each_deed_while_the_database_loses_its_power(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
     """Each request that changes something is with the server when its database goes."""
-    cases = [change(stage, deed, DATABASE_RESTARTED) for deed in DEEDS]
+    cases = [change(stage, deed, DATABASE_RESTARTED) for deed in WHICH]
     report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 

@@ -6,7 +6,6 @@ test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1) takes them all, against the server that
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,14 +18,13 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
-from tests.faults.deeds import DEEDS, Deed
+from tests.faults.deeds import DEEDS, SOME, Deed
 from tests.faults.every_call import Case, Fault, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
-from tests.faults.verdicts import report
+from tests.faults.verdicts import WHOLE, report
 from tests.proxy import Pass
 from tests.upgrade.servers import free_port
 
-WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
 PATIENT = ("replace", "drop", "change table")
 """Where not all cases are run: the deeds that some of the faults wait for a time-out in, or several tries."""
 
@@ -124,7 +122,7 @@ SPOILED = {
 @pytest.mark.parametrize("kind", SPOILED)
 def test_a_disk_that_takes_no_more(kind: str, stage: Stage, disk: Path, subtests: pytest.Subtests) -> None:
     spoil, mend = SPOILED[kind]
-    deeds = DEEDS if WHOLE else [deed for deed in DEEDS if deed.name in ("create", "adopt", "change table")]
+    deeds = DEEDS if WHOLE else SOME
     results = []
     for deed in deeds:
         result = Result(Case(deed, 0, stage.recorded(deed).methods[0], Fault(kind, Pass)))

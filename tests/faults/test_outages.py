@@ -1,8 +1,10 @@
-"""The metastore is killed in the middle of a change, and started again; or it forgets a lock."""
+"""The metastore is killed at any moment, and started again; or it forgets a lock.
+
+That it is killed in the middle of each kind of change is in `test_every_call`.
+"""
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import socket
@@ -18,15 +20,14 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError, MetastoreError
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.locks import locked
 from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
+from tests.faults.interruptions import kill_and_start
 from tests.faults.observer import Observer, until
-from tests.faults.operations import DROP, DROP_TABLE, KINDS, VIEW, State, look, new_files, prepare
-from tests.metastore.rpc import connect
-from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+from tests.faults.operations import DROP, DROP_TABLE, VIEW, State, new_files
+from tests.proxy import EVERY, DropRequest, ThriftProxy
 
 HEARTBEATS = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 """For this module's metastore, which forgets a lock that soon."""
@@ -41,60 +42,6 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMeta
     directory = tmp_path_factory.mktemp("outages")
     with EmbeddedMetastore(directory, port=port, txn_timeout_s=4) as running:
         yield running
-
-
-def kill_and_start(metastore: EmbeddedMetastore, proxy: ThriftProxy | None = None) -> None:
-    """As a machine that loses its power, and comes back."""
-    os.kill(metastore.pid, signal.SIGKILL)
-    metastore.stop()
-    if proxy is not None:
-        proxy.disconnect()
-    metastore.start()
-
-
-def test_killed_during_changes(
-    metastore: EmbeddedMetastore,
-    open_catalog: Behind,
-    proxy: ThriftProxy,
-    behind: Behind,
-    aside: ThreadPoolExecutor,
-) -> None:
-    """Two of each kind at the same time, each in a database of its own; one of the two was done before, one was not.
-
-    All of them end as successes.
-    """
-    operations = [*KINDS, *KINDS]
-    worlds: list[tuple[str, Observer, State]] = []
-    for number, operation in enumerate(operations):
-        database = f"{operation.name}_{number}"
-        with connect(metastore.port) as raw:
-            raw.create_database(Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
-        prepare(open_catalog({"iceberg.engine.hive.lock-enabled": "false"}), database)
-        observer = Observer(metastore, database)
-        worlds.append((database, observer, look(observer)))
-    methods = [operation.method for operation in operations]
-    for method in set(methods):
-        for nth in range(1, methods.count(method) + 1):
-            proxy.on(method, Hold() if nth % 2 else DropReply(silent=True), nth=nth)
-    # With the heartbeats that this metastore asks for, the locks would count as lost before it is back.
-    catalog = behind()
-    running = [
-        aside.submit(operation.run, catalog, database)
-        for operation, (database, _, _) in zip(operations, worlds, strict=True)
-    ]
-
-    def all_on_their_way() -> bool:
-        calls = [call for call in proxy.calls if call.method in methods]
-        return sum(call.answered or isinstance(call.action, Hold) for call in calls) == len(operations)
-
-    until(all_on_their_way)
-    kill_and_start(metastore, proxy)
-    for future in running:
-        future.result()
-    for operation, (_, observer, before) in zip(operations, worlds, strict=True):
-        operation.check(observer, before)
-        assert len(new_files(observer, before)) == operation.writes_file
-        until(lambda seen=observer: not seen.locks())
 
 
 def test_killed_at_any_moment(
@@ -123,7 +70,7 @@ def test_killed_at_any_moment(
         writers = [pool.submit(write, writer) for writer in range(3)]
         try:
             time.sleep(random.uniform(0.3, 1.0))
-            kill_and_start(metastore)
+            kill_and_start(metastore, [])
             time.sleep(0.5)
         finally:
             ended.set()

@@ -10,6 +10,9 @@ import pytest
 
 from tests.faults.every_call import Result
 
+WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
+"""Whether all cases are to be run."""
+
 RESULTS = os.environ.get("HIVE_VIEWS_FAULT_RESULTS")
 """A file that gets a line of JSON for each case."""
 
