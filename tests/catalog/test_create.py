@@ -379,6 +379,7 @@ def test_columns_keep_their_case(catalog: HiveViewCatalog, database: str, raw: C
 # -- Texts ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.characters
 def test_texts_that_are_not_ascii(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     typed, expanded = "select 'ä€語😀' -- größe\n", "select 'ä€語😀' as `größe`"
     definition = define(typed, dialect="spark", default_namespace=(database,), expanded=expanded)

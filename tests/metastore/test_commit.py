@@ -331,6 +331,7 @@ def test_drop_of_a_certain_state(store: Store, created: Loaded) -> None:
 # -- Reading back -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.characters
 def test_a_row_that_may_be_hurt_is_read_back(
     metastore: EmbeddedMetastore, properties: dict[str, str], created: Loaded
 ) -> None:
