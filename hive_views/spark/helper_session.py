@@ -38,7 +38,7 @@ def other_connection(spark: SparkSession) -> SparkSession:
     Raises:
         SqlError: If the client does not say how it reached its server.
     """
-    builder = getattr(getattr(spark, "client", None), "_builder", None)
+    builder = getattr(getattr(spark, "_client", None), "_builder", None)
     if builder is None:
         raise SqlError(
             "This Spark Connect client cannot open a second session, which this query needs. "

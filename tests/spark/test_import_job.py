@@ -82,7 +82,7 @@ def told(history: History) -> dict[str, Any]:
             for name, items in sorted(history.prepared.items())
         },
         "outcomes": {
-            str(name): plain({**item.to_json(), "seconds": 0, "writing": 0})
+            str(name): plain({**item.to_json(), "seconds": 0, "writing": 0, "swapping": 0})
             for name, item in sorted(history.outcomes.items())
         },
     }
