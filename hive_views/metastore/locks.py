@@ -216,13 +216,17 @@ def _release_left(client: MetastoreClient, name: ViewName) -> None:
     agents = {agent: until for agent, until in _left.pop(key, {}).items() if until > now}
     if not agents:
         return
+    found = set()
     try:
+        # One request for a lock that was sent several times may have made several locks.
         for lock in client.show_locks(name.database, name.name):
             if lock.agentInfo in agents:
                 client.unlock(lock.lockid)
-                del agents[lock.agentInfo]
+                found.add(lock.agentInfo)
     except (MetastoreError, TException) as error:
         logger.info("Could not look for earlier locks on %s: %s", name, error)
+        found.clear()
+    agents = {agent: until for agent, until in agents.items() if agent not in found}
     if agents:
         _left[key] = agents
 

@@ -28,8 +28,8 @@ from tests.upgrade.servers import free_port
 PATIENT = ("replace", "drop", "change table")
 """Where not all cases are run: the deeds that some of the faults wait for a time-out in, or several tries."""
 
-AT_ONCE = 4 if WHOLE and "/" in SERVER else 1
-"""How many quick cases are run at the same time: on Derby they would hold each other up."""
+AT_ONCE, WAITING_AT_ONCE = (8, 16) if WHOLE and "/" in SERVER else (1, 6)
+"""How many cases are run at the same time, quick ones and those that wait: on Derby they would hold each other up."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_each_call(deed: Deed, stage: Stage, used: Counter[tuple[str, str]], sub
     # Those that wait do little else, so several of them wait together.
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda case: run(stage, case), [case for case in cases if case not in waiting]))
-    with ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
         results += pool.map(lambda case: run(stage, case), waiting)
     report(results, subtests)
 

@@ -77,6 +77,22 @@ def test_the_lock_is_never_granted(
     check_untouched(observer, before)
 
 
+def test_locks_that_nobody_heard_of_do_not_block_the_next_change(
+    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """Each request for the lock made one, and no answer came; this process gives them back when it can."""
+    for method in ("lock", "show_locks", "unlock"):
+        proxy.on(method, DropReply() if method == "lock" else DropRequest(), nth=EVERY)
+    with pytest.raises(LockError):
+        PROPERTIES.run(behind(**{"iceberg.hive.lock-timeout-ms": "300"}), database)
+    assert len(observer.locks()) > 1
+    assert observer.view(VIEW) == before.view
+    proxy.clear()
+    PROPERTIES.run(behind(), database)
+    PROPERTIES.check(observer, before)
+    assert observer.locks() == []
+
+
 def test_no_metastore(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State, catalog: HiveViewCatalog
 ) -> None:
