@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_views.config import CatalogConfig
@@ -229,6 +229,14 @@ def told(state: State, properties: set[str]) -> tuple[object, ...]:
 
 
 @settings(max_examples=150, deadline=None)
+@example(
+    kept="2",
+    ours=[SetCurrentVersion(1)],
+    theirs=[([SetProperties({"color": "red"})], False), ([SetCurrentVersion(1)], False)],
+    earlier=1,
+    applied=False,
+    clock=[1000] * 10,
+)
 @given(
     kept=st.sampled_from(["1", "2", "3", "50"]),
     ours=commits("ours"),
