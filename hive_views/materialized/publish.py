@@ -68,14 +68,33 @@ def target(catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str) ->
     try:
         yield name
     finally:
-        try:
-            # Never its data: the files are the storage's.
-            TableCatalog.drop_table(catalog, name.identifier)
-        except NoSuchTableError:
-            logger.info("The row %s of a refresh was gone already", name)
-        except (MetastoreError, CommitStateUnknownError) as error:
-            # Not what became of the refresh: the row stays as an orphan, which is listed and removed later.
-            logger.warning("The row %s of a refresh may have stayed: %s", name, error)
+        _remove_row(catalog, view.storage, name)
+
+
+def _remove_row(catalog: HiveViewCatalog, storage: Table, name: ViewName) -> None:
+    """Drop the row of a refresh, then the metadata files that it alone has. Never its data: those are the storage's."""
+    try:
+        files = _metadata_files(catalog.load_table(name.identifier))
+    except (MetastoreError, NoSuchTableError, OSError) as error:
+        files = []
+        logger.info("Metadata files of the row %s of a refresh may have stayed: %s", name, error)
+    try:
+        TableCatalog.drop_table(catalog, name.identifier)
+    except NoSuchTableError:
+        logger.info("The row %s of a refresh was gone already", name)
+        return
+    except (MetastoreError, CommitStateUnknownError) as error:
+        # Not what became of the refresh: the row stays as an orphan, which is listed and removed later.
+        logger.warning("The row %s of a refresh may have stayed: %s", name, error)
+        return
+    kept = _metadata_files(storage)
+    for location in files:
+        if location not in kept:
+            catalog._store.files.delete(location)
+
+
+def _metadata_files(table: Table) -> list[str]:
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
 
 
 def publish(

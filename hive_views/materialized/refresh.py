@@ -301,8 +301,6 @@ def refresh(
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
         keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
         publish(catalog, view, staged, snapshot, state, keep, properties)
-    if view.layout is Layout.ATTACHED:
-        catalog._store.files.delete(staged.metadata_location)  # of the row that is gone now: never before it
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
     report = _report(view, planned.action, planned.why, staged_id, counts, begun)
     tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")

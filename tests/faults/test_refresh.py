@@ -63,6 +63,12 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
     return told
 
 
+def test_a_refresh_leaves_no_file_behind(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:
+    """Each commit to the row that it writes by makes a metadata file (found by the soak)."""
+    assert refresh_and_compare(catalog, catalog, view) == "done"
+    assert catalog.materialized.orphans(view, older_than_ms=0).files == ()
+
+
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request lost", "reply lost"])
 def test_the_row_of_an_attached_refresh_cannot_be_dropped(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, proxy: ThriftProxy, view: tuple[str, str], action: Action
