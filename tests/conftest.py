@@ -50,7 +50,7 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
 def needs_shared_parts(item: pytest.Item) -> bool:
     """Whether a test may use the metastore or the Spark session of the whole run."""
     place = item.path.relative_to(TESTS).parts
-    return place[0] not in ("newest", "unit", "upgrade") or item.path.name == "test_portable_spark.py"
+    return place[0] not in ("newest", "soak", "unit", "upgrade") or item.path.name == "test_portable_spark.py"
 
 
 # Ahead of pytest-xdist, which reads the marks here.
