@@ -63,12 +63,18 @@ def test_every_property_is_read():
         (config.LOCK_ENABLED, "yes"),
         (config.LOCK_CHECK_MAX_WAIT_MS, "1"),  # below the least wait
         (config.PARAMETER_MAX_SIZE, "-1"),
+        (config.METASTORE_CATALOG, ""),
+        (config.METASTORE_CATALOG, "a#b"),
     ],
 )
 def test_a_wrong_property_is_named(key, value):
     with pytest.raises(InvalidPropertyError, match="Invalid property") as caught:
         CatalogConfig.from_properties({**URI, key: value})
     assert caught.value.key == key
+
+
+def test_the_catalog_of_the_metastore_is_in_lower_case():
+    assert CatalogConfig.from_properties({**URI, "metastore.catalog.default": "Spark"}).connection.catalog == "spark"
 
 
 def test_a_missing_uri_says_what_to_write():
