@@ -250,8 +250,11 @@ class TableCatalog(HiveCatalog):
         """
         name = self._table_name(identifier)
         self._refuse_as_table(name)
-        with _unknown(name):
-            super().drop_table(name.identifier)
+        try:
+            with _unknown(name):
+                super().drop_table(name.identifier)
+        except iceberg.NoSuchTableError as error:
+            raise NoSuchTableError(str(name), "dropped meanwhile") from error
 
     def purge_table(self, identifier: str | Identifier) -> None:
         """Drop a table, never a view, and delete its data and metadata files; see PyIceberg.

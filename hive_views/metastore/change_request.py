@@ -109,6 +109,11 @@ class ChangeRequest:
         """Whether the change may have been made, or may yet be made, although no answer says so."""
         return self.unanswered is not None or self._broken
 
+    @property
+    def protected(self) -> bool:
+        """Whether the lock keeps others, who take it as well, from making the same change meanwhile."""
+        return self._lock is not None
+
     def left_nothing(self, error: BaseException) -> bool:
         """Whether nothing names the new file, nor ever will, when the change ends with this error."""
         if not self._sent:

@@ -103,7 +103,7 @@ def test_an_abandoned_lock_ends_by_itself(
 
 
 def test_a_change_that_ends_by_an_interruption(
-    catalog: HiveViewCatalog, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
+    open_catalog: Behind, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
 ) -> None:
     """Ctrl-C while it waits for a lock that others hold: nothing was sent, so neither file nor lock is left."""
     script = (
@@ -112,7 +112,7 @@ def test_a_change_that_ends_by_an_interruption(
         "print('ready', flush=True)\n"
         "catalog.load_view((sys.argv[2], 'v')).update().set_properties(color='blue').commit()\n"
     )
-    store = catalog._store
+    store = open_catalog(HEARTBEATS)._store
     with locked(store.client, store.config.lock, ViewName(database, VIEW)):
         process = subprocess.Popen(
             [sys.executable, "-c", script, metastore.uri, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -10,8 +10,10 @@ from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
     CREATE,
+    CREATE_TABLE,
     DROP,
     KINDS,
+    NEW,
     OPERATIONS,
     READ_ROW,
     RENAME,
@@ -133,3 +135,15 @@ def test_what_a_refusal_means_can_be_read_only_later(
     operation.run(faulty, database)
     operation.check(observer, before)
     assert len(new_files(observer, before)) == operation.writes_file
+
+
+def test_a_registration_that_the_server_tries_twice(
+    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """The lock kept others away, so the view that is in the way is the one that was just registered."""
+    faulty = behind()
+    faulty.drop_view((database, VIEW))
+    proxy.on(CREATE_TABLE, Duplicate())
+    faulty.register_view((database, NEW), before.view.pointer)
+    assert observer.view(NEW).metadata == before.view.metadata
+    assert observer.locks() == []
