@@ -18,6 +18,7 @@ from tests.faults.operations import (
     READ_ROW,
     RENAME,
     REPLACE,
+    VIEW,
     Operation,
     State,
     new_files,
