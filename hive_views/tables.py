@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as iceberg
@@ -364,12 +364,21 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(str(name))
 
 
-@contextmanager
-def _unknown(name: ViewName) -> Iterator[None]:
-    """Say so where a change of a table was not answered, or was made and cannot be read back."""
-    try:
-        yield
-    except MetastoreError as error:
-        if isinstance(error, MetastoreConnectionLostError) or error.method == "get_table":
-            raise CommitStateUnknownError(str(name), None, str(error)) from error
-        raise
+class _unknown:  # noqa: N801 -- used like a function
+    """Says so where a change of a table was not answered, or was made and cannot be read back.
+
+    Not a generator with `@contextmanager`: that one sets the traceback of what passes through it, and the exceptions
+    that Thrift generates refuse to be changed.
+    """
+
+    def __init__(self, name: ViewName) -> None:
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        lost = isinstance(error, MetastoreConnectionLostError)
+        if lost or (isinstance(error, MetastoreError) and error.method == "get_table"):
+            raise CommitStateUnknownError(str(self._name), None, str(error)) from error

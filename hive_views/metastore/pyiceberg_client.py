@@ -86,7 +86,7 @@ class PyIcebergClient:
         renamed = (table.dbName, table.tableName) != (dbname, tbl_name)
         if previous and not renamed:
             context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
-        with _Declared("alter_table"):
+        with _Declared("alter_table", renames=renamed):
             try:
                 self._client.alter_table(dbname, tbl_name, table, context)
             except (*_REFUSALS, MetastoreConnectionLostError):
@@ -148,8 +148,12 @@ class _Declared:
     What it does not catch becomes an error of its own or of ours: nobody should have to know two sets of stubs.
     """
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, *, renames: bool = True) -> None:
+        """`renames` says that PyIceberg catches an operation that is invalid, as it does around a rename only."""
         self._method = method
+        self._refusals: tuple[type[Exception], ...] = (ours.MetaException, ours.InvalidObjectException)
+        if not renames:
+            self._refusals += (ours.InvalidOperationException,)
 
     def __enter__(self) -> None: ...
 
@@ -158,8 +162,9 @@ class _Declared:
     ) -> None:
         if isinstance(error, ours.MetaException) and (error.message or "").startswith(MODIFIED):
             raise CommitFailedException(error.message) from error
-        if isinstance(error, (ours.MetaException, ours.InvalidObjectException)):
-            raise MetastoreRefusedError(self._method, error.message or type(error).__name__) from error
+        if isinstance(error, self._refusals):
+            said = getattr(error, "message", None)
+            raise MetastoreRefusedError(self._method, said or type(error).__name__) from error
         same = getattr(theirs, type(error).__name__, None) if type(error).__module__ == ours.__name__ else None
         if same is not None:
             raise same(getattr(error, "message", None)) from error

@@ -9,10 +9,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import HiveViewsError
+from hive_views.errors import HiveViewsError, MetastoreRefusedError
 from hive_views.materialized.refresh import Mode
 from hive_views.materialized.work import Work
-from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
 from hive_views.metastore.commit import MODIFIED
 from tests.catalog.fixtures import CatalogFactory
 from tests.faults.operations import ALTER_TABLE, DROP_TABLE
@@ -98,3 +98,15 @@ def test_an_answer_that_is_wrong(
     scripted.on(ALTER_TABLE, Answer(MetaException(words), carried_out=True), nth=last)
     refresh_and_compare(catalog, faulty, view)
     assert scripted.methods.count(ALTER_TABLE) == 2 * last
+
+
+def test_a_table_that_cannot_be_changed_now(
+    catalog: HiveViewCatalog, open_catalog: CatalogFactory, scripted: ScriptedServer, database: str
+) -> None:
+    """Hive 4 says that an operation is invalid when it loses its database meanwhile (found by the soak)."""
+    catalog.create_table((database, "t"), SCHEMA)
+    table = open_catalog({"uri": scripted.uri}).load_table((database, "t"))
+    scripted.on(ALTER_TABLE, Answer(InvalidOperationException("No savepoint with that name")))
+    with pytest.raises(MetastoreRefusedError, match="No savepoint"):
+        table.append(pa.table({"id": [1]}, schema=SCHEMA.as_arrow()))
+    assert catalog.load_table((database, "t")).current_snapshot() is None

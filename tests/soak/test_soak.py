@@ -90,6 +90,7 @@ class Soak:
         locks = int(self.cluster.store.run('SELECT count(*) FROM "HIVE_LOCKS"', "metastore"))
         sessions = int(self.cluster.store.run("SELECT count(*) FROM pg_stat_activity WHERE datname = 'metastore'"))
         self.figures.moments.append(Moment(self.figures.seconds, processes, sessions, locks))
+        print(self.figures.moments[-1], flush=True)  # also where the check fails
         with HiveViewCatalog("prod", **self.cluster.properties) as catalog:
             snapshots = {name: self._snapshots(catalog, name) for name in MATERIALIZED}
         self.attempts = read_ledgers(self.directory / "ledgers")
