@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 WAP_ID = "spark.wap.id"
 """Setting of a session (Iceberg's SparkSQLProperties): its writes are staged under this id."""
 
+_WAP = "spark.wap."
+"""How settings begin by which a session stages its writes: the caller's are not those of a refresh."""
 
 SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 """Settings under which the same query gives other rows: what a date and time is called, and what an overflow gives."""
@@ -140,9 +142,12 @@ class SparkEngine:
     def _session(self) -> SparkSession:
         """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
         session = self._spark.newSession()
-        for row in self._spark.sql("SET").collect():
-            if session.conf.isModifiable(row.key) and session.conf.get(row.key, None) != row.value:
-                session.conf.set(row.key, row.value)
+        there = session.conf.getAll
+        # Those of catalogs and of Iceberg among them, which Spark does not know: its isModifiable denies them. Not by
+        # SET, which shows asterisks in place of what looks like a secret.
+        for key, value in self._spark.conf.getAll.items():
+            if there.get(key) != value and not key.startswith(_WAP):
+                session.conf.set(key, value)
         return session
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:

@@ -81,6 +81,20 @@ def test_full_then_incremental_then_full(spark, catalog, market, defined, layout
     assert stored(catalog, market, "details") == defined("details")
 
 
+def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
+    secret, zone = "spark.sql.catalog.prod.client.secret-key", "spark.sql.session.timeZone"
+    before = spark.conf.get(zone)
+    assert spark.conf.get(secret, None) is None and before != "Asia/Tokyo"
+    try:
+        spark.conf.set(secret, "shown to nobody")
+        spark.conf.set(zone, "Asia/Tokyo")
+        session = SparkEngine(spark, catalog)._session()
+    finally:
+        spark.conf.unset(secret)
+        spark.conf.set(zone, before)
+    assert (session.conf.get(secret), session.conf.get(zone)) == ("shown to nobody", "Asia/Tokyo")
+
+
 def test_an_empty_result_is_committed(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY)
