@@ -217,6 +217,8 @@ def convert(
     )
     if storage is not None:
         more, said = _freshness(store, view, made, metadata, stored)
+        if in_place and row.table.creationMetadata is not None:
+            said = (*said, _SOURCES_KEPT)
         metadata = metadata.model_copy(update={"properties": {**metadata.properties, **more}})
         made = replace(made, changes=(*made.changes, *said))
     file = new_location(metadata, None, file_id(metadata.current_version()))
@@ -228,6 +230,12 @@ def convert(
     kept = bool(row.table.partitionKeys) and in_place
     changes = (*made.changes, *(() if kept else changed_types(view, store.config, types)))
     return Converted(new, metadata, file, backup, made, changes, storage)
+
+
+_SOURCES_KEPT = (
+    "Hive's server keeps the record of what its view read, and drops none of these tables before the import is "
+    "reverted and Hive's own view dropped"
+)
 
 
 def _identity(store: Store, row: Row, target: ViewName, *, in_place: bool) -> str:

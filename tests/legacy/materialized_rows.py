@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata, Table
+from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata, SourceTable, Table
+from hive_views.metastore.embedded import EMBEDDED_VERSION
 from tests.catalog.samples import files_below, hive_row, path
+from tests.conftest import SERVER
 from tests.legacy.rows import fields, trino_view_row
 
 COLUMNS = [("id", "bigint"), ("amount", "bigint")]
@@ -88,7 +90,7 @@ def hive_iceberg(catalog: HiveViewCatalog, raw: Client, database: str, name: str
     storage.append(ROWS)
     made = raw.get_table(database, name)
     raw.drop_table(database, name, False)
-    row = _hive(database, name)
+    row = _hive(raw, database, name)
     row.sd = made.sd
     row.parameters = {
         **made.parameters,
@@ -106,7 +108,7 @@ def hive_iceberg(catalog: HiveViewCatalog, raw: Client, database: str, name: str
 
 def hive_native(raw: Client, warehouse: str, database: str, name: str, **parameters: str) -> Old:
     """As Hive writes one in a format of its own."""
-    row = _hive(database, name)
+    row = _hive(raw, database, name)
     row.sd.cols = fields(COLUMNS)
     row.sd.location = f"{warehouse}/{database}.db/{name}"
     row.sd.inputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
@@ -120,18 +122,18 @@ def hive_native(raw: Client, warehouse: str, database: str, name: str, **paramet
     return Old(f"{database}.{name}", row.sd.location)
 
 
-def _hive(database: str, name: str) -> Table:
+def _hive(raw: Client, database: str, name: str) -> Table:
     row = hive_row(database, name, "MATERIALIZED_VIEW")
+    row.creationMetadata = _creation(raw, database, name)
     row.viewOriginalText = "SELECT id, amount FROM sales WHERE shop = 'a'"
     row.viewExpandedText = definition(database)
     row.rewriteEnabled = True
     return row
 
 
-def with_creation_metadata(row: Table, database: str, server: str) -> Table:
-    """The row with what Hive 3 and 4 keep of its sources; Hive 2 has another field of that number."""
-    if not server.startswith("2."):
-        row.creationMetadata = CreationMetadata(
-            catName="hive", dbName=database, tblName=row.tableName, tablesUsed={f"{database}.sales"}
-        )
-    return row
+def _creation(raw: Client, database: str, name: str) -> CreationMetadata | None:
+    """What Hive 3 and 4 keep of the sources; a row of Hive 2 has another field in its place."""
+    if SERVER == EMBEDDED_VERSION:
+        return None
+    source = SourceTable(table=raw.get_table(database, "sales"), insertedCount=0, updatedCount=0, deletedCount=0)
+    return CreationMetadata("hive", database, name, {f"{database}.sales"}, sourceTables=[source])

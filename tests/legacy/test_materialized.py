@@ -27,8 +27,10 @@ from hive_views.legacy.storage import provide, recorded_state
 from hive_views.materialized.freshness import Cause
 from hive_views.materialized.freshness import Verdict as Fresh
 from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata
+from hive_views.metastore.embedded import EMBEDDED_VERSION
 from hive_views.metastore.flat_model import read_row
 from hive_views.metastore.legacy_rows import decode, encode, fingerprint
+from tests.conftest import SERVER
 from tests.legacy.conftest import entry_of
 from tests.legacy.materialized_rows import COLUMNS, ROWS, STARTED, hive_iceberg, hive_native, trino
 from tests.legacy.rows import alter, fields, hive_view_row
@@ -38,8 +40,11 @@ __all__ = ["engine", "market"]
 
 
 def encoded(catalog, name: str) -> bytes:
-    """The row as it stands."""
-    return encode(catalog._store.row(ViewName.parse(name)))
+    """The row as it stands, without the rows of its sources, which Hive 4 adds when it is asked."""
+    table = catalog._store.row(ViewName.parse(name)).table
+    if table.creationMetadata is not None:
+        table.creationMetadata.sourceTables = None
+    return encode(read_row(table))
 
 
 def names(raw, database: str) -> set[str]:
@@ -158,7 +163,10 @@ def test_trino_goes_on_reading_the_definition(catalog, raw, market, make, plan, 
 
 def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
     old = hive_iceberg(catalog, raw, market, "mv", team="bi", **{"write.format.default": "orc"})
-    assert run_plan(plan(), catalog, journal).complete
+    found = plan()
+    warned = any("drops none of these tables" in change for change in found.entries[0].changes)
+    assert warned is (SERVER != EMBEDDED_VERSION)
+    assert run_plan(found, catalog, journal).complete
     row = raw.get_table(market, "mv")
     assert (row.tableType, row.owner, row.parameters["team"]) == ("VIRTUAL_VIEW", "hive", "bi")
     # With these a reader would look for a table, or a DROP of Hive's delete the definition.
@@ -167,6 +175,10 @@ def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
     )
     assert row.parameters["table_type"] == "ICEBERG-VIEW"
     assert "previous_metadata_location" not in row.parameters
+    if SERVER != EMBEDDED_VERSION:
+        # Hive 4 keeps what Hive's view read, and then forbids to drop that.
+        assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+        return
     raw.drop_table(market, "mv", True)
     assert all(file.exists() for file in old.files())
     assert catalog.load_table((market, "mv__storage")).scan().to_arrow().num_rows == 2
