@@ -112,7 +112,8 @@ class Soak:
                     key = f"{what} of {name}"
                     self.figures.refreshes_left[key] = len(getattr(left, what))
                 again = catalog.materialized.orphans(at, older_than_ms=0)
-                assert (again.snapshots, again.rows, again.files) == ((), (), ())
+                # Files may be named: a table of many commits forgets its oldest metadata files at each further one.
+                assert (again.snapshots, again.rows) == ((), ())
                 storage = catalog.materialized.load(at).storage
                 assert storage is not None
                 assert storage.scan().to_arrow().num_rows == BASE_ROWS // 2
