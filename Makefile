@@ -15,10 +15,10 @@ $(STAMP): setup.cfg setup.py
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $(STAMP)
 
-# Everything that must hold before a change lands: style, types, layers, tests. The tests that share a metastore and a
-# Spark session run in one process, the others in a second one beside it.
+# Everything that must hold before a change lands: style, types, layers, tests. What needs Spark runs in one
+# process, the rest in a second one beside it (tests/conftest.py).
 test: env check
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 $(PYTEST_ARGS)
 
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -47,18 +48,27 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
     return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
 
 
-def needs_shared_parts(item: pytest.Item) -> bool:
-    """Whether a test may use the metastore or the Spark session of the whole run."""
-    place = item.path.relative_to(TESTS).parts
-    return place[0] not in ("newest", "soak", "unit", "upgrade") or item.path.name == "test_portable_spark.py"
+SECOND_LANE = ("catalog", "conformance", "metastore", "newest", "soak", "unit", "upgrade")
+"""The directories whose tests `make test` runs beside the others, in a second process: they need no Spark."""
 
 
-# Ahead of pytest-xdist, which reads the marks here.
-@pytest.hookimpl(tryfirst=True)
+# No hook of pytest's, but of pytest-xdist.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Lanes(LoadScopeScheduling):
+        """Two lists of tests for two processes: what shares a Spark session stays in one of them."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            place, module = nodeid.split("::")[0].split("/")[1:], nodeid.split("::")[0]
+            spark = module.endswith("test_portable_spark.py")
+            return "without Spark" if place[0] in SECOND_LANE and not spark else "with Spark"
+
+    return Lanes(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        # `make test` runs two processes side by side: all that shares a metastore and a Spark stays in one of them.
-        item.add_marker(pytest.mark.xdist_group("real parts" if needs_shared_parts(item) else "others"))
     if SERVER == EMBEDDED_VERSION:
         return
     for item in items:

@@ -412,35 +412,35 @@ def _write(path: Path, text: str) -> None:
 def print_detected(found: Detected) -> None:
     """Show to people what a database is like."""
     out = console()
-    out.print(f"{found.place} ({found.server})")
+    out.print(f"{found.place} ({found.server})", soft_wrap=True)
     stored = ", ".join(found.stored_versions) or "no table VERSION"
-    out.print(f"  schema     {found.version} (VERSION: {stored}; tables of {found.inferred_version})")
+    out.print(f"  schema     {found.version} (VERSION: {stored}; tables of {found.inferred_version})", soft_wrap=True)
     if found.vendor:
-        out.print(f"  fork       {found.vendor} {shown(found.vendor_version)}")
-    out.print(f"  tables     {found.tables}, {found.untyped} of them without a type")
+        out.print(f"  fork       {found.vendor} {shown(found.vendor_version)}", soft_wrap=True)
+    out.print(f"  tables     {found.tables}, {found.untyped} of them without a type", soft_wrap=True)
     out.print(
         f"  texts      {len(found.mangled)} mangled, {len(found.truncated)} cut off, {len(found.suspicious)} suspicious"
     )
     for column in found.columns:
-        out.print(f"  {column.name:<44} {column.type or 'missing'}")
+        out.print(f"  {column.name:<44} {column.type or 'missing'}", soft_wrap=True)
 
 
 def print_plan(made: Plan) -> None:
     """Show a plan to people."""
     out = console()
-    out.print(f"Plan {made.id} for {made.place}: schema {made.version}, views of {made.target}")
+    out.print(f"Plan {made.id} for {made.place}: schema {made.version}, views of {made.target}", soft_wrap=True)
     for note in made.notes:
-        out.print(f"  note: {note}")
+        out.print(f"  note: {note}", soft_wrap=True)
     for script in made.hive_scripts:
         same = f" (does as well: {', '.join(script.conflicts)})" if script.conflicts else ""
-        out.print(f"  Hive's own script remains: {script.name}{same}")
+        out.print(f"  Hive's own script remains: {script.name}{same}", soft_wrap=True)
     for number, step in enumerate(made.steps, 1):
-        out.print(f"{number}. {step.id}: {step.reason}")
+        out.print(f"{number}. {step.id}: {step.reason}", soft_wrap=True)
         for statement in step.statements:
-            out.print(f"     {shown(statement)}")
-        out.print(f"     locks: {step.locks}; rows: {step.rows}; undone: {step.undo_note}")
+            out.print(f"     {shown(statement)}", soft_wrap=True)
+        out.print(f"     locks: {step.locks}; rows: {step.rows}; undone: {step.undo_note}", soft_wrap=True)
     if not made.steps:
-        out.print("Nothing is to be done.")
+        out.print("Nothing is to be done.", soft_wrap=True)
 
 
 def print_script(made: Script) -> None:
@@ -453,7 +453,7 @@ def print_progress(progress: Progress) -> None:
     if progress.statement in ("begun", "done") or progress.statement.startswith(("UPDATE ", "INSERT ")):
         return
     said = f"{progress.done} of {progress.total} rows" if progress.statement == "COMMIT" else progress.statement
-    console().print(f"  {progress.step}: {shown(said)}")
+    console().print(f"  {progress.step}: {shown(said)}", soft_wrap=True)
     sys.stdout.flush()
 
 
@@ -461,11 +461,11 @@ def print_applied(found: Applied) -> None:
     """Show to people what was done."""
     out = console()
     for warning in found.warnings:
-        out.print(f"warning: {warning}")
+        out.print(f"warning: {warning}", soft_wrap=True)
     would = "would be done" if found.dry_run else "done"
-    out.print(f"Plan {found.plan_id} at {found.place}: {len(found.done)} step(s) {would}")
+    out.print(f"Plan {found.plan_id} at {found.place}: {len(found.done)} step(s) {would}", soft_wrap=True)
     for step in found.done:
-        out.print(f"  {step}")
+        out.print(f"  {step}", soft_wrap=True)
     _print_doubts([f"{doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in found.doubts])
 
 
@@ -473,37 +473,37 @@ def print_verification(found: Verification) -> None:
     """Show to people what was found."""
     out = console()
     state = "has all that views need" if found.complete else f"lacks {len(found.lacking)} step(s)"
-    out.print(f"{found.place}: schema {found.version}, views of {found.target}: {state}")
+    out.print(f"{found.place}: schema {found.version}, views of {found.target}: {state}", soft_wrap=True)
     for step in found.lacking:
-        out.print(f"  {step.id}: {step.reason}")
+        out.print(f"  {step.id}: {step.reason}", soft_wrap=True)
     _print_doubts([f"{doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in found.doubts])
     for tbl_id, column, length in found.truncated[:_SHOWN]:
-        out.print(f"  cut off: TBL_ID {tbl_id}, {column}, {length} characters")
+        out.print(f"  cut off: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)
     for tbl_id, column, reason in found.suspicious[:_SHOWN]:
-        out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}")
-    out.print(f"{found.views} view(s), {len(found.broken)} of them not valid")
+        out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}", soft_wrap=True)
+    out.print(f"{found.views} view(s), {len(found.broken)} of them not valid", soft_wrap=True)
     for check in found.broken[:_SHOWN]:
-        out.print(f"  {shown(check.view)}: {check.validity}: {shown('; '.join(check.problems))}")
+        out.print(f"  {shown(check.view)}: {check.validity}: {shown('; '.join(check.problems))}", soft_wrap=True)
     if len(found.broken) > _SHOWN:
-        out.print(f"  … and {len(found.broken) - _SHOWN} more: --json lists all")
+        out.print(f"  … and {len(found.broken) - _SHOWN} more: --json lists all", soft_wrap=True)
 
 
 def print_rolled_back(found: RolledBack) -> None:
     """Show to people what was put back."""
     out = console()
-    out.print(f"{found.place}: {found.rows} value(s) {'would be ' if found.dry_run else ''}put back")
+    out.print(f"{found.place}: {found.rows} value(s) {'would be ' if found.dry_run else ''}put back", soft_wrap=True)
     for heading, items in (
         ("changed since, left as it is", found.changed_since),
         ("undone", found.undone),
         ("kept", found.kept),
     ):
         for item in items:
-            out.print(f"  {heading}: {item}")
+            out.print(f"  {heading}: {item}", soft_wrap=True)
 
 
 def _print_doubts(lines: list[str]) -> None:
     out = console()
     for line in lines[:_SHOWN]:
-        out.print(f"  cannot be decided: {shown(line)}")
+        out.print(f"  cannot be decided: {shown(line)}", soft_wrap=True)
     if len(lines) > _SHOWN:
-        out.print(f"  … and {len(lines) - _SHOWN} more: --json lists all")
+        out.print(f"  … and {len(lines) - _SHOWN} more: --json lists all", soft_wrap=True)
