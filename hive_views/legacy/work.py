@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -75,6 +75,8 @@ class Work:
     """its properties; None is the source catalog."""
     dry: bool = False
     """Whether nothing is to be written."""
+    locations: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Where the target's databases are, as far as it was asked for: once for each in a run."""
 
     def convert(self, entry: Entry, note: Note, *, patient: bool = False) -> Outcome:
         """Import one view: `look`, `prepare`, `finish`; see there."""
@@ -100,12 +102,6 @@ class Work:
 def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCatalog:
     """A catalog of this process; the same for the same properties. It connects with its first call."""
     return HiveViewCatalog(name, **dict(properties))
-
-
-@lru_cache(maxsize=8)
-def _locations(catalog: HiveViewCatalog) -> dict[str, str]:
-    """Where the databases of a catalog are, as far as a run asked for it: once for each."""
-    return {}
 
 
 class Looked:
@@ -236,7 +232,7 @@ class Looked:
 
     def _converted(self, row: Row, seen: PlannedStore) -> Converted:
         return convert(
-            Place(self._target, seen, _locations(self._target)),
+            Place(self._target, seen, self._work.locations),
             row,
             read_view(row),
             self._entry.target,

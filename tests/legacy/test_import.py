@@ -367,3 +367,22 @@ def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, 
     assert [field.name for field in catalog.load_view((sales, "v")).schema().fields] == ["ID", "tags"]
     assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
     assert encode(catalog._store.row(ViewName(sales, "v"))) == before
+
+
+def test_a_second_run_writes_where_the_database_is_by_then(add, sales, other_database, catalog, raw, journal, tmp_path):
+    expanded = f"select `o`.`id` from `{sales}`.`orders` `o`"
+    options = Options(to_database=other_database)
+
+    def copy(name: str, journal):
+        add(hive_view_row(sales, name, "select id from orders", expanded, IDS))
+        run_plan(plan_import(catalog, databases=[sales], options=options), catalog, journal)
+        return catalog.load_view((other_database, name)).metadata_location
+
+    copy("first", journal)
+    # Hive 2.3 does not move a database.
+    moved = raw.get_database(other_database)
+    moved.locationUri = (tmp_path / "moved").as_uri()
+    raw.drop_database(other_database, False, True)
+    raw.create_database(moved)
+    place = raw.get_database(other_database).locationUri
+    assert copy("second", journal.with_name("again")).startswith(f"{place}/")
