@@ -36,6 +36,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockType,
 )
 from tests.catalog.samples import SCHEMA, files_below, version
+from tests.faults import disks
 from tests.faults.cluster import Cluster, control, two_metastores
 from tests.faults.deeds import DEEDS, SOME
 from tests.faults.every_call import Stage
@@ -214,16 +215,8 @@ def test_a_lock_table_full_of_dead_locks(cluster: Cluster, place: str) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 128 KiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(place)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+    with disks.small_disk(tmp_path / "disk", "128k") as mounted:
+        yield mounted
 
 
 def test_a_full_disk(catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path) -> None:
@@ -247,7 +240,7 @@ def test_a_read_only_disk(catalog: HiveViewCatalog, database: str, observer: Obs
         (database, "v"), SCHEMA, version(database, ("spark", "select 0")), location=small_disk.as_uri()
     )
     row = observer.row("v")
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    disks.remount(small_disk, "ro")
     with pytest.raises(MetadataWriteError, match="Read-only"):
         catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
     assert observer.row("v") == row

@@ -6,7 +6,6 @@ test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1) takes them all, against the server that
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
+from tests.faults import disks
 from tests.faults.deeds import DEEDS, SOME, Deed
 from tests.faults.every_call import Case, Fault, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
@@ -91,16 +91,8 @@ def test_the_server_is_killed_and_started_again(stage: Stage, subtests: pytest.S
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of one MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+    with disks.small_disk(tmp_path / "disk", "1m") as mounted:
+        yield mounted
 
 
 def fill(disk: Path) -> None:
@@ -109,13 +101,9 @@ def fill(disk: Path) -> None:
             out.write(b"x" * 512)
 
 
-def remount(disk: Path, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)
-
-
 SPOILED = {
     "disk full": (fill, lambda disk: (disk / "filler").unlink()),
-    "disk read-only": (lambda disk: remount(disk, "ro"), lambda disk: remount(disk, "rw")),
+    "disk read-only": (lambda disk: disks.remount(disk, "ro"), lambda disk: disks.remount(disk, "rw")),
 }
 
 

@@ -1,0 +1,34 @@
+"""File systems of a test's own, which can be full or read-only for root too."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """A file system in memory, gone afterwards; where none may be mounted the test is skipped.
+
+    Args:
+        place: Where; it is made.
+        size: How much it holds, as `mount` writes it, e.g. `128k`.
+    """
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def remount(place: Path, how: str) -> None:
+    """Make it read-only (`ro`) or writable (`rw`)."""
+    subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True)
