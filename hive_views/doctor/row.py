@@ -9,8 +9,8 @@ from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, PARAMETER_MAX_SI
 from hive_views.doctor.report import Finding, Level, guarded, short
 from hive_views.errors import LockError, MetastoreError
 from hive_views.metastore.client import MetastoreClient
-from hive_views.metastore.commit import honors_expectations
 from hive_views.metastore.probes import PREFIX, Content, TemporaryRow
+from hive_views.metastore.swaps import honors_expectations
 
 TEXT_SIZES = (30_000, 100_000, 1_000_000)
 PARAMETER_SIZES = (4_000, PARAMETER_MAX_SIZE_DEFAULT)

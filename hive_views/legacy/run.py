@@ -17,7 +17,8 @@ from hive_views.legacy.outcome import Outcome, Status, planned
 from hive_views.legacy.plan import Entry, Plan, Verdict
 from hive_views.legacy.planning import target_of
 from hive_views.legacy.work import Looked, Work
-from hive_views.metastore.commit import Store, honors_expectations
+from hive_views.metastore.commit import Store
+from hive_views.metastore.swaps import honors_expectations
 
 Progress = Callable[[int, int, Outcome], None]
 """Told how many views are done, of how many, and the last one's outcome."""

@@ -35,8 +35,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.locks import HeldLock, locked
-from hive_views.metastore.swaps import honors_expectations as honors_expectations  # for those who commit
-from hive_views.metastore.swaps import swaps_are_safe
+from hive_views.metastore.swaps import honors_expectations, swaps_are_safe
 
 Refusal = (
     AlreadyExistsException

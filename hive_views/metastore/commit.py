@@ -39,7 +39,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
 )
 from hive_views.metastore.change_request import ChangeRequest, Refusal, Watch, message
-from hive_views.metastore.change_request import honors_expectations as honors_expectations  # for those who commit
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.drift import damages, long_values, may_be_damaged, unrecorded_text
 from hive_views.metastore.evidence import took_place

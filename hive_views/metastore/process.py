@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from socket import create_connection
 from types import TracebackType
@@ -27,7 +28,7 @@ START_TIMEOUT_S = 120.0
 Process = TypeVar("Process", bound="MetastoreProcess")
 
 
-class MetastoreProcess:
+class MetastoreProcess(ABC):
     """A metastore that runs as long as this program wants it to.
 
     Use it as a context manager, or call `start` and `stop`. It can be started again, with its data, by this object or
@@ -50,25 +51,25 @@ class MetastoreProcess:
         self._jvm: MetastoreJvm | None = None
         self._port = 0
 
+    @abstractmethod
     def _prepare(self) -> Launch:
         """What to run; called before anything is written.
 
         Raises:
             EmbeddedMetastoreError: If something that it needs is missing.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _site(self) -> Mapping[str, str]:
         """The metastore's configuration."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _prepare_database(self, launch: Launch) -> None:
         """Make the database ready for the start; the site file is written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _finish_database(self) -> None:
         """The metastore answers: what `_prepare_database` began is whole."""
-        raise NotImplementedError
 
     def _is_ready(self, port: int, timeout_s: float) -> bool:
         """Whether it answers at this port."""

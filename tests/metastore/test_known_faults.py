@@ -7,7 +7,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.doctor import Level, examine
 from hive_views.errors import LockError
-from hive_views.metastore.change_request import honors_expectations
+from hive_views.metastore.swaps import honors_expectations
 from tests.catalog.fixtures import CatalogFactory, catalog, open_catalog
 from tests.catalog.samples import SCHEMA, version
 from tests.conftest import SERVER
