@@ -29,8 +29,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-TESTS = Path(__file__).parent
-CACHE = TESTS.parent / ".cache"
+CACHE = Path(__file__).parent.parent / ".cache"
 
 # An alter_table asks the file system of the row's location for its URI, and for nothing else. S3A is 500 MB of jars;
 # Hadoop's small one for HTTP gives any URI back as it is.
@@ -61,9 +60,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         """Two lists of tests for two processes: what shares a Spark session stays in one of them."""
 
         def _split_scope(self, nodeid: str) -> str:
-            place, module = nodeid.split("::")[0].split("/")[1:], nodeid.split("::")[0]
-            spark = module.endswith("test_portable_spark.py")
-            return "without Spark" if place[0] in SECOND_LANE and not spark else "with Spark"
+            _, place, *_ = module = nodeid.split("::")[0].split("/")
+            spark = module[-1] == "test_portable_spark.py"
+            return "without Spark" if place in SECOND_LANE and not spark else "with Spark"
 
     return Lanes(config, log)
 
