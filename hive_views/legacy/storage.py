@@ -29,7 +29,7 @@ from hive_views.legacy.define import RefusedError
 from hive_views.legacy.model import LegacyView, Reason, Writer
 from hive_views.materialized import trino
 from hive_views.materialized.facts import FactReader, facts_of
-from hive_views.materialized.lifecycle import SUFFIX, drop_storage
+from hive_views.materialized.lifecycle import drop_storage, storage_name
 from hive_views.materialized.loading import MAX_STALENESS_MS
 from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 
 LEGACY_STORAGE = "hive-views.legacy-storage"
 """View property: what the import did about the storage, as JSON; see `Storage.encode`."""
-
-_LONGEST = 110
-"""As in `hive_views.materialized.lifecycle`: characters of a view's name that its storage's name keeps."""
 
 
 class Action(str, Enum):
@@ -213,10 +210,7 @@ def _free(
     catalog: HiveViewCatalog, store: Store, target: ViewName, view_uuid: str, metadata: TableMetadata | None = None
 ) -> ViewName:
     """A name for a storage's row: one that a run which was killed has made for this very view is taken again."""
-    plain = ViewName(target.database, f"{target.name[:_LONGEST]}{SUFFIX}")
-    if len(target.name) <= _LONGEST and _is_free(catalog, store, plain, view_uuid, metadata):
-        return plain
-    return ViewName(target.database, f"{plain.name}_{view_uuid[:8]}")
+    return storage_name(target, view_uuid, lambda plain: _is_free(catalog, store, plain, view_uuid, metadata))
 
 
 def _is_free(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -219,10 +219,24 @@ def _storage_properties(request: Request, view_uuid: str) -> dict[str, str]:
 
 def free_storage_name(catalog: HiveViewCatalog, view: ViewName) -> ViewName:
     """A name for a new storage table: `<view>__storage`, or with a number of its own where that is taken."""
+    return storage_name(view, uuid.uuid4().hex, lambda plain: catalog._store.row(plain) is None)
+
+
+def storage_name(view: ViewName, mark: str, is_free: Callable[[ViewName], bool]) -> ViewName:
+    """The name of a view's storage table.
+
+    Args:
+        view: The view.
+        mark: What tells its storage from others; its first eight characters are used, where they are needed.
+        is_free: Whether the plain name can be had.
+
+    Returns:
+        `<view>__storage`; with the mark where that is taken, or does not hold the view's whole name.
+    """
     plain = ViewName(view.database, f"{view.name[:_LONGEST]}{SUFFIX}")
-    if len(view.name) <= _LONGEST and catalog._store.row(plain) is None:
+    if len(view.name) <= _LONGEST and is_free(plain):
         return plain
-    return ViewName(view.database, f"{plain.name}_{uuid.uuid4().hex[:8]}")
+    return ViewName(view.database, f"{plain.name}_{mark[:8]}")
 
 
 def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str, *, purge: bool = True) -> bool:
