@@ -35,7 +35,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastor
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), port=port, txn_timeout_s=3) as running:
+    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), port=port, txn_timeout_s=4) as running:
         yield running
 
 

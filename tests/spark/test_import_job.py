@@ -133,7 +133,7 @@ def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, 
 
 def test_a_worker_that_dies_loses_nothing(spark, short, tmp_path):
     # A dead worker's lock is waited for: on this metastore, for seconds.
-    properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "500"}
+    properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
     with connect(short.port) as client:
         client.create_database(Database(name="killed", locationUri=f"{short.warehouse}/killed.db"))
         for row in rows("killed"):
