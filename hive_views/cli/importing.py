@@ -201,11 +201,15 @@ def run_views(
     from hive_views.legacy import run
     from hive_views.legacy.journal import read_journal
     from hive_views.legacy.report import Line, Report, report_of
+    from hive_views.spark.import_verified import NONE, is_elsewhere, verification
 
-    verify = verification(verify, spark=spark is not None, elsewhere=to_uri is not None, catalog=catalog.name)
-    read = _read_plan(plan)
     place = Path(journal or f"{plan}.journal")
     with _target(to_catalog, to_uri, to_warehouse) as target, _bar("checking" if dry_run else "importing") as advance:
+        elsewhere = is_elsewhere(catalog, target)
+        verify = verification(
+            verify, spark=spark is not None, elsewhere=elsewhere, catalog=(target or catalog).name
+        )
+        read = _read_plan(plan)
 
         def told(done: int, total: int, _: object) -> None:
             advance(done, total)
@@ -215,12 +219,12 @@ def run_views(
             ends = {outcome.name: outcome for outcome in result.outcomes}
             lines = tuple(Line(entry, ends[entry.name]) for entry in read.entries)
             return _report(Report(lines, tuple(tuple(map(str, cycle)) for cycle in read.cycles)), None, result.complete)
-        if spark is None and verify is None:
+        if spark is None and verify == NONE:
             result = run.run_plan(read, catalog, place, to=target, progress=told)
             return _report(report_of(read_journal(place)), str(place), result.complete)
         from hive_views.spark.import_command import run_on_spark
 
-        result, rows = run_on_spark(
+        result = run_on_spark(
             read,
             catalog,
             place,
@@ -230,34 +234,9 @@ def run_views(
             verify=verify,
             progress=told,
         )
-    report = _report(report_of(read_journal(place)), str(place), result.complete and all(v.good for v in rows.values()))
-    said = {str(name): verdict.text for name, verdict in rows.items()}
+    report = _report(report_of(read_journal(place)), str(place), result.complete and result.as_before)
+    said = {str(name): verdict.text for name, verdict in result.checks.items()}
     return replace(report, views=tuple({**view, "rows": said.get(view["name"])} for view in report.views))
-
-
-def verification(wanted: str | None, *, spark: bool, elsewhere: bool, catalog: str) -> str | None:
-    """What a run compares.
-
-    Args:
-        wanted: What the user says; None is nothing.
-        spark: Whether the run is on Spark.
-        elsewhere: Whether the new views go to another metastore.
-        catalog: The catalog's name.
-
-    Returns:
-        `columns`, `rows`, or None for nothing. On Spark every definition is checked unless the user does not want it.
-
-    Raises:
-        UsageError: If that cannot be compared.
-    """
-    if wanted not in (None, "columns", "rows", "none"):
-        raise UsageError("--verify", f"{wanted!r} is neither columns, rows nor none")
-    if wanted in ("columns", "rows") and elsewhere:
-        raise UsageError("--verify", "the rows of another metastore's views cannot be read by the same Spark")
-    if wanted is None:
-        # Plain Spark knows the legacy views by this name, so the new ones cannot have it as well.
-        return "columns" if spark and not elsewhere and catalog != "spark_catalog" else None
-    return None if wanted == "none" else wanted
 
 
 def report_views(

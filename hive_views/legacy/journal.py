@@ -137,8 +137,8 @@ class Journal:
             self._file.truncate(whole)  # the line that a crash cut off
         if whole:
             history = _history(self.path, data[:whole], rows=self._rows)
-            if plan is not None and history.plan != plan:
-                raise JournalError(str(self.path), "it is of another plan; give each plan a journal of its own")
+            if plan is not None:
+                _check_plan(self.path, history, plan)
             return history
         if plan is None:
             raise JournalError(str(self.path), "it is empty")
@@ -201,6 +201,38 @@ def read_journal(path: Path) -> History:
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
     return _history(path, data[: data.rfind(b"\n") + 1])
+
+
+def known_history(path: Path, plan: Plan) -> History | None:
+    """What the journal of a plan says that is to be run, or run on.
+
+    Args:
+        path: Its file.
+        plan: The plan.
+
+    Returns:
+        What it says, without the legacy rows; None where it was not begun, or that was cut off.
+
+    Raises:
+        JournalError: If it cannot be read, or is of another plan.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise JournalError(str(path), str(error)) from error
+    whole = data.rfind(b"\n") + 1
+    if not whole:
+        return None
+    history = _history(path, data[:whole], rows=False)
+    _check_plan(path, history, plan)
+    return history
+
+
+def _check_plan(path: Path, history: History, plan: Plan) -> None:
+    if history.plan != plan:
+        raise JournalError(str(path), "it is of another plan; give each plan a journal of its own")
 
 
 def _history(path: Path, data: bytes, *, rows: bool = True) -> History:

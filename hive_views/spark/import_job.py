@@ -33,7 +33,9 @@ from hive_views.metastore.commit import Loaded
 from hive_views.metastore.find import rows
 from hive_views.metastore.flat_model import Row
 from hive_views.spark.failures import failures
+from hive_views.spark.import_check import Checked
 from hive_views.spark.import_desk import Announce, Desk, Job, Perform, attend
+from hive_views.spark.import_verified import CheckedRun, run_verified
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -122,25 +124,48 @@ class SparkImport:
         return Plan(tuple(planning.done_entries[name] for name in order.found), options, order.cycles, target_of(to))
 
     def run(
-        self, plan: Plan, journal_path: Path, *, to: HiveViewCatalog | None = None, progress: Progress | None = None
-    ) -> RunResult:
+        self,
+        plan: Plan,
+        journal_path: Path,
+        *,
+        to: HiveViewCatalog | None = None,
+        verify: str | None = None,
+        progress: Progress | None = None,
+        told: Checked | None = None,
+    ) -> CheckedRun:
         """Run a plan; see `hive_views.legacy.run.run_plan`, whose journal is the same: either goes on with the other's.
+
+        Spark's analyzer is asked about each definition, before and after, with no row read, unless `verify` says other.
 
         Args:
             plan: The plan.
             journal_path: The journal's file, of this process.
             to: Where the new views go; None is the same catalog.
+            verify: `columns`, what Spark's analyzer says; `rows`, how many rows each view has and their checksum as
+                well; `none`. None is `columns`, or `none` where one Spark cannot read the legacy and the new views:
+                those go to another metastore, or to a catalog that is named spark_catalog.
             progress: Told after each view, from another thread.
+            told: Told how many views Spark was asked about, before and after the run.
 
         Returns:
-            How each view ended.
+            How each view ended, and what Spark says of each.
 
         Raises:
             ImportJobError: If Spark gives up. Run again.
             PlanError: If the plan is for another target.
             JournalError: If the journal cannot be used.
+            UsageError: If what is wanted cannot be compared, or the session's own catalog knows nothing of the views.
         """
         work = work_for(plan, self._catalog, to)
+
+        def run() -> RunResult:
+            return self._run(work, plan, journal_path, to, progress)
+
+        return run_verified(self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, told=told)
+
+    def _run(
+        self, work: Work, plan: Plan, journal_path: Path, to: HiveViewCatalog | None, progress: Progress | None
+    ) -> RunResult:
         with Journal(journal_path, plan) as journal:
             ledger = Ledger(plan, journal, (to or self._catalog)._store, progress)
             before: set[ViewName] = set()

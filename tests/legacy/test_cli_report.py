@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.importing import verification
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.rows_said import file_of, write_rows_said
+from hive_views.spark.import_verified import verification
 from tests.cli.conftest import cli
 from tests.legacy.rows import hive_view_row
 
@@ -41,13 +41,14 @@ def test_what_cannot_be_verified_is_refused(cli, tmp_path):
     ("wanted", "spark", "elsewhere", "catalog", "expected"),
     [
         (None, True, False, "prod", "columns"),
-        (None, False, False, "prod", None),
-        (None, True, True, "prod", None),
-        (None, True, False, "spark_catalog", None),
-        ("none", True, False, "prod", None),
+        (None, False, False, "prod", "none"),
+        (None, True, True, "prod", "none"),
+        (None, True, False, "spark_catalog", "none"),
+        ("none", True, False, "prod", "none"),
         ("rows", True, False, "prod", "rows"),
         ("columns", False, False, "prod", "columns"),
         ("columns", True, True, "prod", UsageError),
+        ("rows", False, False, "spark_catalog", UsageError),
         ("all", True, False, "prod", UsageError),
     ],
 )
