@@ -288,6 +288,20 @@ class UnsupportedMaterializedViewError(InvalidRefreshStateError):
         self.supported = supported
 
 
+class NoSuchRefreshError(HiveViewsError, ValueError):
+    """Stored rows (by snapshot, tag or time) that a materialized view's storage does not hold."""
+
+    def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
+        shown = ", ".join(map(str, available)) or "none yet"
+        super().__init__(
+            f"The storage of {identifier} has no rows of {wanted}; it holds these snapshots: {shown} (older ones "
+            f"expire). catalog.materialized.refreshes({identifier!r}) says what each is"
+        )
+        self.identifier = identifier
+        self.wanted = wanted
+        self.available = tuple(available)
+
+
 class RefreshError(HiveViewsError):
     """A materialized view that could not be refreshed; what readers get is unchanged."""
 

@@ -155,6 +155,15 @@ class MaterializedView:
         return columns_problem(self)
 
 
+def is_materialized(metadata: ViewMetadata) -> bool:
+    """Whether a view's metadata says that its rows are stored somewhere (layouts `registered` and `attached`).
+
+    Args:
+        metadata: A view's.
+    """
+    return storage_link(metadata) is not None or METADATA in metadata.properties
+
+
 def load_materialized(
     catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows | None = None
 ) -> MaterializedView:

@@ -18,13 +18,14 @@ from hive_views.materialized.lifecycle import (
     to_materialized,
     to_plain_view,
 )
-from hive_views.materialized.loading import MaterializedView, load_materialized, recorded, storage_link
+from hive_views.materialized.loading import MaterializedView, is_materialized, load_materialized, recorded
 from hive_views.materialized.looks import Looks
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
 from hive_views.materialized.refresh import Mode, RefreshReport, refresh
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import RefreshState
+from hive_views.materialized.travel import Stored, stored_rows
 from hive_views.materialized.trino_rows import TrinoRows
 from hive_views.metastore.flat_model import RowKind
 
@@ -321,6 +322,25 @@ class MaterializedViews:
                 found.append(PastRefresh(snapshot.snapshot_id, snapshot.timestamp_ms, state))
         return found
 
+    def stored(
+        self, identifier: str | Identifier, *, version: int | str | None = None, at_ms: int | None = None
+    ) -> Stored:
+        """Its stored rows as they are or as they were, fresh or not; see `hive_views.materialized.travel.stored_rows`.
+
+        Args:
+            identifier: `database.name`.
+            version: A snapshot's id, or the name of a branch or tag of the storage; None is the current snapshot.
+            at_ms: A time in milliseconds from the epoch, instead of a version.
+
+        Returns:
+            Where they are.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            NoSuchRefreshError: If the storage does not hold such rows; RefreshError if it cannot be read.
+        """
+        return stored_rows(self.load(identifier), version=version, at_ms=at_ms)
+
     def trino_definition(self, identifier: str | Identifier) -> trino.TrinoDefinition:
         """The definition of a materialized view that Trino made.
 
@@ -443,7 +463,7 @@ class MaterializedViews:
             children = [child.name for child in self._looks.lineages.read(row).children]
             if row.kind is RowKind.ICEBERG_VIEW:
                 metadata = self._facts.view(row.metadata_location or "")
-                materialized = storage_link(metadata) is not None or METADATA in metadata.properties
+                materialized = is_materialized(metadata)
         for child in children:
             self._visit(child, ordered, seen)
         if materialized:

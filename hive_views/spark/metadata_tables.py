@@ -1,4 +1,4 @@
-"""What a view's metadata says, as data frames: `view.versions`, `view.history`, `view.lineage`."""
+"""What a view's metadata says, as data frames: `view.versions`, `view.history`, `view.lineage`, `view.refreshes`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.view import HiveView
+
+STORAGE = "storage"
+"""Behind a materialized view's name: its stored rows, as they are or AS OF."""
+
+REFRESHES = "refreshes"
+"""Behind a materialized view's name: which stored rows one can travel to."""
 
 METADATA_TABLES = {
     "versions": (
@@ -21,6 +28,10 @@ METADATA_TABLES = {
     "history": "made_current_at TIMESTAMP, version_id INT, is_current BOOLEAN",
     "lineage": (
         "database STRING, name STRING, kind STRING, uuid STRING, state STRING, depth INT, parents ARRAY<STRING>"
+    ),
+    REFRESHES: (
+        "snapshot_id BIGINT, made_current_at TIMESTAMP, is_current BOOLEAN, version_id INT, started_at TIMESTAMP, "
+        "sources MAP<STRING, BIGINT>"
     ),
 }
 """The columns of each, as Spark writes them."""
@@ -42,6 +53,34 @@ def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView
         return spark.createDataFrame(_lineage(catalog, view), METADATA_TABLES[table])
     rows = _versions(view) if table == "versions" else _history(view)
     return spark.createDataFrame(rows, METADATA_TABLES[table])
+
+
+def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: MaterializedView) -> DataFrame:
+    """The refreshes that a materialized view's storage still holds.
+
+    Args:
+        spark: A session.
+        catalog: Where the view is.
+        view: The materialized view.
+
+    Returns:
+        Its rows: each snapshot with the version that was evaluated, and the snapshot or version of each source.
+    """
+    log = () if view.storage is None else view.storage.metadata.snapshot_log
+    # A snapshot is older than the moment at which it was published, and TIMESTAMP AS OF goes by that.
+    since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
+    rows = [
+        (
+            found.snapshot_id,
+            _time(since.get(found.snapshot_id, found.timestamp_ms)),
+            view.snapshot is not None and found.snapshot_id == view.snapshot.snapshot_id,
+            found.state.view_version_id,
+            None if found.state.started_ms is None else _time(found.state.started_ms),
+            {str(source.name): source.id for source in found.state.sources},
+        )
+        for found in catalog.materialized.refreshes(view.name.identifier)
+    ]
+    return spark.createDataFrame(rows, METADATA_TABLES[REFRESHES])
 
 
 def _versions(view: HiveView) -> list[tuple[Any, ...]]:

@@ -16,23 +16,35 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from hive_views.definition import HIVE, sql_texts
-from hive_views.errors import CyclicViewError, NoSuchVersionError, SparkSqlError, SqlError, ViewDriftWarning
+from hive_views.errors import (
+    CyclicViewError,
+    NoSuchRefreshError,
+    NoSuchVersionError,
+    NotMaterializedError,
+    RefreshError,
+    SparkSqlError,
+    SqlError,
+    ViewDriftWarning,
+)
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA
+from hive_views.materialized.loading import TIME_TRAVEL, is_materialized
+from hive_views.materialized.travel import stored_rows
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import InView, Source, pointing_into
 from hive_views.spark.helper_session import HelperSession
-from hive_views.spark.metadata_tables import METADATA_TABLES, metadata_table
+from hive_views.spark.metadata_tables import METADATA_TABLES, REFRESHES, STORAGE, metadata_table, refreshes_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
-from hive_views.spark.rewrite import Place, Replacement, Rewritten, places, position, possible_places, replace
+from hive_views.spark.rewrite import Place, Replacement, Rewritten, Travel, places, position, possible_places, replace
 from hive_views.spark.settings import RECORDED, recorded, same
 from hive_views.spark.stored_rows import StoredRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.spec.metadata import ViewVersion
     from hive_views.view import HiveView
 
@@ -237,8 +249,8 @@ class Reader:
                 # was current for the definition (its ResolveViews, 1.11).
                 return _Instead(".".join(quoted(part) for part in target.complete), target, needed=False)
             return made
-        if len(place.parts) > 1 and place.parts[-1].lower() in METADATA_TABLES:
-            return self._metadata_table(place, context, temporary)
+        if len(place.parts) > 1 and place.parts[-1].lower() in {*METADATA_TABLES, STORAGE}:
+            return self._metadata_table(text, place, context, temporary)
         return None
 
     def _materialized_table(
@@ -279,19 +291,78 @@ class Reader:
             return None
         return _Instead(".".join(quoted(part) for part in (SESSION_CATALOG, *target.name.identifier)), target)
 
-    def _metadata_table(self, place: Place, context: Context, temporary: bool) -> _Instead | None:
+    def _metadata_table(self, statement: str, place: Place, context: Context, temporary: bool) -> _Instead | None:
         target = self._names.resolve(place.parts[:-1], context)
         row = self._catalog._store.row(target.name) if target is not None else None
-        if target is None or row is None or row.kind is not RowKind.ICEBERG_VIEW:
+        if target is None or row is None:
             return None
         if temporary and self._names.is_temporary(place.parts[-2]) and len(place.parts) == 2:
             return None
-        if place.travel is not None:
+        table = place.parts[-1].lower()
+        if row.kind is RowKind.ICEBERG_TABLE:
+            # What else a table has is Iceberg's (`history` among it).
+            if METADATA not in row.parameters or table not in (STORAGE, REFRESHES):
+                return None
+        elif row.kind is not RowKind.ICEBERG_VIEW:
+            return None
+        if place.travel is not None and table != STORAGE:
             raise _AtPlaceError(f"{'.'.join(place.parts)} has no versions of its own: leave AS OF out")
-        view = self._catalog.load_view(target.name.identifier)
-        frame = metadata_table(self._spark, self._catalog, view, place.parts[-1].lower())
-        complete = ViewName(target.name.name, place.parts[-1].lower())
+        frame: DataFrame
+        if table in (STORAGE, REFRESHES):
+            try:
+                materialized = self._catalog.materialized.load(target.name.identifier)
+            except NotMaterializedError:
+                return None
+            if table == STORAGE:
+                version, at_ms = self._wanted(statement, place)
+                frame = self._stored_at(materialized, version, at_ms)
+            else:
+                frame = refreshes_table(self._spark, self._catalog, materialized)
+        else:
+            view = self._catalog.load_view(target.name.identifier)
+            frame = metadata_table(self._spark, self._catalog, view, table)
+        complete = ViewName(target.name.name, table)
         return _Instead(self._helper.frame_as_view(frame), Target(target.name.database, complete))
+
+    # -- Stored rows as they were -------------------------------------------------------------------------------------
+
+    def _wanted(self, statement: str, place: Place) -> tuple[int | str | None, int | None]:
+        """Which stored rows an AS OF asks for: a snapshot, branch or tag, or a time; neither where there is none."""
+        if place.travel is None:
+            return None, None
+        if place.travel.kind == "timestamp":
+            return None, self._millis(statement, place.travel)
+        text = place.travel.expression.strip().strip("'\"")
+        return (int(text) if text.isdecimal() else text), None
+
+    def _stored_at(self, view: MaterializedView, version: int | str | None, at_ms: int | None) -> DataFrame:
+        if not self._names.iceberg:
+            raise _AtPlaceError(f"The rows of {view.name} are stored in an Iceberg table, which this Spark cannot read")
+        try:
+            return self.stored.frame_at(stored_rows(view, version=version, at_ms=at_ms))
+        except (NoSuchRefreshError, RefreshError) as error:
+            raise _AtPlaceError(str(error)) from None
+
+    def _travelled(self, statement: str, view: HiveView, place: Place, name: ViewName) -> DataFrame | None:
+        """The stored rows that an AS OF behind a materialized view's name means; None where it means a definition.
+
+        A number of a version means that definition; any other is a snapshot. A time means a definition as well, unless
+        the view's `hive-views.time-travel` says that its refreshes are there to be travelled to.
+        """
+        if place.travel is None or not is_materialized(view.metadata):
+            return None
+        if place.travel.kind == "timestamp" and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true":
+            return None
+        version, at_ms = self._wanted(statement, place)
+        if isinstance(version, int) and view.version(version) is not None:
+            return None
+        try:
+            return self._stored_at(self._catalog.materialized.load(name.identifier), version, at_ms)
+        except _AtPlaceError as error:
+            if at_ms is not None:
+                raise
+            versions = ", ".join(str(item.version_id) for item in view.versions)
+            raise _AtPlaceError(f"{error.reason}; versions of its definition are {versions}") from None
 
     # -- One view -----------------------------------------------------------------------------------------------------
 
@@ -299,7 +370,10 @@ class Reader:
         if target.name in above:
             raise CyclicViewError(str(target.name), [str(name) for name in (*above, target.name)])
         view = self._catalog.load_view(target.name.identifier)
-        stored = self.stored.frame(target.name, view) if place.travel is None else None
+        if place.travel is None:
+            stored = self.stored.frame(target.name, view)
+        else:
+            stored = self._travelled(statement, view, place, target.name)
         if stored is not None:
             return _Instead(self._helper.frame_as_view(stored), target)
         version = view.current_version() if place.travel is None else self._version(statement, view, place)
@@ -331,15 +405,8 @@ class Reader:
         assert place.travel is not None
         wanted = place.travel.expression
         if place.travel.kind == "timestamp":
-            head = "SELECT unix_millis(CAST("
-            query = f"{head}{wanted} AS TIMESTAMP)) AS at"
-            start = place.travel.start
-            with pointing_into(Source(statement, query, lambda at: start + max(at - len(head), 0))):
-                millis = self._spark.sql(query).collect()[0].at
-            if millis is None:
-                raise _AtPlaceError(f"{wanted} is no time")
             try:
-                return view.version_at(int(millis))
+                return view.version_at(self._millis(statement, place.travel))
             except NoSuchVersionError as error:
                 raise _AtPlaceError(f"{error}; it was first defined at {_first(view)}") from None
         number = wanted.strip("'\"")
@@ -348,6 +415,17 @@ class Reader:
             available = [item.version_id for item in view.versions]
             raise _AtPlaceError(str(NoSuchVersionError(".".join(view.name()), number, available)))
         return found
+
+    def _millis(self, statement: str, travel: Travel) -> int:
+        """The time that stands behind TIMESTAMP AS OF, in milliseconds from the epoch, as the session reads it."""
+        head = "SELECT unix_millis(CAST("
+        query = f"{head}{travel.expression} AS TIMESTAMP)) AS at"
+        start = travel.start
+        with pointing_into(Source(statement, query, lambda at: start + max(at - len(head), 0))):
+            millis = self._spark.sql(query).collect()[0].at
+        if millis is None:
+            raise _AtPlaceError(f"{travel.expression} is no time")
+        return int(millis)
 
     def _home_of(self, version: ViewVersion, name: ViewName) -> Context:
         catalog = version.default_catalog or self._catalog.name

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
-from hive_views.materialized.layout import METADATA
-from hive_views.materialized.loading import storage_link
+from hive_views.materialized.loading import is_materialized
 from hive_views.spark.refresh_job import session_settings
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
+    from hive_views.materialized.travel import Stored
     from hive_views.view import HiveView
 
 logger = logging.getLogger(__name__)
@@ -62,10 +62,7 @@ class StoredRows:
         Returns:
             The rows, at the snapshot that was decided on; None where the definition is to be read.
         """
-        metadata = view.metadata
-        if storage_link(metadata) is None and METADATA not in metadata.properties:
-            return None
-        return self.frame_of(name)
+        return self.frame_of(name) if is_materialized(view.metadata) else None
 
     def frame_of(self, name: ViewName) -> DataFrame | None:
         """The stored rows of a materialized view, if it has any that will do.
@@ -94,10 +91,31 @@ class StoredRows:
         self._note(Note(name, reading.from_storage, reading.why))
         if not reading.from_storage:
             return None
-        place = reading.metadata_location or ""
-        if reading.storage is not None:
-            place = ".".join(f"`{part}`" for part in (self._catalog.name, *reading.storage.identifier))
-        return self._spark.read.format("iceberg").option("versionAsOf", str(reading.snapshot_id)).load(place)
+        return self._load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
+
+    def frame_at(self, stored: Stored) -> DataFrame:
+        """Stored rows as they were, fresh or not: for a statement that asks for just these.
+
+        Args:
+            stored: Which.
+
+        Returns:
+            The rows.
+        """
+        other = {key: value for key, value in session_settings(self._spark).items() if key in stored.settings}
+        differs = ", ".join(f"{key}={stored.settings[key]}" for key in other if stored.settings[key] != other[key])
+        self._note(Note(stored.view, True, f"storage: {stored}" + (f", computed with {differs}" if differs else "")))
+        return self._load(stored.storage, stored.metadata_location, stored.snapshot_id)
+
+    def _load(self, storage: ViewName | None, location: str, snapshot_id: int | None) -> DataFrame:
+        # Iceberg's reader takes a metadata file in place of a name: so it reads a storage that no catalog knows.
+        place = location
+        if storage is not None:
+            place = ".".join(f"`{part}`" for part in (self._catalog.name, *storage.identifier))
+        reader = self._spark.read.format("iceberg")
+        if snapshot_id is not None:
+            reader = reader.option("versionAsOf", str(snapshot_id))
+        return reader.load(place)
 
     def _note(self, note: Note) -> None:
         logger.info("%s", note)
