@@ -206,9 +206,7 @@ def run_views(
     place = Path(journal or f"{plan}.journal")
     with _target(to_catalog, to_uri, to_warehouse) as target, _bar("checking" if dry_run else "importing") as advance:
         elsewhere = is_elsewhere(catalog, target)
-        verify = verification(
-            verify, spark=spark is not None, elsewhere=elsewhere, catalog=(target or catalog).name
-        )
+        verify = verification(verify, spark=spark is not None, elsewhere=elsewhere, catalog=(target or catalog).name)
         read = _read_plan(plan)
 
         def told(done: int, total: int, _: object) -> None:

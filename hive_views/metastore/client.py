@@ -82,6 +82,8 @@ class MetastoreClient:
         self._pool = ConnectionPool(config)
         self._capabilities = Capabilities()
         self._catalog = config.catalog
+        self.can_lock = False
+        """Whether it is known to: it has taken a request for a lock."""
 
     def close(self) -> None:
         """Close all connections; later calls raise `MetastoreUnavailableError`."""
@@ -283,7 +285,9 @@ class MetastoreClient:
 
     def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
         """Ask for a lock; sent once, because each request makes a lock of its own."""
-        return self._write("lock", lambda client: client.lock(request))
+        response = self._write("lock", lambda client: client.lock(request))
+        self.can_lock = True
+        return response
 
     def check_lock(self, lock_id: int) -> ttypes.LockResponse:
         """How it stands with a lock that was asked for; counts as a heartbeat."""

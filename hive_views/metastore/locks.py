@@ -338,6 +338,9 @@ class _Claim:
         try:
             mine = self._mine()
         except MetastoreRefusedError as refused:
+            if self.client.can_lock:  # but not now: its database is away, most often
+                self._bear(refused)
+                return None
             self._doubtful = False
             raise LockError(
                 str(self.name),

@@ -9,6 +9,7 @@ A hash is of each row's columns as text, each in one form: maps sorted by their 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 20
 """Views in one query or analysis."""
+_KEPT_AT_ONCE = 100
+"""Views after which what was found is put on the disk."""
+
+Checked = Callable[[str, int, int], None]
+"""Told `before` or `after`, how many views Spark was asked about, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,11 @@ class RowCheck:
         self._columns_only = columns_only
         self._before: dict[ViewName, Rows] = {}
         try:
-            for line in file.read_text(encoding="utf-8").splitlines():
+            data = file.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                os.truncate(file, whole)  # the line that a crash cut off
+            for line in data[:whole].splitlines():
                 item = json.loads(line)
                 name = ViewName.parse(item.pop("name"))
                 self._before[name] = Rows(**{**item, "columns": tuple(item["columns"])})
@@ -83,33 +93,39 @@ class RowCheck:
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise JournalError(str(file), f"it does not hold what views returned: {error!r}") from error
 
-    def before(self, plan: Plan, converted: Sequence[ViewName] = ()) -> None:
+    def before(self, plan: Plan, converted: Sequence[ViewName] = (), told: Checked | None = None) -> None:
         """Read the legacy views of a plan, before it is run, but for those that were read already.
 
         Args:
             plan: The plan.
             converted: Views that an earlier run has converted, whose legacy row is not there any more.
+            told: Told how far it is.
 
         Raises:
             JournalError: If the file cannot be written.
         """
         known = {*self._before, *converted}
         names = [entry.name for entry in plan.ready if entry.name not in known]
-        found = self._read(names, SESSION_CATALOG, lambda name: name, self._spark.sql)
-        try:
-            with self._file.open("a", encoding="utf-8") as file:
-                for name, rows in found.items():
-                    file.write(json.dumps({"name": str(name), **vars(rows)}) + "\n")
-        except OSError as error:
-            raise JournalError(str(self._file), str(error)) from error
-        self._before.update(found)
+        for start in range(0, len(names), _KEPT_AT_ONCE):
+            part = names[start : start + _KEPT_AT_ONCE]
+            found = self._read(part, SESSION_CATALOG, lambda name: name, self._spark.sql)
+            try:
+                with self._file.open("a", encoding="utf-8") as file:
+                    for name, rows in found.items():
+                        file.write(json.dumps({"name": str(name), **vars(rows)}) + "\n")
+            except OSError as error:
+                raise JournalError(str(self._file), str(error)) from error
+            self._before.update(found)
+            if told is not None:
+                told("before", start + len(part), len(names))
 
-    def after(self, plan: Plan, outcomes: Sequence[Outcome]) -> dict[ViewName, Verdict]:
+    def after(self, plan: Plan, outcomes: Sequence[Outcome], told: Checked | None = None) -> dict[ViewName, Verdict]:
         """Read the new views, and compare.
 
         Args:
             plan: The plan.
             outcomes: How each view ended.
+            told: Told how far it is.
 
         Returns:
             What is to be said of each view that is converted.
@@ -121,7 +137,12 @@ class RowCheck:
         def target(name: ViewName) -> ViewName:
             return entries[name].target
 
-        found = self._read(list(entries), catalog, target, self._views.sql)
+        names = list(entries)
+        found: dict[ViewName, Rows] = {}
+        for start in range(0, len(names), _KEPT_AT_ONCE):
+            found |= self._read(names[start : start + _KEPT_AT_ONCE], catalog, target, self._views.sql)
+            if told is not None:
+                told("after", len(found), len(names))
         differing = [
             name for name, rows in found.items() if rows.problem is None and _differs(self._before.get(name), rows)
         ]

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from hive_views import HiveViewCatalog
+from hive_views.config import ConnectionConfig, LockConfig
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -27,6 +28,7 @@ from hive_views.errors import (
     MetadataWriteError,
     MetastoreError,
 )
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Database,
     DataOperationType,
@@ -35,6 +37,8 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockRequest,
     LockType,
 )
+from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.locks import acquire
 from tests.catalog.samples import SCHEMA, files_below, version
 from tests.faults import disks
 from tests.faults.cluster import Cluster, control, two_metastores
@@ -150,6 +154,28 @@ def test_the_database_is_away_for_a_while(cluster: Cluster, place: str) -> None:
     view = Observer(cluster.second, place).view("v")
     assert view.queries[0] == "select 0"
     assert view.queries[-1] == "select 2"
+
+
+def test_locks_fail_for_a_while(cluster: Cluster, place: str) -> None:
+    """As while a database goes away: the server takes no request for a lock, and tells nothing of locks either."""
+    name, config = ViewName(place, "v"), LockConfig(check_min_wait_ms=50)
+    with (
+        ThriftProxy(cluster.first.port) as proxy,
+        MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as before,
+        MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as new,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        acquire(before, config, name).release()
+        cluster.store.run('ALTER TABLE "HIVE_LOCKS" RENAME TO "AWAY"', "metastore")
+        try:
+            with pytest.raises(LockError, match="this metastore cannot lock"):
+                acquire(new, config, name)
+            proxy.clear()
+            waiting = pool.submit(acquire, before, config, name)
+            until(lambda: proxy.methods.count("show_locks") > 1)
+        finally:
+            cluster.store.run('ALTER TABLE "AWAY" RENAME TO "HIVE_LOCKS"', "metastore")
+        waiting.result().release()
 
 
 def _answers(catalog: HiveViewCatalog, database: str) -> bool:

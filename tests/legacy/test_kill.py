@@ -134,12 +134,15 @@ def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
     with ThriftProxy(short.port) as proxy:
         proxy.on(ANY, held, nth=call)
         with start(settings, proxy, file, journal) as run:
-            held.wait_until_held()
+            # How many calls a run takes depends on how often it must keep a lock alive: 25, or a few more.
+            until(lambda: held.arrived.is_set() or run.poll() is not None)
             run.kill()
-        assert run.returncode == -9
+        assert run.returncode == (-9 if held.arrived.is_set() else 0)
+        assert held.arrived.is_set() or call > 25
         check_end(catalog, short, shop, plan, journal)
         pointers = [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES]
-        held.release()
+        if held.arrived.is_set():
+            held.release()
     assert [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES] == pointers
     check_reverted(catalog, journal)
     assert {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES} == before

@@ -13,7 +13,9 @@ from hive_views.legacy.planning import plan_import
 from hive_views.legacy.revert import revert_run
 from hive_views.legacy.rows_said import rows_said
 from hive_views.spark.import_check import RowCheck, row_text
-from hive_views.spark.import_command import COLUMNS, ROWS, run_on_spark
+from hive_views.spark.import_command import run_on_spark
+from hive_views.spark.import_job import SparkImport
+from hive_views.spark.import_verified import COLUMNS, ROWS
 from tests.legacy.conftest import catalog, open_catalog, raw
 
 __all__ = ["catalog", "open_catalog", "raw"]
@@ -84,8 +86,10 @@ def views(spark, database):
 def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
     journal = tmp_path / "journal"
-    result, said = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
+    result = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
     assert result.complete
+    assert result.as_before
+    said = result.checks
     told = {name.name: (verdict.good, verdict.text) for name, verdict in said.items()}
     assert told["plain"] == (True, "the same 3 rows")
     assert told["above"] == (True, "the same 2 rows")
@@ -96,8 +100,10 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
 
     # A later run knows what was before, and says what is other now.
     spark.sql(f"INSERT INTO spark_catalog.{views}.t VALUES (9, 9, NULL, 'new')")
-    result, said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    result = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
     assert result.complete
+    assert not result.as_before
+    said = result.checks
     verdict = said[ViewName(views, "plain")]
     assert (verdict.good, verdict.text) == (False, "OTHER ROWS: 3 rows before, 4 after")
     assert said[ViewName(views, "chance")].good
@@ -105,7 +111,7 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
     # What cannot be read any more is said, and that nothing was counted before.
     (tmp_path / "journal.rows").unlink()
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    _, said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
     verdict = said[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("its rows before the import were not counted, and cannot read the new one:")
@@ -114,13 +120,41 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
 
 def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
-    _, said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
     assert {verdict.text for verdict in said.values()} == {"Spark's analyzer gives it the same columns"}
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    _, said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
     verdict = said[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
+
+
+def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(spark, catalog: HiveViewCatalog, views, tmp_path):
+    spark.sql(f"CREATE TABLE spark_catalog.{views}.gone (id INT) USING parquet")
+    spark.sql(f"CREATE VIEW spark_catalog.{views}.over_gone AS SELECT id FROM spark_catalog.{views}.gone")
+    job = SparkImport(spark, catalog, most_calls=2)
+    plan = job.plan(databases=[views])
+    journal, file = tmp_path / "journal", tmp_path / "journal.columns"
+    # What a run left that was killed, while it wrote this: the journal is not begun, and a line is cut off.
+    journal.touch()
+    cut = ViewName(views, "plain")
+    file.write_text(f'{{"name": "{cut}", "columns": ["id"')
+    told: list[tuple[str, int, int]] = []
+    result = job.run(plan, journal, told=lambda *item: told.append(item))
+    assert (result.complete, result.as_before, result.verify) == (True, True, COLUMNS)
+    assert told == [("before", 5, 5), ("after", 5, 5)]
+    assert {verdict.text for verdict in result.checks.values()} == {"Spark's analyzer gives it the same columns"}
+    assert set(result.checks) == {entry.name for entry in plan.entries} == set(rows_said(journal))
+
+    spark.sql(f"DROP TABLE spark_catalog.{views}.gone")
+    result = job.run(plan, journal)
+    assert (result.complete, result.as_before) == (True, False)
+    assert [name.name for name, verdict in result.checks.items() if not verdict.good] == ["over_gone"]
+    assert result.checks[ViewName(views, "over_gone")].text.startswith("Spark read the legacy view, and cannot")
+
+    unchecked = job.run(plan, journal, verify="none")
+    assert (unchecked.checks, unchecked.verify, unchecked.outcomes) == ({}, "none", result.outcomes)
+    revert_run(catalog, journal)
 
 
 def test_what_cannot_be_compared_is_refused(spark, properties, catalog, tmp_path):
