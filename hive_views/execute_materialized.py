@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.describe import COMMENT
-from hive_views.errors import NoSuchViewError, NotMaterializedError, ViewAlreadyExistsError
+from hive_views.errors import InvalidPropertyError, NoSuchViewError, NotMaterializedError, ViewAlreadyExistsError
 from hive_views.execute import Result, Run, dropped, like_pattern, refused, statement_properties
 from hive_views.materialized.layout import Layout
 from hive_views.materialized.loading import MAX_STALENESS_MS, MaterializedView
 from hive_views.materialized.refresh import Mode
-from hive_views.spec.storage_link import link_of, with_link
 from hive_views.sql import statements as sql
 
 if TYPE_CHECKING:
+    from hive_views.authoring import Definition
     from hive_views.identifiers import ViewName
     from hive_views.view import HiveView
 
@@ -39,7 +39,8 @@ def create(run: Run) -> Result:
         properties[COMMENT] = statement.comment
     if statement.grace_period is not None:
         properties[MAX_STALENESS_MS] = _grace_period(statement)
-    layout = properties.pop(LAYOUT, Layout.REGISTERED.value).lower()
+    asked = properties.pop(LAYOUT, None)
+    layout = (asked or Layout.REGISTERED.value).lower()
     if layout not in (Layout.REGISTERED.value, Layout.ATTACHED.value, Layout.TABLE.value):
         raise refused(statement, f"{LAYOUT} is registered, attached or table, not {layout!r}")
     name = run.name()
@@ -51,17 +52,11 @@ def create(run: Run) -> Result:
     )
     made = replace(run, statement=query).define(name)
     if there is not None and statement.or_replace:
-        if there.layout is Layout.TABLE or statement.partitioned_on is not None:
+        if statement.partitioned_on is not None:
             raise refused(statement, "A materialized view with other partitions is no replacement: drop it first")
-        view = run.catalog.load_view(name.identifier)
-        known = [(field.name, field.field_type) for field in view.schema().fields]
-        if known != [(field.name, field.field_type) for field in made.schema.fields]:
-            raise refused(statement, "Its columns would be others than those of its stored rows: drop it first")
-        version = with_link(made.version, link_of(view.current_version()))
-        update = view.update().replace_version(version, view.schema())
-        return Result(
-            "replaced", name.identifier, view=(update.set_properties(properties) if properties else update).commit()
-        )
+        if asked is not None and layout != there.layout.value:
+            raise refused(statement, f"Its layout is {there.layout.value}, and stays so: drop it first")
+        return _replaced(run, there, made, properties)
     try:
         created = run.catalog.materialized.create(
             name.identifier,
@@ -76,6 +71,22 @@ def create(run: Run) -> Result:
             raise
         return Result("unchanged", name.identifier)
     return Result("created", name.identifier, view=_view(run, created))
+
+
+def alter_as(run: Run) -> Result:
+    """ALTER MATERIALIZED VIEW … AS query: another definition, without rows until the next refresh."""
+    name = run.name()
+    there = run.catalog.materialized.load(name.identifier)
+    return _replaced(run, there, run.define(name), {})
+
+
+def _replaced(run: Run, there: MaterializedView, made: Definition, properties: dict[str, str]) -> Result:
+    name = there.name
+    try:
+        changed = run.catalog.materialized.replace(name.identifier, made, properties=properties)
+    except InvalidPropertyError as error:
+        raise refused(run.statement, str(error)) from error
+    return Result("replaced" if changed else "unchanged", name.identifier, view=_view(run, there))
 
 
 def refresh(run: Run) -> Result:
@@ -186,9 +197,10 @@ def _refuse_clauses(statement: sql.CreateMaterializedView) -> None:
 
 HANDLERS: dict[type[sql.Statement], Callable[[Any], Result]] = {
     sql.CreateMaterializedView: create,
+    sql.AlterViewAs: alter_as,
     sql.RefreshMaterializedView: refresh,
     sql.AlterMaterializedViewRewrite: rewrite,
     sql.Drop: drop,
     sql.ShowViews: show,
 }
-"""By statement; DROP and SHOW only for materialized views."""
+"""By statement; DROP, SHOW and ALTER … AS only for materialized views."""

@@ -47,7 +47,7 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
     return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
 
 
-SECOND_LANE = ("catalog", "conformance", "metastore", "newest", "soak", "unit", "upgrade")
+SECOND_LANE = ("catalog", "conformance", "dependencies", "faults", "metastore", "newest", "soak", "unit", "upgrade")
 """The directories whose tests `make test` runs beside the others, in a second process: they need no Spark."""
 
 

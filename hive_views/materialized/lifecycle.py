@@ -32,6 +32,7 @@ from hive_views.materialized.sequence import SequenceIds
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
 from hive_views.metastore.commit import commit
 from hive_views.metastore.load import load
+from hive_views.purge import purge as purge_files
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.files import new_location
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
@@ -295,6 +296,10 @@ def drop_materialized(
             report = catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
             for location in files:
                 catalog._store.files.delete(location)
+            assert view.storage is not None, "the view was found by its table"
+            text = view.storage.metadata.properties[METADATA]
+            # Those of earlier definitions are told by the view's UUID.
+            purge_files(catalog._store.files, [AssociatedView.decode(text).associated_view_location], view.metadata)
             return report
         return catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
     report = catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
@@ -312,9 +317,6 @@ def _table_files(catalog: HiveViewCatalog, view: MaterializedView) -> list[str]:
 
     assert view.storage is not None, "the layouts that come here have a storage that was read"
     found = all_files(view.storage)
-    if view.layout is Layout.TABLE:
-        text = view.storage.metadata.properties.get(METADATA, "{}")
-        found.add(AssociatedView.decode(text).associated_view_location)
     return sorted(found)
 
 

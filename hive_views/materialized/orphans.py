@@ -12,7 +12,6 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layout import Layout
 from hive_views.materialized.publish import STAGING, give_up, published
 from hive_views.materialized.state import REFRESH_ID
 from hive_views.tables import TableCatalog
@@ -33,7 +32,7 @@ class Orphans:
     snapshots: tuple[int, ...]
     """Snapshots of the storage that were never published."""
     rows: tuple[ViewName, ...]
-    """Rows of the metastore for an attached storage's refresh."""
+    """Rows of the metastore for a refresh of an attached storage, or of one that was to get other columns."""
     files: tuple[str, ...]
     """Files below the storage's location that none of its snapshots names."""
 
@@ -62,12 +61,10 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
         and REFRESH_ID in snapshot.summary.additional_properties
         and now_ms - snapshot.timestamp_ms >= older_than_ms
     )
-    rows: tuple[ViewName, ...] = ()
-    if view.layout is Layout.ATTACHED:
-        begins = f"{view.name.name[:200]}{STAGING}"
-        tables = catalog.list_tables(view.name.database)
-        names = (ViewName(database, name) for database, name in tables if _is_staging(name, begins))
-        rows = tuple(name for name in names if _age_ms(catalog, name, view.storage, now_ms) >= older_than_ms)
+    begins = f"{view.name.name[:200]}{STAGING}"
+    tables = catalog.list_tables(view.name.database)
+    names = (ViewName(database, name) for database, name in tables if _is_staging(name, begins))
+    rows = tuple(name for name in names if _age_ms(catalog, name, view.storage, now_ms) >= older_than_ms)
     named = {_path(location) for location in all_files(view.storage)}
     named.add(_path(view.row.metadata_location or ""))
     files = tuple(

@@ -15,9 +15,11 @@ from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
     AssertTableUUID,
+    RemovePropertiesUpdate,
     RemoveSnapshotsUpdate,
     SetPropertiesUpdate,
     SetSnapshotRefUpdate,
+    update_table_metadata,
 )
 
 from hive_views.errors import (
@@ -29,9 +31,13 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
+from hive_views.materialized.redefine import AssertStorage, schema_updates
+from hive_views.materialized.storage import write_metadata
 from hive_views.tables import TableCatalog
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+
     from hive_views.catalog import HiveViewCatalog
     from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.state import RefreshState
@@ -45,30 +51,50 @@ _MAIN = "main"
 
 
 @contextmanager
-def target(catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str) -> Iterator[ViewName]:
+def target(
+    catalog: HiveViewCatalog, view: MaterializedView, refresh_id: str, columns: Schema | None = None
+) -> Iterator[ViewName]:
     """The storage table under a name that an engine can write to.
 
-    An attached storage gets a row of its own for the time of the refresh; what is written there is not the view's
-    until it is published.
+    An attached storage gets a row of its own for the time of the refresh, and so does one that gets other columns; what
+    is written there is not the view's until it is published.
 
     Args:
         catalog: Where the view is.
         view: The view.
         refresh_id: The refresh.
+        columns: The storage's next columns; None keeps those that it has.
 
     Yields:
         The name.
     """
-    if view.storage_name is not None:
+    if view.storage_name is not None and columns is None:
         yield view.storage_name
         return
     assert view.storage is not None, "a refresh begins with a storage that can be read"
     name = ViewName(view.name.database, f"{view.name.name[:200]}{STAGING}{refresh_id}")
-    TableCatalog.register_table(catalog, name.identifier, view.storage.metadata_location)
+    location = view.storage.metadata_location
+    if columns is not None:
+        location = _with_columns(catalog, view.storage, columns)
+    try:
+        TableCatalog.register_table(catalog, name.identifier, location)
+    except CommitStateUnknownError:
+        raise  # the row may be there
+    except BaseException:
+        if columns is not None:
+            catalog._store.files.delete(location)
+        raise
     try:
         yield name
     finally:
         _remove_row(catalog, view.storage, name)
+
+
+def _with_columns(catalog: HiveViewCatalog, storage: Table, columns: Schema) -> str:
+    """Write a metadata file of a storage as it will be; without what says that it is a materialized view's."""
+    updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=[METADATA]))
+    metadata = update_table_metadata(storage.metadata, updates, metadata_location=storage.metadata_location)
+    return write_metadata(catalog._store.files, metadata, len(metadata.metadata_log))
 
 
 def _remove_row(catalog: HiveViewCatalog, storage: Table, name: ViewName) -> None:
@@ -105,6 +131,7 @@ def publish(
     state: RefreshState,
     keep: bool,
     properties: Mapping[str, str],
+    columns: Schema | None = None,
 ) -> None:
     """Make a staged snapshot the current one, if the storage is where the refresh found it.
 
@@ -116,6 +143,7 @@ def publish(
         state: What the refresh read.
         keep: Whether earlier refreshes stay in an attached storage's list.
         properties: More properties that the storage gets in the same commit.
+        columns: Columns that it gets in the same commit; None keeps those that it has.
 
     Raises:
         RefreshConflictError: If another refresh was faster; the snapshot is taken away.
@@ -128,20 +156,23 @@ def publish(
         {"ref-name": _MAIN, "type": "branch", "snapshot-id": snapshot.snapshot_id}
     )
     unchanged = (
-        AssertTableUUID(uuid=storage.metadata.table_uuid),
+        AssertStorage.of(storage, schemas=columns is not None),
         AssertRefSnapshotId.model_validate({"ref": _MAIN, "snapshot-id": base}),
     )
+    changed = (SetPropertiesUpdate(updates=dict(properties)),) if properties else ()
+    brought = (*(schema_updates(columns) if columns is not None else ()), AddSnapshotUpdate(snapshot=snapshot))
     try:
         if view.layout is Layout.ATTACHED:
             known = AttachedStorage.decode(storage.metadata.properties.get(METADATA, _NONE))
             made = known.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
             more = SetPropertiesUpdate(updates={**properties, METADATA: made.encode()})
-            storage.catalog.commit_table(storage, unchanged, (AddSnapshotUpdate(snapshot=snapshot), make_current, more))
+            storage.catalog.commit_table(storage, unchanged, (*brought, make_current, more))
+        elif columns is not None:
+            catalog.commit_table(storage, unchanged, (*brought, make_current, *changed))
         else:
-            changed = (SetPropertiesUpdate(updates=dict(properties)),) if properties else ()
             catalog.commit_table(staged, unchanged, (make_current, *changed))
     except (CommitFailedError, CommitFailedException) as error:
-        give_up(catalog, view, staged, snapshot)
+        give_up(catalog, view, staged, snapshot, apart=columns is not None)
         raise RefreshConflictError(
             str(view.name), f"its storage changed meanwhile, or is locked ({error}). Refresh it again if it is stale"
         ) from error
@@ -150,7 +181,9 @@ def publish(
 _NONE = '{"format-version":1,"refreshes":[]}'
 
 
-def give_up(catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot) -> None:
+def give_up(
+    catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot, *, apart: bool = False
+) -> None:
     """Take a staged snapshot away, with the files that it alone has.
 
     Args:
@@ -158,13 +191,14 @@ def give_up(catalog: HiveViewCatalog, view: MaterializedView, staged: Table, sna
         view: The view.
         staged: The table that holds it.
         snapshot: It.
+        apart: Whether that is a row of the refresh's own, as it always is for an attached storage.
     """
-    if view.layout is Layout.ATTACHED:
+    if apart or view.layout is Layout.ATTACHED:
         assert view.storage is not None, "it was read before the refresh"
         try:
             if view.storage.catalog.load_table(view.storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
                 return
-        except NoSuchViewError:
+        except (NoSuchViewError, NoSuchTableError):
             logger.info("The view %s was dropped while it was refreshed", view.name)
     else:
         now = catalog.load_table(staged.name())

