@@ -19,7 +19,7 @@ MAX_NAME_LENGTH = 256
 _WRITABLE = re.compile(r"[a-z0-9_]+")
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class ViewName:
     """A database and a name in it, both as the metastore stores them (lower case)."""
 

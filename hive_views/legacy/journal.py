@@ -13,21 +13,24 @@ import json
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.outcome import Outcome
-from hive_views.legacy.plan import Plan, read_plan
+from hive_views.legacy.plan import Plan, plan_hook
 
 FORMAT = 1
 """The number of the journal's form."""
 
+_BEGIN = f'{{"event": "plan", "format": {FORMAT}, "plan": '.encode()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """What was announced for a view before its row was swapped."""
 
@@ -57,6 +60,8 @@ class History:
     """The last outcome by name."""
     reverted: dict[ViewName, str] = field(default_factory=dict)
     """Views whose legacy row was put back since: the outcome's word for it."""
+    size: int = field(default=0, compare=False)
+    """How many bytes of the file were read: whole lines."""
 
     def take(self, event: dict[str, Any], *, rows: bool = True) -> None:
         """Take in one line after the first.
@@ -78,14 +83,22 @@ class History:
                 event["metadata_location"],
                 event.get("storage"),
             )
-            self.prepared.setdefault(name, []).append(item)
+            self.announced(item)
         elif event["event"] == "outcome":
-            self.outcomes[name] = Outcome.from_json(event["outcome"])
-            self.reverted.pop(name, None)
+            self.ended(Outcome.from_json(event["outcome"]))
         elif event["event"] == "reverted":
             self.reverted[name] = event["result"]
         else:
             raise ValueError(f"an event {event['event']!r}")
+
+    def announced(self, item: Prepared) -> None:
+        """Take in what was announced."""
+        self.prepared.setdefault(item.name, []).append(item)
+
+    def ended(self, outcome: Outcome) -> None:
+        """Take in how a view ended."""
+        self.outcomes[outcome.name] = outcome
+        self.reverted.pop(outcome.name, None)
 
 
 class Journal:
@@ -131,20 +144,27 @@ class Journal:
         except OSError:
             raise JournalError(str(self.path), "another run is writing it; wait for its end") from None
         self._file.seek(0)
-        data = self._file.read()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            self._file.truncate(whole)  # the line that a crash cut off
-        if whole:
-            history = _history(self.path, data[:whole], rows=self._rows)
-            if plan is not None:
-                _check_plan(self.path, history, plan)
+        history = _history(self.path, self._file, plan, rows=self._rows)
+        if history is not None:
+            self._file.truncate(history.size)  # without the line that a crash cut off
             return history
         if plan is None:
             raise JournalError(str(self.path), "it is empty")
-        self._write({"event": "plan", "format": FORMAT, "plan": plan.to_json()})
+        self._file.seek(0)
+        if not _BEGIN.startswith(self._file.read(len(_BEGIN))):
+            raise JournalError(str(self.path), "it is no journal of an import, and is left as it is")
+        self._file.truncate(0)
+        self._begin(plan)
         _sync_directory(self.path)
         return History(plan)
+
+    def _begin(self, plan: Plan) -> None:
+        # As one object in pieces: of thousands of views it is long.
+        self._put(_BEGIN)
+        for piece in plan.json_pieces(ensure_ascii=True):
+            self._put(piece.encode())
+        self._put(b"}\n")
+        self._flush(sync=True)
 
     def prepared(self, item: Prepared) -> None:
         """Announce what will take a row's place; on the disk when this returns."""
@@ -157,26 +177,39 @@ class Journal:
                 "metadata_location": item.metadata_location,
                 "row": item.row,
                 **({} if item.storage is None else {"storage": item.storage}),
-            }
+            },
+            lambda history: history.announced(item if self._rows else replace(item, row="")),
         )
 
     def outcome(self, outcome: Outcome) -> None:
         """Note how a view ended; on the disk with the next announcement: the view itself says it, too."""
-        self._note({"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}, sync=False)
+        event = {"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}
+        self._note(event, lambda history: history.ended(outcome), sync=False)
 
     def reverted(self, name: ViewName, result: str) -> None:
         """Note that a view's legacy row is back, or what became of it otherwise."""
-        self._note({"event": "reverted", "name": str(name), "result": result})
+        event = {"event": "reverted", "name": str(name), "result": result}
+        self._note(event, lambda history: history.reverted.update({name: result}))
 
-    def _note(self, event: dict[str, Any], *, sync: bool = True) -> None:
+    def forget(self, name: ViewName) -> None:
+        """Do not keep what was announced for a view: it is converted. The file keeps it."""
         with self._guard:
-            self._write({**event, "at": round(time.time(), 3)}, sync=sync)
-            self.history.take(event, rows=self._rows)
+            self.history.prepared.pop(name, None)
 
-    def _write(self, event: dict[str, Any], *, sync: bool = True) -> None:
-        data = json.dumps(event, ensure_ascii=True).encode() + b"\n"
+    def _note(self, event: dict[str, Any], taken: Callable[[History], None], *, sync: bool = True) -> None:
+        with self._guard:
+            self._put(json.dumps({**event, "at": round(time.time(), 3)}, ensure_ascii=True).encode() + b"\n")
+            self._flush(sync=sync)
+            taken(self.history)
+
+    def _put(self, data: bytes) -> None:
         try:
             self._file.write(data)
+        except OSError as error:
+            raise JournalError(str(self.path), str(error)) from error
+
+    def _flush(self, *, sync: bool) -> None:
+        try:
             self._file.flush()
             if sync:
                 os.fsync(self._file.fileno())
@@ -197,10 +230,13 @@ def read_journal(path: Path) -> History:
         JournalError: If it cannot be read.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            history = _history(path, file, None, rows=True)
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
-    return _history(path, data[: data.rfind(b"\n") + 1])
+    if history is None:
+        raise JournalError(str(path), "it is no journal of an import: it has no line")
+    return history
 
 
 def known_history(path: Path, plan: Plan) -> History | None:
@@ -217,36 +253,39 @@ def known_history(path: Path, plan: Plan) -> History | None:
         JournalError: If it cannot be read, or is of another plan.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            return _history(path, file, plan, rows=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
-    whole = data.rfind(b"\n") + 1
-    if not whole:
-        return None
-    history = _history(path, data[:whole], rows=False)
-    _check_plan(path, history, plan)
-    return history
 
 
-def _check_plan(path: Path, history: History, plan: Plan) -> None:
-    if history.plan != plan:
-        raise JournalError(str(path), "it is of another plan; give each plan a journal of its own")
-
-
-def _history(path: Path, data: bytes, *, rows: bool = True) -> History:
-    lines = data.splitlines()
+def _history(path: Path, file: IO[bytes], plan: Plan | None, *, rows: bool) -> History | None:
+    """What a journal says, line by line; None without a whole line. The plan is the given one, if it is equal."""
+    history = None
     try:
-        first = json.loads(lines[0])
-        if first["event"] != "plan" or first["format"] != FORMAT:
-            raise ValueError("its first line is no plan of a format that this version reads")
-        history = History(read_plan(json.dumps(first["plan"])))
-        for line in lines[1:]:
-            history.take(json.loads(line), rows=rows)
-    except (IndexError, KeyError, ValueError, TypeError, PlanError) as error:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break  # cut off by a crash, or on its way
+            if history is None:
+                history = History(_plan(path, line, plan))
+            else:
+                history.take(json.loads(line), rows=rows)
+            history.size += len(line)
+    except (KeyError, ValueError, TypeError, AttributeError, PlanError) as error:
         raise JournalError(str(path), f"it is no journal of an import: {error!r}") from error
     return history
+
+
+def _plan(path: Path, line: bytes, plan: Plan | None) -> Plan:
+    first = json.loads(line, object_hook=plan_hook())
+    if first["event"] != "plan" or first["format"] != FORMAT:
+        raise ValueError("its first line is no plan of a format that this version reads")
+    found = Plan.from_json(first["plan"])
+    if plan is not None and found != plan:
+        raise JournalError(str(path), "it is of another plan; give each plan a journal of its own")
+    return plan or found
 
 
 def _sync_directory(path: Path) -> None:

@@ -45,7 +45,7 @@ class Reason(str, Enum):
     METASTORE = "metastore"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a view is not converted, for programs and for people."""
 

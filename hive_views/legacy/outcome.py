@@ -33,7 +33,7 @@ class Status(str, Enum):
     """Its turn has not come."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How the import of one view ended."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -15,6 +15,8 @@ from hive_views.legacy.options import Options, Rule
 
 FORMAT = 2
 """The number of the JSON form; another one is refused."""
+
+_NO_STORAGE: Mapping[str, str] = {}
 
 
 class Verdict(str, Enum):
@@ -30,7 +32,7 @@ class Verdict(str, Enum):
     """It is a materialized view that the user wants left as it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One legacy view of a plan."""
 
@@ -113,12 +115,30 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; see `from_json`."""
+        return {**self._head(), "entries": [_entry_to_json(entry) for entry in self.entries]}
+
+    def json_pieces(self, *, ensure_ascii: bool, between: str = "") -> Iterator[str]:
+        """The text of the plan's JSON, piece by piece: of thousands of views it is long.
+
+        Args:
+            ensure_ascii: Whether other characters are escaped.
+            between: White space to put between entries.
+
+        Yields:
+            Pieces, without a line break but for those of `between`; joined they are what `from_json` reads.
+        """
+        head = json.dumps(self._head(), ensure_ascii=ensure_ascii)
+        yield f'{head[:-1]}, "entries": ['
+        for number, entry in enumerate(self.entries):
+            yield f"{',' if number else ''}{between}{json.dumps(_entry_to_json(entry), ensure_ascii=ensure_ascii)}"
+        yield f"{between}]}}"
+
+    def _head(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "options": {**asdict(self.options), "renames": [str(rule) for rule in self.options.renames]},
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
             "to": self.to,
-            "entries": [_entry_to_json(entry) for entry in self.entries],
         }
 
     @classmethod
@@ -134,6 +154,28 @@ class Plan:
             raise PlanError(f"this is no plan of an import: {error!r}") from error
 
 
+class Shared:
+    """Makes entries name the same values by the same objects: views of a plan read the same tables, in few columns."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def entry(self, entry: Entry) -> Entry:
+        """An equal entry, in less memory once others like it were given here."""
+        one = self._known.setdefault
+        return replace(
+            entry,
+            name=one(entry.name, entry.name),
+            target=one(entry.target, entry.target),
+            reads=tuple(one(other, other) for other in entry.reads),
+            columns=one(entry.columns, entry.columns),
+            changes=one(entry.changes, entry.changes),
+            storage=entry.storage or _NO_STORAGE,
+            old_original=entry.old_text if entry.old_original == entry.old_text else entry.old_original,
+            new_text=entry.old_text if entry.new_text == entry.old_text else entry.new_text,
+        )
+
+
 def read_plan(text: str) -> Plan:
     """Read a plan's JSON.
 
@@ -141,16 +183,31 @@ def read_plan(text: str) -> Plan:
         PlanError: If it is no plan.
     """
     try:
-        return Plan.from_json(json.loads(text))
+        return Plan.from_json(json.loads(text, object_hook=plan_hook()))
     except (ValueError, RecursionError) as error:
         if isinstance(error, PlanError):
             raise
         raise PlanError(f"this is no JSON: {error}") from error
 
 
+def plan_hook() -> Callable[[dict[str, Any]], Any]:
+    """For `json.loads`: an entry of a plan is an `Entry` as soon as it is read, which takes less memory."""
+    shared = Shared()
+
+    def hook(item: dict[str, Any]) -> Any:
+        if "fingerprint" not in item or "verdict" not in item:
+            return item
+        try:
+            return shared.entry(entry_from_json(item))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return item  # no plan's; `from_json` says so
+
+    return hook
+
+
 def write_plan(plan: Plan) -> str:
     """A plan's JSON, as text; the same plan gives the same text."""
-    return json.dumps(plan.to_json(), ensure_ascii=False, indent=1)
+    return "".join(plan.json_pieces(ensure_ascii=False, between="\n "))
 
 
 def _entry_to_json(entry: Entry) -> dict[str, Any]:
@@ -211,7 +268,7 @@ def _plan_from_json(document: Any) -> Plan:
         raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
     options = document["options"]
     return Plan(
-        entries=tuple(map(entry_from_json, document["entries"])),
+        entries=tuple(item if isinstance(item, Entry) else entry_from_json(item) for item in document["entries"]),
         options=Options(
             renames=tuple(map(Rule.parse, options["renames"])),
             to_database=options["to_database"],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hive_views.catalog import HiveViewCatalog
 from hive_views.dependencies.graph import components
@@ -15,7 +18,7 @@ from hive_views.legacy.conversion import Place, convert
 from hive_views.legacy.define import RefusedError, prepared, reads
 from hive_views.legacy.model import LegacyView, Reason, Refusal, Writer
 from hive_views.legacy.options import Options
-from hive_views.legacy.plan import Entry, Plan, Verdict
+from hive_views.legacy.plan import Entry, Plan, Shared, Verdict
 from hive_views.legacy.read import is_legacy, names_in, read_view
 from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.commit import Loaded, Store
@@ -29,27 +32,48 @@ Progress = Callable[[int, int], None]
 """Told how many views are done, of how many."""
 
 
+class _Packer:
+    """Values in little memory: pickled, and compressed by what the first of them was, since views are much alike."""
+
+    def __init__(self) -> None:
+        self._like = b""
+
+    def pack(self, value: object) -> bytes:
+        """Pack a value of this package."""
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        if not self._like:
+            self._like = data
+        packer = zlib.compressobj(zdict=self._like)
+        return packer.compress(data) + packer.flush()
+
+    def unpack(self, data: bytes) -> Any:
+        """Give a value back that was packed here."""
+        unpacker = zlib.decompressobj(zdict=self._like)
+        return pickle.loads(unpacker.decompress(data) + unpacker.flush())
+
+
 class PlannedFiles(MetadataFiles):
     """Metadata files, and those that a plan would write."""
 
     def __init__(self, below: MetadataFiles) -> None:
         super().__init__({})
         self._below = below
+        self._packer = _Packer()
         self.planned: dict[str, ViewMetadata | bytes] = {}
 
     def read(self, location: str) -> ViewMetadata:
         """Read a metadata file, or what will be in one; see `MetadataFiles.read`."""
         found = self.planned.get(location)
         if isinstance(found, bytes):
-            return parse(found, location)
+            return parse(self._packer.unpack(found), location)
         return self._below.read(location) if found is None else found
 
     def pack(self, location: str) -> None:
-        """Keep the content of a file that will hardly be read again in a tenth of the memory."""
+        """Keep the content of a file that will hardly be read again in a fraction of the memory."""
         found = self.planned.get(location)
         if isinstance(found, ViewMetadata):
             with suppress(InvalidViewError):  # too long for a file: whoever wants to write it is told
-                self.planned[location] = serialize(found, codec="gzip")
+                self.planned[location] = self._packer.pack(serialize(found, codec="none"))
 
     def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class says
         """See `MetadataFiles.io`."""
@@ -60,24 +84,32 @@ class PlannedFiles(MetadataFiles):
 class PlannedStore(Store):
     """A metastore as it would be after a plan: each row is asked for once, and a plan's views are in it."""
 
-    planned: dict[ViewName, Row] = field(default_factory=dict)
-    """Rows of views that a plan makes, by name."""
+    planned: dict[ViewName, Row | bytes] = field(default_factory=dict)
+    """Rows of views that a plan makes, by name; those that will hardly be asked for are packed."""
     seen: dict[ViewName, Row | None] = field(default_factory=dict)
     """Rows that were asked for."""
+    legacy: dict[ViewName, Found] = field(default_factory=dict)
+    """Views as they stand now, until they are in the plan."""
+    _packer: _Packer = field(default_factory=_Packer)
 
     def row(self, name: ViewName) -> Row | None:
         """What would stand under a name; see `Store.row`."""
-        if name in self.planned:
-            return self.planned[name]
+        planned = self.planned.get(name)
+        if planned is not None:
+            return self._packer.unpack(planned) if isinstance(planned, bytes) else planned
+        if name in self.legacy:
+            return self.legacy[name].shown
         if name not in self.seen:
             self.seen[name] = super().row(name)
         return self.seen[name]
 
     def pack(self, name: ViewName) -> None:
         """Keep a view of the plan in less memory: those that read it are planned."""
-        if name in self.planned:
+        row = self.planned.get(name)
+        if isinstance(row, Row):
             assert isinstance(self.files, PlannedFiles)
-            self.files.pack(self.planned[name].metadata_location or "")
+            self.files.pack(row.metadata_location or "")
+            self.planned[name] = self._packer.pack(row)
 
     def put(self, name: ViewName, loaded: Loaded) -> None:
         """Add a view of the plan."""
@@ -91,18 +123,38 @@ def planned_store(store: Store) -> PlannedStore:
     return PlannedStore(store.client, PlannedFiles(store.files), store.config)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
-    """A legacy view as it was found: what one look at its row says. Can be pickled."""
+    """A legacy view as it was found: what one look at its row says. Can be pickled, and is small."""
 
-    row: Row
-    """Its row."""
-    view: LegacyView
-    """What the row says."""
+    name: ViewName
+    """Where it stands."""
     named: tuple[ViewName, ...]
     """The tables and views that its text names."""
     refusal: Refusal | None
     """Why it cannot be converted, whatever else there is."""
+    data: bytes
+    """Its row and what that says, packed; see `opened`."""
+
+    @classmethod
+    def pack(cls, row: Row, view: LegacyView, named: tuple[ViewName, ...], refusal: Refusal | None) -> Found:
+        """Keep a view of which thousands may wait for their turn."""
+        return cls(row.name, named, refusal, zlib.compress(pickle.dumps((row, view), pickle.HIGHEST_PROTOCOL)))
+
+    def opened(self) -> tuple[Row, LegacyView]:
+        """Its row, and what the row says."""
+        row, view = pickle.loads(zlib.decompress(self.data))
+        return row, view
+
+    @property
+    def shown(self) -> Row:
+        """Its row as those that read it see it: with the columns that it has, where those are not the row's."""
+        row, view = self.opened()
+        return row if view.writer is not Writer.TRINO else with_columns(row, _columns(view))
+
+
+def _columns(view: LegacyView) -> tuple[tuple[str, str, str | None], ...]:
+    return tuple((column.name, column.type, column.comment) for column in view.columns)
 
 
 def look(row: Row, options: Options) -> Found:
@@ -125,7 +177,7 @@ def look(row: Row, options: Options) -> Found:
         view = prepared(view, options)
     except RefusedError as error:
         refusal = view.problem or error.refusal
-    return Found(row, view, named, refusal)
+    return Found.pack(row, view, named, refusal)
 
 
 def plan_import(
@@ -158,7 +210,7 @@ def plan_import(
     options = options or Options()
     store = catalog._store
     wanted = dict.fromkeys((*names_in(store, databases), *names))
-    found = [look(row, options) for row in rows(store, list(wanted)) if is_legacy(row)]
+    found = (look(row, options) for row in rows(store, list(wanted)) if is_legacy(row))
     return arrange(found, catalog, options, to=to, progress=progress)
 
 
@@ -186,19 +238,25 @@ def arrange(
         MetastoreUnavailableError: If no metastore can be reached.
     """
     order = order_of(found)
+    del found
     planner = Planner(catalog, to, options)
     for item in order.found.values():
         planner.add(item)
     done: dict[ViewName, Entry] = {}
+    shared = Shared()
     readers = Counter(child for children in order.below.values() for child in children)
-    for name, item in order.found.items():
-        done[name] = planner.entry(item, order.below[name], done, order.circle(name))
+    total, waiting = len(order.found), list(reversed(order.found.values()))
+    order.found.clear()
+    while waiting:
+        item = waiting.pop()
+        name = item.name
+        done[name] = shared.entry(planner.entry(item, order.below[name], done, order.circle(name)))
         readers.subtract(order.below[name])
         for other in (name, *order.below[name]):
             if not readers[other]:
                 planner.pack(other)
         if progress is not None:
-            progress(len(done), len(order.found))
+            progress(len(done), total)
     return Plan(tuple(done.values()), options, order.cycles, target_of(to))
 
 
@@ -215,7 +273,7 @@ def target_of(to: HiveViewCatalog | None) -> str | None:
 class Order:
     """In which order views are planned."""
 
-    found: Mapping[ViewName, Found]
+    found: dict[ViewName, Found]
     """The views, each behind those that it reads."""
     below: Mapping[ViewName, tuple[ViewName, ...]]
     """Those of them that each reads."""
@@ -229,7 +287,7 @@ class Order:
 
 def order_of(found: Iterable[Found]) -> Order:
     """Put views that were looked at into order."""
-    by_name = {item.row.name: item for item in found}
+    by_name = {item.name: item for item in found}
     below = {name: tuple(child for child in item.named if child in by_name) for name, item in by_name.items()}
     groups = components(below)
     cycles = tuple(group for group in groups if len(group) > 1 or group[0] in below[group[0]])
@@ -255,20 +313,19 @@ class Planner:
 
     def add(self, item: Found) -> None:
         """Make a view known, which `entry` is asked for later, or which such a one reads."""
-        name, row = item.row.name, item.row
-        self._targets[name] = self._options.target(name)
+        self._targets[item.name] = self._options.target(item.name)
         if self._here:
-            if item.view.writer is Writer.TRINO:
-                row = with_columns(row, tuple((c.name, c.type, c.comment) for c in item.view.columns))
-            self._store.seen[name] = row
+            self._store.legacy[item.name] = item
 
     def put(self, target: ViewName, loaded: Loaded) -> None:
         """Make known what a view becomes that was planned elsewhere."""
         self._store.put(target, loaded)
 
     def pack(self, name: ViewName) -> None:
-        """Keep what a view becomes in less memory; it can still be asked for."""
+        """Keep what a view becomes in less memory; it can still be asked for, as its legacy row can."""
         self._store.pack(self._targets[name])
+        # Who asks for the row after all gets the metastore's.
+        self._store.legacy.pop(name, None)
 
     @property
     def others(self) -> dict[ViewName, Row | None]:
@@ -281,7 +338,7 @@ class Planner:
 
     def planned(self, target: ViewName) -> Loaded | None:
         """What a view becomes that `entry` said is ready; what `put` takes."""
-        row = self._store.planned.get(target)
+        row = self._store.row(target) if target in self._store.planned else None
         return None if row is None else Loaded(row, self._store.files.read(row.metadata_location or ""))
 
     def entry(
@@ -292,18 +349,19 @@ class Planner:
         cycle: tuple[ViewName, ...] | None,
     ) -> Entry:
         """The entry of one view; those of its children are there already, but for members of a cycle."""
-        name, view = item.row.name, item.view
+        name = item.name
+        legacy, view = item.opened()
         entry = Entry(
             name=name,
             target=self._targets[name],
             writer=view.writer,
             dialect=view.dialect,
             verdict=Verdict.REFUSED,
-            fingerprint=fingerprint(item.row),
+            fingerprint=fingerprint(legacy),
             level=max((done[child].level + 1 for child in children if child in done), default=0),
             reads=item.named,
-            old_original=view.sql if view.writer is Writer.TRINO else item.row.texts.original,
-            old_text=view.sql if view.writer is Writer.TRINO else item.row.texts.expanded,
+            old_original=view.sql if view.writer is Writer.TRINO else legacy.texts.original,
+            old_text=view.sql if view.writer is Writer.TRINO else legacy.texts.expanded,
             storage=view.storage,
             materialized=view.materialized,
         )
@@ -324,7 +382,7 @@ class Planner:
         try:
             made = convert(
                 self._place,
-                item.row,
+                legacy,
                 view,
                 entry.target,
                 self._options,
@@ -339,7 +397,7 @@ class Planner:
             return _refused(entry, Refusal(Reason.UNSUPPORTED, str(error)))
         row = made.row
         if view.writer is Writer.TRINO and entry.in_place:
-            row = with_columns(row, tuple((c.name, c.type, c.comment) for c in view.columns))
+            row = with_columns(row, _columns(view))
         self._store.put(entry.target, Loaded(row, made.metadata))
         return replace(
             entry,

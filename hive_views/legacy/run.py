@@ -231,6 +231,7 @@ class Ledger:
             self._journal.outcome(outcome)
         if outcome.status is Status.CONVERTED:
             tidy(self._store, self._journal, outcome)
+            self._journal.forget(outcome.name)
         self._end(entry, outcome)
 
     @property
