@@ -92,7 +92,8 @@ def target(
 
 def _with_columns(catalog: HiveViewCatalog, storage: Table, columns: Schema) -> str:
     """Write a metadata file of a storage as it will be; without what says that it is a materialized view's."""
-    updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=[METADATA]))
+    known = [METADATA] if METADATA in storage.metadata.properties else []
+    updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=known))
     metadata = update_table_metadata(storage.metadata, updates, metadata_location=storage.metadata_location)
     return write_metadata(catalog._store.files, metadata, len(metadata.metadata_log))
 

@@ -21,6 +21,7 @@ from hive_views.materialized.layout import METADATA, AttachedView
 from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.commit import Loaded, commit
 from hive_views.metastore.load import load
+from hive_views.metastore.pyiceberg_client import STORAGE_OF as STORAGE_OF
 from hive_views.spec.changes import SetProperties, apply
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from hive_views.identifiers import ViewName
     from hive_views.metastore.commit import Store
-
-STORAGE_OF = "hive-views.storage-of"
-"""Property of a storage table: the UUID of its view."""
 
 STAGED_WRITES = "write.wap.enabled"
 """Property of a storage table (Iceberg's TableProperties): a write of Spark's may stay unseen until it is published."""

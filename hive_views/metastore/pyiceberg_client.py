@@ -31,6 +31,12 @@ _REFUSALS = (
     ours.MetaException,
     ours.NoSuchObjectException,
 )
+_INCOMPATIBLE = "types incompatible with the existing columns"
+"""Stands in the server's refusal of other columns (2.3 to 4.1)."""
+
+STORAGE_OF = "hive-views.storage-of"
+"""Property of a materialized view's storage table: the UUID of the view."""
+
 _NO_LOCK = 0
 """The id of a lock that was not taken; the server's begin at 1."""
 
@@ -77,7 +83,12 @@ class PyIcebergClient:
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
     ) -> None:
-        """Change a row; a table's commit becomes a compare-and-swap, since its row says what pointer it replaces."""
+        """Change a row; a table's commit becomes a compare-and-swap, since its row says what pointer it replaces.
+
+        A server compares columns by position, and refuses other types (hive.metastore.disallow.incompatible.col.type.
+        changes, on by default). The storage of a materialized view gets the columns of its definition all the same: its
+        row is rid of its columns first. They are for readers of Hive's own; Iceberg's read the metadata file.
+        """
         # Fields that PyIceberg's stubs do not know are kept from the row that it was given.
         origin = copy.copy(getattr(new_tbl, "hive_views_origin", None))
         table = _translate(new_tbl, ours, into=origin)
@@ -88,10 +99,24 @@ class PyIcebergClient:
             context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
         with _Declared("alter_table", renames=renamed):
             try:
-                self._client.alter_table(dbname, tbl_name, table, context)
-            except (*_REFUSALS, MetastoreConnectionLostError):
-                if not self._stands(table):
+                self._alter(dbname, tbl_name, table, context)
+            except ours.InvalidOperationException as error:
+                before: Any = getattr(new_tbl, "hive_views_origin", None)
+                is_storage = before is not None and STORAGE_OF in (before.parameters or {})
+                if not is_storage or EXPECTED_KEY not in context or _INCOMPATIBLE not in (error.message or ""):
                     raise
+                bare = copy.copy(before)
+                bare.sd = copy.copy(before.sd)
+                bare.sd.cols = []
+                self._alter(dbname, tbl_name, bare, context)
+                self._alter(dbname, tbl_name, table, context)
+
+    def _alter(self, dbname: str, tbl_name: str, table: Any, context: dict[str, str]) -> None:
+        try:
+            self._client.alter_table(dbname, tbl_name, table, context)
+        except (*_REFUSALS, MetastoreConnectionLostError):
+            if not self._stands(table):
+                raise
 
     def _stands(self, table: Any) -> bool:
         """Whether a row is there under its name, with the pointer and the identity that it was to have."""

@@ -222,6 +222,29 @@ def test_the_statements_in_a_session(spark, catalog, market):
             session.sql("USE spark_catalog.default")
 
 
+def test_another_definition_for_a_table(spark, catalog, market):
+    """Spark's own catalog finds old columns with old rows, or new ones with new ones."""
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            session.sql("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'table') "
+                        "AS SELECT id, amount FROM sales")  # fmt: skip
+            session.sql("REFRESH MATERIALIZED VIEW mv")
+            [before] = session.sql("SELECT snapshot_id FROM mv.refreshes").collect()
+            session.sql("ALTER MATERIALIZED VIEW mv AS SELECT shop, sum(amount) AS amount FROM sales GROUP BY shop")
+            assert spark.table(f"prod.{market}.mv").columns == ["id", "amount"]
+            assert session.sql("SELECT shop FROM mv").count() == 3
+            assert not session.notes[0].from_storage
+            assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == "full"
+            found = sorted(tuple(row) for row in spark.table(f"prod.{market}.mv").collect())
+            assert found == [("a", 15), ("b", 20), ("c", 1)]
+            assert session.sql("SELECT shop FROM mv").count() == 3 and session.notes[0].from_storage
+            old = session.sql(f"SELECT * FROM mv VERSION AS OF {before.snapshot_id}")
+            assert old.columns == ["id", "amount"] and old.count() == 4
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
 def test_only_the_partitions_that_changed_are_written(spark, catalog, market, defined):
     spark.sql(f"CREATE TABLE prod.{market}.parts (id BIGINT, shop STRING) USING iceberg PARTITIONED BY (shop)")
     spark.sql(f"INSERT INTO prod.{market}.parts VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL)")
