@@ -298,14 +298,14 @@ relaxed = settings(
 
 @relaxed
 @given(query=st.sampled_from(QUERIES), events=history, numbered=ids)
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_never_fresh_when_rows_differ(shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str):
     run(shared, query, events, numbered)
 
 
 @relaxed
 @given(query=st.sampled_from(QUERIES), events=growth, numbered=ids)
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_incremental_is_full_where_sources_only_grow(
     shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str
 ):
