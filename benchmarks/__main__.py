@@ -43,7 +43,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
+    parser.add_argument("--markdown", action="store_true", help="show them as a table for docs/ as well")
     arguments = parser.parse_args()
+    arguments.names = [name.replace("_", "-") for name in arguments.names]
     unknown = set(arguments.names) - BENCHMARKS.keys()
     if unknown:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
@@ -52,6 +54,8 @@ def main() -> None:
         for name in arguments.names or BENCHMARKS:
             results += BENCHMARKS[name](Path(directory))
     show(results)
+    if arguments.markdown:
+        print(markdown(results))
     if arguments.json:
         arguments.json.write_text(json.dumps([vars(result) for result in results], indent=1) + "\n")
 
@@ -64,6 +68,15 @@ def show(results: list[Result]) -> None:
         style = "" if result.met is None else "green" if result.met else "red"
         table.add_row(result.what, result.ours, result.peer, result.theirs, result.ratio, result.target, style=style)
     Console(width=180).print(table)
+
+
+def markdown(results: list[Result]) -> str:
+    """The results as the table of a page."""
+    lines = ["| what | ours | peer | peer's | ratio | target |", "|---|---|---|---|---|---|"]
+    for result in results:
+        cells = (result.what, result.ours, result.peer, result.theirs, result.ratio, result.target)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join((*lines, "", _machine()))
 
 
 def _machine() -> str:

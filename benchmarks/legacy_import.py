@@ -1,20 +1,24 @@
-"""Legacy views imported: views a second, the share of writes, growth, executor cores, memory.
+"""Legacy views imported: views a second, the metastore's share of the time, growth, memory, executor cores.
 
 The peer is the floor of what each view has to cost: the metastore's own calls that put a row in place of another
-(lock, read, alter, unlock) and a synced file or two, which the run itself measures as its `writing`.
+(lock, read, alter, unlock) and two synced files. Each size has a metastore and a Python process of its own, so that
+its memory is its own. `HIVE_VIEWS_BENCH_SIZES=500,2000` measures with other numbers of views.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import resource
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 from time import perf_counter
 
 from benchmarks.measure import Result
 from benchmarks.raw import RawMetastore, write_file
 from hive_views import EmbeddedMetastore, HiveViewCatalog
+from hive_views.identifiers import ViewName
 from hive_views.legacy.journal import read_journal
 from hive_views.legacy.plan import Plan
 from hive_views.legacy.planning import plan_import
@@ -22,88 +26,127 @@ from hive_views.legacy.report import report_of
 from hive_views.legacy.run import run_plan
 from hive_views.metastore._thrift.hive_metastore import ttypes
 
-SIZES = (1_000, 10_000)
-"""How many views."""
+SIZES = tuple(map(int, os.environ.get("HIVE_VIEWS_BENCH_SIZES", "1000,10000").split(",")))
+"""How many views, the fewest first."""
 CORES = (1, 2)
 """Executor cores."""
 _FLOOR = 200
 """How many views the floor is measured with."""
-MOST = int(os.environ.get("HIVE_VIEWS_BENCH_VIEWS", SIZES[-1]))
-"""Sizes above it are left out."""
+_REPOSITORY = Path(__file__).parents[1]
 
 
 def run(directory: Path) -> list[Result]:
     """Measure on an embedded metastore of its own for each size."""
     results: list[Result] = []
-    rates: dict[int, float] = {}
-    for size in (size for size in SIZES if size <= MOST):
-        with (
-            EmbeddedMetastore(directory / f"import-{size}") as metastore,
-            HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
-        ):
-            _fill(metastore, size)
-            started = perf_counter()
-            plan = plan_import(catalog, databases=["legacy"])
-            planned = perf_counter() - started
-            _check(plan, size)
-            before = _memory()
-            started = perf_counter()
-            if not run_plan(plan, catalog, directory / f"journal-{size}").complete:
-                raise AssertionError("the import is not complete")
-            ran = perf_counter() - started
-            grown = _memory() - before
-            report = report_of(read_journal(directory / f"journal-{size}"))
-            rates[size] = size / ran
-            # Of the run's own time: the next views are worked out, and their files written, meanwhile.
-            share = report.swapping / ran
-            floor = _floor(metastore, directory / f"floor-{size}")
-            results += [
-                _line(f"plan of {size:,} views", f"{size / planned:.0f} views/s", f"{planned:.0f} s"),
-                _line(f"import of {size:,} views", f"{size / ran:.0f} views/s", f"{ran:.0f} s"),
-                Result(
-                    f"share of the metastore's writes, {size:,} views",
-                    f"{share:.0%}",
-                    "lock, read, alter, unlock",
-                    f"{report.swapping:.0f} s",
-                    "",
-                    ">= 90 %",
-                    share >= 0.9,
-                ),
-                Result(
-                    f"import of {size:,} views, each",
-                    f"{ran / size * 1e3:.1f} ms",
-                    "lock, get, alter, unlock by bare Thrift, two files written and synced",
-                    f"{floor * 1e3:.1f} ms",
-                    f"{ran / size / floor:.2f}x",
-                    "",
-                    None,
-                ),
-                _line(f"process' most memory, {size:,} views", f"{before} MB", f"+{grown} MB in the run"),
-            ]
-            if size == SIZES[0]:
-                results += _cores(directory, metastore, catalog)
-    if len(rates) == len(SIZES):
-        ratio = rates[SIZES[0]] / rates[SIZES[1]]
-        results.append(
-            Result(
-                "10,000 against 1,000 views",
-                f"{rates[SIZES[1]]:.0f}/s",
-                "1,000 views",
-                f"{rates[SIZES[0]]:.0f}/s",
-                f"{ratio:.2f}x",
-                "<= 1.25x",
-                ratio <= 1.25,
+    found: dict[int, dict[str, float]] = {}
+    for size in SIZES:
+        with EmbeddedMetastore(directory / f"import-{size}") as metastore:
+            _fill(metastore, "legacy", size)
+            command = [sys.executable, "-m", "benchmarks.legacy_import", metastore.uri, metastore.warehouse]
+            done = subprocess.run(
+                [*command, str(directory / f"journal-{size}"), str(size)],
+                cwd=_REPOSITORY,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
             )
-        )
+            told = found[size] = json.loads(done.stdout)
+            floor = _floor(metastore, directory / f"floor-{size}", size)
+            results += _lines(size, told, floor)
+            if size == SIZES[0]:
+                results += _cores(metastore, size)
+    if len(found) > 1:
+        results += _growth(found)
     return results
 
 
-def _floor(metastore: EmbeddedMetastore, directory: Path) -> float:
+def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
+    """Plan, run and report in this process, and print seconds and megabytes as JSON."""
+    size, told = int(views), {}
+    with HiveViewCatalog("bench", uri=uri, warehouse=warehouse) as catalog:
+        # What a first view costs (modules, connections) is no view's.
+        plan_import(catalog, names=[ViewName("legacy", "v_00000")])
+        told["start"] = _memory()
+        started = perf_counter()
+        plan = plan_import(catalog, databases=["legacy"])
+        told["planned"] = perf_counter() - started
+        told["plan"] = _memory()
+        _check(plan, size)
+        started = perf_counter()
+        if not run_plan(plan, catalog, Path(journal)).complete:
+            raise AssertionError("the import is not complete")
+        told["ran"] = perf_counter() - started
+        told["run"] = _memory()
+    del plan
+    started = perf_counter()
+    report = report_of(read_journal(Path(journal)))
+    told["swapping"] = report.swapping
+    told["reported"] = perf_counter() - started
+    told["report"] = _memory()
+    print(json.dumps(told))
+
+
+def _lines(size: int, told: dict[str, float], floor: float) -> list[Result]:
+    planned, ran = told["planned"], told["ran"]
+    # Of the run's own time: the next views are worked out, and their files written, meanwhile.
+    share = told["swapping"] / ran
+    return [
+        _line(f"plan of {size:,} views", f"{size / planned:.0f} views/s", f"{planned:.0f} s"),
+        _line(f"import of {size:,} views", f"{size / ran:.1f} views/s", f"{ran:.0f} s"),
+        Result(
+            f"share of the metastore's writes, {size:,} views",
+            f"{share:.0%}",
+            "lock, read, alter, unlock",
+            f"{told['swapping']:.0f} s",
+            "",
+            ">= 90 %",
+            share >= 0.9,
+        ),
+        Result(
+            f"import of {size:,} views, each",
+            f"{ran / size * 1e3:.1f} ms",
+            "lock, get, alter, unlock by bare Thrift, two files written and synced",
+            f"{floor * 1e3:.1f} ms",
+            f"{ran / size / floor:.2f}x",
+            "",
+            None,
+        ),
+        _line(
+            f"most memory of the process, {size:,} views",
+            f"{told['report']:.0f} MB",
+            f"{told['plan']:.0f} MB after plan",
+        ),
+    ]
+
+
+def _growth(found: dict[int, dict[str, float]]) -> list[Result]:
+    few, many = SIZES[0], SIZES[-1]
+    ratio = found[many]["ran"] / many / (found[few]["ran"] / few)
+    kilobytes = {name: (found[many][name] - found[few][name]) * 1024 / (many - few) for name in ("plan", "run")}
+    return [
+        Result(
+            f"time of a view, {many:,} against {few:,} views",
+            f"{found[many]['ran'] / many * 1e3:.1f} ms",
+            f"{few:,} views",
+            f"{found[few]['ran'] / few * 1e3:.1f} ms",
+            f"{ratio:.2f}x",
+            "<= 1.25x",
+            ratio <= 1.25,
+        ),
+        _line(
+            f"most memory, from {few:,} to {many:,} views, each",
+            f"{kilobytes['run']:.1f} kB",
+            f"{kilobytes['plan']:.1f} kB after plan",
+        ),
+    ]
+
+
+def _floor(metastore: EmbeddedMetastore, directory: Path, size: int) -> float:
     """Seconds that the calls and files of one view take on the same metastore, median of some of the views."""
     raw = RawMetastore(metastore.port)
     seconds = []
     try:
-        for number in range(_FLOOR):
+        for number in range(min(_FLOOR, size)):
             table = raw.get("legacy", f"v_{number:05d}")
             location = table.parameters["metadata_location"]
             started = perf_counter()
@@ -116,65 +159,74 @@ def _floor(metastore: EmbeddedMetastore, directory: Path) -> float:
     return statistics.median(seconds)
 
 
-def _cores(directory: Path, metastore: EmbeddedMetastore, catalog: HiveViewCatalog) -> list[Result]:
-    """The part that is ours (reading, parsing, expanding, planning), over 1 and 2 executor cores of one Spark."""
-    from hive_views.legacy.export import export_rows
+def _cores(metastore: EmbeddedMetastore, size: int) -> list[Result]:
+    """The part that is ours, over 1 and 2 executor cores of one Spark: a plan, and of that what follows the reading."""
     from hive_views.spark.import_job import SparkImport
     from hive_views.spark.runtime import plain_session
 
-    export_rows(catalog, ["legacy"])  # legacy views again
+    _fill(metastore, "cores", size)  # legacy views again
     spark = plain_session(metastore.uri, metastore.warehouse, conf={"spark.master": f"local[{max(CORES)}]"})
+    whole: dict[int, float] = {}
+    ours: dict[int, float] = {}
     try:
-        seconds = {}
-        SparkImport(spark, catalog, most_calls=max(CORES)).plan(databases=["legacy"])  # starts the workers
-        for cores in CORES:
-            started = perf_counter()
-            plan = SparkImport(spark, catalog, most_calls=cores).plan(databases=["legacy"])
-            seconds[cores] = perf_counter() - started
-            _check(plan, SIZES[0])
+        with HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
+            SparkImport(spark, catalog, most_calls=max(CORES)).plan(databases=["cores"])  # starts the workers
+            for cores in CORES:
+                told: list[float] = []
+                started = perf_counter()
+                plan = SparkImport(spark, catalog, most_calls=cores).plan(
+                    databases=["cores"], progress=lambda done, total, told=told: told.append(perf_counter())
+                )
+                whole[cores] = perf_counter() - started
+                ours[cores] = told[-1] - told[0]
+                _check(plan, size)
     finally:
         spark.stop()
-    one, two = (seconds[cores] for cores in CORES)
     return [
         Result(
-            f"plan of {SIZES[0]:,} views on Spark, 2 cores",
-            f"{two:.1f} s",
-            "1 core",
-            f"{one:.1f} s",
-            f"{two / one:.2f}x",
+            f"{what} of {size:,} views on Spark, {CORES[1]} cores",
+            f"{seconds[CORES[1]]:.1f} s",
+            f"{CORES[0]} core",
+            f"{seconds[CORES[0]]:.1f} s",
+            f"{seconds[CORES[1]] / seconds[CORES[0]]:.2f}x",
             "",
             None,
         )
+        for what, seconds in (("plan", whole), ("plan, rows once read,", ours))
     ]
 
 
-def _fill(metastore: EmbeddedMetastore, views: int) -> None:
+def _fill(metastore: EmbeddedMetastore, database: str, views: int) -> None:
     """Hive's views over a hundred tables, every third over another view."""
     raw = RawMetastore(metastore.port)
     try:
-        raw.client.create_database(ttypes.Database(name="legacy", locationUri=f"{metastore.warehouse}/legacy.db"))
+        raw.client.create_database(ttypes.Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
         for number in range(100):
             columns = [("id", "bigint"), ("name", "string"), ("total", "decimal(10,2)")]
-            raw.client.create_table(_row(f"t_{number}", columns, None, f"{metastore.warehouse}/t_{number}"))
+            place = f"{metastore.warehouse}/{database}.db/t_{number}"
+            raw.client.create_table(_row(database, f"t_{number}", columns, None, place))
         for number in range(views):
             columns = [("id", "bigint"), ("label", "string")]
             if number % 3 == 2:
-                text = f"SELECT `v`.`id`, `v`.`label` FROM `legacy`.`v_{number - 1:05d}` `v` WHERE `v`.`id` > {number}"
+                below = f"`{database}`.`v_{number - 1:05d}`"
+                text = f"SELECT `v`.`id`, `v`.`label` FROM {below} `v` WHERE `v`.`id` > {number}"
             else:
                 a, b = number % 100, (number * 7 + 1) % 100
                 text = (
-                    f"SELECT `a`.`id`, upper(`b`.`name`) AS `label` FROM `legacy`.`t_{a}` `a` "
-                    f"JOIN `legacy`.`t_{b}` `b` ON `a`.`id` = `b`.`id` WHERE `a`.`total` > {number}"
+                    f"SELECT `a`.`id`, upper(`b`.`name`) AS `label` FROM `{database}`.`t_{a}` `a` "
+                    f"JOIN `{database}`.`t_{b}` `b` ON `a`.`id` = `b`.`id` WHERE `a`.`total` > {number}"
                 )
-            raw.client.create_table(_row(f"v_{number:05d}", columns, text))
+            raw.client.create_table(_row(database, f"v_{number:05d}", columns, text))
     finally:
         raw.close()
 
 
-def _row(name: str, columns: list[tuple[str, str]], text: str | None, location: str | None = None) -> ttypes.Table:
+def _row(
+    database: str, name: str, columns: list[tuple[str, str]], text: str | None, location: str | None = None
+) -> ttypes.Table:
     return ttypes.Table(
         tableName=name,
-        dbName="legacy",
+        dbName=database,
         owner="bench",
         createTime=1_600_000_000,
         lastAccessTime=0,
@@ -202,10 +254,15 @@ def _check(plan: Plan, size: int) -> None:
         raise AssertionError(f"{len(plan.ready)} of {size} views are ready: {[e.refusal for e in plan.entries][:3]}")
 
 
-def _memory() -> int:
-    """The most that this process had, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+def _memory() -> float:
+    """The most that this process had, in megabytes; `getrusage` would count what its parent had when it was started."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def _line(what: str, ours: str, more: str) -> Result:
     return Result(what, ours, "", more, "", "", None)
+
+
+if __name__ == "__main__":
+    measure(*sys.argv[1:])
