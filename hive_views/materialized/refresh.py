@@ -47,6 +47,8 @@ from hive_views.sql.repeatable import unrepeatable
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.catalog import HiveViewCatalog
     from hive_views.metadata_files import MetadataFiles
@@ -289,9 +291,9 @@ def refresh(
         tell(f"{view.name}: rows computed in {time.monotonic() - begun:.1f} s; making them the current ones")
         staged = catalog.load_table(name.identifier)
         moved = _moved(catalog, sources, work)
-        snapshot = staged.metadata.snapshot_by_id(staged_id)
+        snapshot = _written(staged.metadata, staged_id, refresh_id)
         if snapshot is None:
-            raise RefreshError(str(view.name), f"the engine's snapshot {staged_id} is not there")
+            raise RefreshError(str(view.name), "the engine wrote no snapshot")
         if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
             give_up(catalog, view, staged, snapshot, apart=columns is not None)
             raise RefreshConflictError(str(view.name), "another refresh was faster. Refresh it again if it is stale")
@@ -301,9 +303,19 @@ def refresh(
         keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
         publish(catalog, view, staged, snapshot, state, keep, properties, columns)
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    report = _report(view, planned.action, planned.why, staged_id, counts, begun)
+    report = _report(view, planned.action, planned.why, snapshot.snapshot_id, counts, begun)
     tell(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
     return report
+
+
+def _written(metadata: TableMetadata, snapshot_id: int | None, refresh_id: str) -> Snapshot | None:
+    """The snapshot that the engine made."""
+    if snapshot_id is not None:
+        return metadata.snapshot_by_id(snapshot_id)
+    for snapshot in reversed(metadata.snapshots):
+        if snapshot.summary is not None and snapshot.summary.additional_properties.get(REFRESH_ID) == refresh_id:
+            return snapshot
+    return None
 
 
 def _nobody(_: str) -> None:
@@ -401,7 +413,7 @@ def _work(
         action = Action.PARTITIONS
         listed = ", ".join(f"`{column.replace('`', '``')}`" for column in columns)
         queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {planned.where}" for query in queries)
-    return Work(name, action, queries, inputs.all(), columns, summary, refresh_id, planned.where)
+    return Work(name, action, queries, inputs.all(), columns, summary, refresh_id, schema, planned.where)
 
 
 class _Inputs:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hive_views.identifiers import ViewName
 from hive_views.sql.incremental import Part
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
 
 
 class Action(Enum):
@@ -61,6 +64,8 @@ class Work:
     """What the snapshot's summary is to hold."""
     refresh_id: str
     """What tells this attempt from others."""
+    schema: Schema
+    """The target's columns, as the refresh found them."""
     where: str | None = None
     """For PARTITIONS: the condition on the storage's columns that says which."""
 
@@ -76,14 +81,15 @@ class Engine(Protocol):
         """
         ...
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: Work) -> int | None:
         """Write the rows, as a snapshot on top of the target's current one, without making it the current one.
 
         Args:
             work: What to do.
 
         Returns:
-            The new snapshot; there is one for an empty result too.
+            The new snapshot; there is one for an empty result too. None leaves it to be found by the refresh's id in
+            its summary.
 
         Raises:
             RefreshError: If the engine cannot.

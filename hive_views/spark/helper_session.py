@@ -9,6 +9,7 @@ changed for a moment nor seen by a view's text.
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +17,14 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hive_views.errors import SqlError
-from hive_views.spark.failures import Source, pointing_into, unchanged
+from hive_views.spark.failures import Source, failures, pointing_into, unchanged
 from hive_views.spark.names import GLOBAL_TEMP, Context, quoted
+from hive_views.spark.settings import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
 
 _SESSION_ID = "session_id"
 """Parameter of a connection (PySpark's ChannelBuilder.PARAM_SESSION_ID): which session of the server it is."""
@@ -50,6 +54,29 @@ def other_connection(spark: SparkSession) -> SparkSession:
     return session
 
 
+def end_session(session: SparkSession) -> None:
+    """End a session of Spark Connect; a classic one has nothing to be ended but the Spark that it shares.
+
+    Not by `stop()` alone: PySpark's `SparkSession.__del__` (4.0, 4.1) stops a pool of threads that all sessions of the
+    process share, whether the session was stopped or not. Where the garbage collector runs it in the midst of another
+    session's call, that call fails ("cannot schedule new futures after shutdown"), or the process waits for itself
+    (both seen with 4.0.5).
+
+    Args:
+        session: The session; it cannot be used any more.
+    """
+    client = getattr(session, "_client", None)
+    if client is None or hasattr(session, "_jsparkSession"):
+        return
+    try:
+        client.release_session()
+    except failures() as error:
+        logger.debug("a session of Spark Connect is left to its server: %s", error)
+    client.close()
+    # Nothing is left for `__del__`.
+    session._client = None
+
+
 class HelperSession:
     """A second session of the same Spark.
 
@@ -61,6 +88,7 @@ class HelperSession:
     def __init__(self, spark: SparkSession, session: SparkSession | None = None) -> None:
         self._spark = spark
         self._session = session
+        self._opened: SparkSession | None = None
         self._lock = threading.RLock()
         self._prefix = f"hive_views_{uuid4().hex[:8]}"
         self._made: dict[tuple[object, ...], str] = {}
@@ -167,11 +195,15 @@ class HelperSession:
         self._kept |= names
 
     def close(self) -> None:
-        """Drop the views that were made."""
+        """Drop the views that were made, and end the second session where it was opened here."""
         with self._lock:
             for name in self._names - self._kept:
                 self._spark.sql(f"DROP VIEW IF EXISTS {name}")
             self._made, self._names, self._sources = {}, set(), {}
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                self._session = None
+                end_session(opened)
 
     def _name(self) -> str:
         return quoted(f"{self._prefix}_{uuid4().hex[:8]}")
@@ -190,13 +222,13 @@ class HelperSession:
             session = self._spark.newSession()
         else:
             session = other_connection(self._spark)
-        self._session = session
+        self._session = self._opened = session
         return session
 
     def _settle(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-        wanted = {key: value for key, value in self._spark.conf.getAll.items() if key.startswith("spark.sql.")}
+        wanted = {key: value for key, value in all_of(self._spark).items() if key.startswith("spark.sql.")}
         wanted.update(settings)
-        there = {key: value for key, value in session.conf.getAll.items() if key.startswith("spark.sql.")}
+        there = {key: value for key, value in all_of(session).items() if key.startswith("spark.sql.")}
         for key in there.keys() - wanted.keys():
             if session.conf.isModifiable(key):
                 session.conf.unset(key)

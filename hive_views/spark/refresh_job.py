@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from hive_views.errors import RefreshError
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.materialized.work import Action, Input, Work
+from hive_views.spark.settings import all_of
 from hive_views.sql.incremental import Part
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
@@ -56,6 +58,34 @@ def _check_types(work: Work, computed: StructType, stored: StructType) -> None:
                 f"{column.dataType.simpleString()}: write a CAST, or create the view in a ViewSession, where Spark "
                 "tells its types",
             )
+
+
+def _spark_types(schema: Schema) -> StructType | None:
+    """Columns as Iceberg's Spark shows them (its SparkSchemaUtil); None where one is nested, or of a type of V3."""
+    from pyiceberg import types as iceberg
+    from pyspark.sql import types as spark
+
+    plain: dict[type, DataType] = {
+        iceberg.BooleanType: spark.BooleanType(),
+        iceberg.IntegerType: spark.IntegerType(),
+        iceberg.LongType: spark.LongType(),
+        iceberg.FloatType: spark.FloatType(),
+        iceberg.DoubleType: spark.DoubleType(),
+        iceberg.DateType: spark.DateType(),
+        iceberg.TimestampType: spark.TimestampNTZType(),
+        iceberg.TimestamptzType: spark.TimestampType(),
+        iceberg.StringType: spark.StringType(),
+        iceberg.BinaryType: spark.BinaryType(),
+    }
+    fields = []
+    for field in schema.fields:
+        kind = plain.get(type(field.field_type))
+        if isinstance(field.field_type, iceberg.DecimalType):
+            kind = spark.DecimalType(field.field_type.precision, field.field_type.scale)
+        if kind is None:
+            return None
+        fields.append(spark.StructField(field.name, kind))
+    return spark.StructType(fields)
 
 
 def _holds(computed: DataType, stored: DataType) -> bool:
@@ -107,17 +137,14 @@ class SparkEngine:
         """
         return session_settings(self._spark)
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: Work) -> None:
         """Write the rows as a staged snapshot; see `hive_views.materialized.work.Engine`.
 
         Args:
             work: What to do.
 
-        Returns:
-            The snapshot.
-
         Raises:
-            RefreshError: If Spark fails, or wrote no snapshot.
+            RefreshError: If Spark fails.
         """
         from pyspark.errors import PySparkException
 
@@ -133,19 +160,14 @@ class SparkEngine:
             session.conf.unset(WAP_ID)
             for item in work.inputs:
                 session.catalog.dropTempView(item.alias)
-        table = self._catalog.load_table(work.target.identifier)
-        for snapshot in reversed(table.metadata.snapshots):
-            if snapshot.summary is not None and snapshot.summary.additional_properties.get("wap.id") == work.refresh_id:
-                return snapshot.snapshot_id
-        raise RefreshError(str(work.target), "Spark wrote no snapshot")
 
     def _session(self) -> SparkSession:
         """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
         session = self._spark.newSession()
-        there = session.conf.getAll
+        there = all_of(session)
         # Those of catalogs and of Iceberg among them, which Spark does not know: its isModifiable denies them. Not by
         # SET, which shows asterisks in place of what looks like a secret.
-        for key, value in self._spark.conf.getAll.items():
+        for key, value in all_of(self._spark).items():
             if there.get(key) != value and not key.startswith(_WAP):
                 session.conf.set(key, value)
         return session
@@ -175,7 +197,8 @@ class SparkEngine:
         if whole is None:
             raise RefreshError(str(work.target), "there is no query to run")
         target = ".".join(f"`{part}`" for part in (self._name, *work.target.identifier))
-        _check_types(work, whole.schema, session.table(target).schema)
+        # Spark is asked for the target's types only where they are not told without it: it reads the table for that.
+        _check_types(work, whole.schema, _spark_types(work.schema) or session.table(target).schema)
         writer = whole.writeTo(target)
         for key, value in work.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PREFIX = "hive-views.conf."
 """Begins the summary keys of settings; Spark's own key follows."""
@@ -48,3 +53,23 @@ def same(key: str, one: str, other: str) -> bool:
         other: Another.
     """
     return one.lower() == other.lower() if key == ANSI else one == other
+
+
+def all_of(spark: SparkSession) -> dict[str, str]:
+    """All settings of a session, as `spark.conf.getAll` gives them, in one piece.
+
+    PySpark's own goes over a map of the JVM entry by entry, and ends with an exception that it asks a dozen questions
+    about: some 150 round trips, 60 ms of a refresh's 200 (4.1.4, classic, measured on a busy machine).
+
+    Args:
+        spark: A session, classic or Connect.
+
+    Returns:
+        The settings by key.
+    """
+    classic = getattr(spark.conf, "_jconf", None)
+    if classic is None or spark._jvm is None:
+        return dict(spark.conf.getAll)
+    # Jackson is part of Spark.
+    text = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(classic.getAllAsJava())
+    return {str(key): str(value) for key, value in json.loads(text).items()}

@@ -13,7 +13,8 @@ from hive_views.authoring import Definition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness import Cause
 from hive_views.spark import ViewSession
-from hive_views.spark.refresh_job import SparkEngine
+from hive_views.spark.refresh_job import SparkEngine, _spark_types
+from hive_views.spark.settings import all_of
 from hive_views.sql.aggregates import AGGREGATES
 from tests.catalog.fixtures import catalog, open_catalog
 
@@ -122,3 +123,20 @@ def test_every_aggregate_of_this_spark_is_known_as_one(spark):
         if registry.lookupFunction(name).get().getGroup() == "agg_funcs":
             found.add(name.funcName())
     assert found and found <= AGGREGATES
+
+
+def test_types_are_told_as_spark_tells_them(spark, catalog, database):
+    kinds = ["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "STRING", "BINARY",
+             "DECIMAL(9, 2)", "DECIMAL(38, 0)"]  # fmt: skip
+    columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))
+    spark.sql(f"CREATE TABLE prod.{database}.kinds ({columns}) USING iceberg")
+    told = _spark_types(catalog.load_table((database, "kinds")).schema())
+    assert told is not None and told == spark.table(f"prod.{database}.kinds").schema
+    spark.sql(f"ALTER TABLE prod.{database}.kinds ADD COLUMN nested STRUCT<a: INT>")
+    assert _spark_types(catalog.load_table((database, "kinds")).schema()) is None, "Spark is asked"
+    spark.sql(f"DROP TABLE prod.{database}.kinds")
+
+
+def test_all_settings_in_one_piece(spark, connect_spark):
+    for session in (spark, connect_spark):
+        assert all_of(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_of(session)
