@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,11 @@ def run_on_spark(
     """
     target = to or catalog
     verify = verification(verify, spark=True, elsewhere=is_elsewhere(catalog, to), catalog=target.name)
+    if session is None:
+        # PySpark writes each refusal of its analyzer to the terminal, with a stack trace; the report says it in a line.
+        from pyspark.logger import PySparkLogger
+
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     spark = session or _session(catalog, master or "local[2]", target.name if verify != NONE else None)
     try:
         if master is not None:
@@ -75,5 +81,11 @@ def _session(catalog: HiveViewCatalog, master: str, iceberg: str | None) -> Spar
     properties = catalog.properties
     uri, warehouse, conf = properties["uri"], properties.get("warehouse", ""), {"spark.master": master}
     if iceberg is not None:
-        return iceberg_session(uri, warehouse, catalog=iceberg, conf=conf)
+        return iceberg_session(uri, warehouse, catalog=iceberg, cache=_cache(), conf=conf)
     return plain_session(uri, warehouse, conf=conf)
+
+
+def _cache() -> Path:
+    """Where Iceberg's runtime is kept: `hive-views` in the user's cache directory (XDG)."""
+    found = os.environ.get("XDG_CACHE_HOME")
+    return (Path(found) if found else Path.home() / ".cache") / "hive-views"

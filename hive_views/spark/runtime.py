@@ -169,7 +169,7 @@ def iceberg_session(
 
     Args:
         uri: The metastore, `thrift://host:port`.
-        warehouse: Where databases without a location keep their tables.
+        warehouse: Where databases without a location keep their tables; empty where that is not known.
         catalog: The Iceberg catalog's name in Spark.
         cache: A directory that keeps Iceberg's runtime (47 MB) for the next time.
         conf: More of Spark's settings; they go before ours.
@@ -181,21 +181,28 @@ def iceberg_session(
         UnsupportedSparkError: If there is no runtime for the installed Spark.
         RuntimeFetchError: If it is not in `cache` and cannot be fetched.
     """
+    settings = {"spark.jars": str(fetch_runtime(cache)), **catalog_settings(uri, warehouse, catalog), **(conf or {})}
+    return _session(uri, warehouse, settings)
+
+
+def catalog_settings(uri: str, warehouse: str, catalog: str) -> dict[str, str]:
+    """Spark's settings for an Iceberg catalog on a metastore.
+
+    Args:
+        uri: The metastore.
+        warehouse: Its warehouse; empty where that is not known.
+        catalog: The catalog's name in Spark.
+    """
     prefix = f"spark.sql.catalog.{catalog}"
-    return _session(
-        uri,
-        warehouse,
-        {
-            "spark.jars": str(fetch_runtime(cache)),
-            "spark.sql.extensions": EXTENSIONS,
-            prefix: "org.apache.iceberg.spark.SparkCatalog",
-            f"{prefix}.type": "hive",
-            f"{prefix}.uri": uri,
-            f"{prefix}.warehouse": warehouse,
-            f"{prefix}.cache-enabled": "false",
-            **(conf or {}),
-        },
-    )
+    return {
+        "spark.sql.extensions": EXTENSIONS,
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "hive",
+        f"{prefix}.uri": uri,
+        # Iceberg's catalog refuses an empty one ("path must not be null or empty") as soon as it is asked for a view.
+        **({f"{prefix}.warehouse": warehouse} if warehouse else {}),
+        f"{prefix}.cache-enabled": "false",
+    }
 
 
 def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -203,7 +210,7 @@ def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = 
 
     Args:
         uri: The metastore, `thrift://host:port`.
-        warehouse: Where databases without a location keep their tables.
+        warehouse: Where databases without a location keep their tables; empty where that is not known.
         conf: More of Spark's settings; they go before ours.
 
     Returns:
@@ -217,7 +224,7 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
 
     settings = {
         "spark.hadoop.hive.metastore.uris": uri,
-        "spark.sql.warehouse.dir": warehouse,
+        **({"spark.sql.warehouse.dir": warehouse} if warehouse else {}),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",

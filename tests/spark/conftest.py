@@ -12,6 +12,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from hive_views import HiveViewCatalog
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
+from hive_views.spark.helper_session import end_session
 from hive_views.spark.runtime import iceberg_session
 from tests.spark.plain_reader import PlainReader
 from tests.spark.speakers import Speaker, told
@@ -60,7 +61,7 @@ def connect_spark(spark: SparkSession) -> Iterator[ConnectSession]:
     port = service.__getattr__("MODULE$").localPort()
     session = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
     yield session
-    session.stop()
+    end_session(session)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from hive_views.spark.import_command import run_on_spark
 from hive_views.spark.import_job import SparkImport
 from hive_views.spark.import_verified import COLUMNS, ROWS
 from tests.legacy.conftest import catalog, open_catalog, raw
+from tests.legacy.rows import trino_view_row
 
 __all__ = ["catalog", "open_catalog", "raw"]
 
@@ -129,9 +130,12 @@ def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
 
 
-def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(spark, catalog: HiveViewCatalog, views, tmp_path):
+def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
+    spark, catalog: HiveViewCatalog, raw, views, tmp_path
+):
     spark.sql(f"CREATE TABLE spark_catalog.{views}.gone (id INT) USING parquet")
     spark.sql(f"CREATE VIEW spark_catalog.{views}.over_gone AS SELECT id FROM spark_catalog.{views}.gone")
+    raw.create_table(trino_view_row(views, "of_trino", "SELECT id FROM gone", [("id", "integer")]))
     job = SparkImport(spark, catalog, most_calls=2)
     plan = job.plan(databases=[views])
     journal, file = tmp_path / "journal", tmp_path / "journal.columns"
@@ -142,14 +146,16 @@ def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(spark, catalog
     told: list[tuple[str, int, int]] = []
     result = job.run(plan, journal, told=lambda *item: told.append(item))
     assert (result.complete, result.as_before, result.verify) == (True, True, COLUMNS)
-    assert told == [("before", 5, 5), ("after", 5, 5)]
-    assert {verdict.text for verdict in result.checks.values()} == {"Spark's analyzer gives it the same columns"}
+    assert told == [("before", 5, 5), ("after", 6, 6)]
+    texts = {name.name: verdict.text for name, verdict in result.checks.items()}
+    assert texts.pop("of_trino") == "plain Spark reads no legacy view of Trino's; its analyzer takes the new one"
+    assert set(texts.values()) == {"Spark's analyzer gives it the same columns"}
     assert set(result.checks) == {entry.name for entry in plan.entries} == set(rows_said(journal))
 
     spark.sql(f"DROP TABLE spark_catalog.{views}.gone")
     result = job.run(plan, journal)
     assert (result.complete, result.as_before) == (True, False)
-    assert [name.name for name, verdict in result.checks.items() if not verdict.good] == ["over_gone"]
+    assert {name.name for name, verdict in result.checks.items() if not verdict.good} == {"over_gone", "of_trino"}
     assert result.checks[ViewName(views, "over_gone")].text.startswith("Spark read the legacy view, and cannot")
 
     unchecked = job.run(plan, journal, verify="none")

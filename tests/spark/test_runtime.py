@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.spark import runtime
-from hive_views.spark.runtime import RuntimeFetchError, fetch_runtime, iceberg_coordinates
+from hive_views.spark.runtime import RuntimeFetchError, catalog_settings, fetch_runtime, iceberg_coordinates
 from tests.metastore.rpc import connect
 from tests.spark.conftest import CACHE
 from tests.spark.plain_reader import PlainReader, PlainSparkError
@@ -81,6 +81,11 @@ def test_the_coordinates_fit_the_installed_spark() -> None:
     line = ".".join(pyspark.__version__.split(".")[:2])
     assert line in runtime.SPARK_LINES
     assert iceberg_coordinates() == f"org.apache.iceberg:iceberg-spark-runtime-{line}_2.13:{runtime.ICEBERG_VERSION}"
+
+
+def test_a_warehouse_that_is_not_known_is_no_empty_one() -> None:
+    assert catalog_settings("thrift://h:1", "file:///w", "prod")["spark.sql.catalog.prod.warehouse"] == "file:///w"
+    assert "spark.sql.catalog.prod.warehouse" not in catalog_settings("thrift://h:1", "", "prod")
 
 
 def test_a_broken_jar_is_fetched_again(tmp_path: Path) -> None:
