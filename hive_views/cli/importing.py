@@ -53,7 +53,9 @@ class ImportReport:
     file: str | None = None
     """The file that was written: the plan's, or the journal."""
     complete: bool = True
-    """Whether nothing is left to do."""
+    """Whether nothing is left to do, and no view is other than before."""
+    differing: tuple[str, ...] = ()
+    """Views that Spark read before and cannot read now, or that have other columns or rows."""
 
 
 @dataclass(frozen=True)
@@ -231,10 +233,13 @@ def run_views(
             most_calls=most_calls,
             verify=verify,
             progress=told,
+            told=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
         )
     report = _report(report_of(read_journal(place)), str(place), result.complete and result.as_before)
     said = {str(name): verdict.text for name, verdict in result.checks.items()}
-    return replace(report, views=tuple({**view, "rows": said.get(view["name"])} for view in report.views))
+    differing = tuple(str(name) for name, verdict in result.checks.items() if not verdict.good)
+    views = tuple({**view, "rows": said.get(view["name"])} for view in report.views)
+    return replace(report, views=views, differing=differing)
 
 
 def report_views(
@@ -428,6 +433,14 @@ def print_report(value: ImportReport) -> None:
     if value.seconds:
         share = value.writing / value.seconds
         out.print(f"{value.seconds:.1f} s, of which {share:.0%} were writes", soft_wrap=True)
+    if value.differing:
+        many = f"{len(value.differing)} views are" if len(value.differing) > 1 else "1 view is"
+        out.print(
+            f"{many} not as before to Spark: {', '.join(map(shown, value.differing))}. To have the legacy row back: "
+            f"hive-views import revert --journal {shown(value.file)} --view NAME",
+            style="red",
+            soft_wrap=True,
+        )
     if value.file is not None:
         out.print(f"see {shown(value.file)}", soft_wrap=True)
 
@@ -502,10 +515,10 @@ def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterato
 
 
 @contextlib.contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(what: str) -> Iterator[Callable[..., None]]:
     """A bar with rate and time left on stderr, where that is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda done, total, now=None: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -526,4 +539,14 @@ def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        shown_now = what
+
+        def advance(done: int, total: int, now: str = what) -> None:
+            nonlocal task, shown_now
+            if now != shown_now:
+                # Another sort of work has a rate of its own.
+                progress.remove_task(task)
+                task, shown_now = progress.add_task(now, total=None), now
+            progress.update(task, completed=done, total=total)
+
+        yield advance

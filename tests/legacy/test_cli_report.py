@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_views.cli.importing import ImportReport, print_report
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.rows_said import file_of, write_rows_said
@@ -58,3 +59,10 @@ def test_on_spark_every_definition_is_checked_by_default(wanted, spark, elsewher
             verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog)
     else:
         assert verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog) == expected
+
+
+def test_views_that_spark_finds_other_are_named_with_the_way_back(capsys):
+    print_report(ImportReport({"converted": 2}, {}, 0.0, 0.0, (), (), "j", False, ("a.b",)))
+    told = capsys.readouterr().out
+    assert "1 view is not as before to Spark: a.b." in told
+    assert "hive-views import revert --journal j --view NAME" in told
