@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -11,9 +14,12 @@ from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.spark.refresh_job import SparkEngine
 from hive_views.spark.runtime import iceberg_session
+from tests.materialized.duck_engine import DuckEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from hive_views.materialized.work import Engine
 
 DATABASE = "bench_mv"
 QUERY = "SELECT id, shop, amount, amount * 2 AS twice FROM {} WHERE amount > 10"
@@ -21,7 +27,33 @@ DEEP = 20
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on an embedded metastore and a Spark session of its own."""
+    """Measure on an embedded metastore and a Spark session of its own; freshness also on a server as it is deployed."""
+    found = _on_spark(directory)
+    with (
+        _all_compilers(),
+        EmbeddedMetastore(directory / "compiled") as metastore,
+        HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+    ):
+        catalog.create_namespace(DATABASE)
+        found.append(_freshness(catalog, DuckEngine(catalog), "a server with all of the JVM's compilers", 400))
+    return found
+
+
+@contextmanager
+def _all_compilers() -> Iterator[None]:
+    """Have JVMs started as they are without settings: `EmbeddedMetastore` starts its own with the quick one alone."""
+    before = os.environ.get("_JAVA_OPTIONS")
+    os.environ["_JAVA_OPTIONS"] = f"{before or ''} -XX:TieredStopAtLevel=4".strip()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["_JAVA_OPTIONS"]
+        else:
+            os.environ["_JAVA_OPTIONS"] = before
+
+
+def _on_spark(directory: Path) -> list[Result]:
     with EmbeddedMetastore(directory / "materialized") as metastore:
         spark = iceberg_session(metastore.uri, metastore.warehouse, conf={"spark.local.dir": str(directory)})
         try:
@@ -31,7 +63,7 @@ def run(directory: Path) -> list[Result]:
                     _overhead(spark, catalog),
                     *_incremental(spark, catalog, 1_000_000),
                     *_incremental(spark, catalog, 10_000_000),
-                    _freshness(catalog, SparkEngine(spark, catalog)),
+                    _freshness(catalog, SparkEngine(spark, catalog), "the embedded server", 40),
                 ]
         finally:
             spark.stop()
@@ -96,7 +128,7 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> li
     return found
 
 
-def _freshness(catalog: HiveViewCatalog, engine: SparkEngine) -> Result:
+def _freshness(catalog: HiveViewCatalog, engine: Engine, server: str, warm: int) -> Result:
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
 
@@ -122,11 +154,11 @@ def _freshness(catalog: HiveViewCatalog, engine: SparkEngine) -> Result:
         client.get_tables(DATABASE, rows)
 
     # Until the server's compiler and its database's statements are warm.
-    alternate(ours, theirs, 40)
+    alternate(ours, theirs, warm)
     mine, other = alternate(ours, theirs, 60)
     median = statistics.median(mine) * 1e3
     return Result(
-        f"freshness of a view over {DEEP} tables through 5 views, warm",
+        f"freshness of a view over {DEEP} tables through 5 views, warm, on {server}",
         f"{median:.1f} ms",
         f"its {len(rows)} rows alone, in one request",
         f"{statistics.median(other) * 1e3:.1f} ms",
