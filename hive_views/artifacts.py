@@ -100,8 +100,19 @@ def fetch(artifacts: Sequence[Artifact], cache: str | os.PathLike[str]) -> list[
             break
     if missing:
         repository = os.environ.get(MIRROR) or "Maven Central"
-        raise ArtifactFetchError(", ".join(map(str, missing)), repository, said)
+        raise ArtifactFetchError(
+            ", ".join(map(str, missing)), without_credentials(repository), without_credentials(said)
+        )
     return kept
+
+
+def without_credentials(text: str) -> str:
+    """A text without the user and password that a mirror's URL may hold.
+
+    Args:
+        text: Any text with URLs in it.
+    """
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _retrieve(artifacts: Sequence[Artifact], scratch: Path) -> str:

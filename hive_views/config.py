@@ -363,6 +363,9 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
     uris = tuple(part.strip() for part in (value or "").split(",") if part.strip())
     if not uris:
         raise InvalidPropertyError(URI, value, "name at least one metastore: thrift://host:9083")
+    if any("@" in uri for uri in uris):
+        # Not shown: a password may stand there.
+        raise InvalidPropertyError(URI, None, f"a metastore's URI names no user; see {AUTHENTICATION} and {UGI}")
     for uri in uris:
         host, separator, port = uri.removeprefix("thrift://").rpartition(":")
         if not uri.startswith("thrift://") or not separator or not host or not port.isdigit() or int(port) > 65535:

@@ -11,6 +11,8 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from typing import Any
 from urllib.parse import urlparse
 
 from pyiceberg.io import FileIO, load_file_io
@@ -23,7 +25,14 @@ from hive_views.errors import (
     MetadataWriteError,
     RefusedLocationError,
 )
-from hive_views.spec.files import MAX_BYTES, compression_codec, parse, serialize
+from hive_views.spec.files import (
+    MAX_BYTES,
+    MAX_TABLE_BYTES,
+    compression_codec,
+    parse,
+    parse_table,
+    serialize,
+)
 from hive_views.spec.metadata import ViewMetadata
 
 logger = logging.getLogger(__name__)
@@ -77,14 +86,37 @@ class MetadataFiles:
         Raises:
             RefusedLocationError: If the property `hive-views.metadata-schemes` does not allow it.
         """
+        self.check(location)
         parsed = urlparse(location)
-        self._check(location, parsed.scheme.lower() or "file")
         key = (parsed.scheme, parsed.netloc)
         io = self._ios.get(key)
         if io is None:
             with self._guard:
                 io = self._ios.setdefault(key, load_file_io(self._properties, location))
         return io
+
+    def check(self, location: str) -> None:
+        """Refuse a place that this catalog does not trust.
+
+        Args:
+            location: URI of a file or directory.
+
+        Raises:
+            RefusedLocationError: If the property `hive-views.metadata-schemes` does not allow it.
+        """
+        scheme = urlparse(location).scheme.lower() or "file"
+        if self._schemes is None:
+            if scheme != "file" or self._local:
+                return
+            reason = (
+                "it is a path on this machine, and the metastore that names it is on another one. If both see the same "
+                f"files there, set {METADATA_SCHEMES} to a list with `file`"
+            )
+        elif scheme in self._schemes:
+            return
+        else:
+            reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
+        raise RefusedLocationError(location, scheme, reason)
 
     def read(self, location: str) -> ViewMetadata:
         """Read and check a metadata file.
@@ -101,6 +133,22 @@ class MetadataFiles:
             MetadataFileError: If the storage failed every time.
         """
         return parse(self._attempt(location, self._read_bytes), location)
+
+    def read_table(self, location: str) -> dict[str, Any]:
+        """Read a table's metadata file, unchecked.
+
+        Args:
+            location: URI of the file.
+
+        Returns:
+            The document.
+
+        Raises:
+            MetadataFileNotFoundError: If there is no such file.
+            InvalidMetadataError: If it is no JSON object, too long or too deep.
+            MetadataFileError: If the storage failed every time.
+        """
+        return parse_table(self._attempt(location, partial(self._read_bytes, most=MAX_TABLE_BYTES)), location)
 
     def write(self, location: str, metadata: ViewMetadata) -> None:
         """Write a new metadata file; a local one is on the disk, not only in a cache, when this returns.
@@ -147,26 +195,12 @@ class MetadataFiles:
             return False
         return True
 
-    def _check(self, location: str, scheme: str) -> None:
-        if self._schemes is None:
-            if scheme != "file" or self._local:
-                return
-            reason = (
-                "it is a path on this machine, and the metastore that names it is on another one. If both see the same "
-                f"files there, set {METADATA_SCHEMES} to a list with `file`"
-            )
-        elif scheme in self._schemes:
-            return
-        else:
-            reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
-        raise RefusedLocationError(location, scheme, reason)
-
-    def _read_bytes(self, location: str) -> bytes:
+    def _read_bytes(self, location: str, most: int = MAX_BYTES) -> bytes:
         parts = []
         length = 0
         with self.io(location).new_input(location).open(seekable=False) as stream:
             # One byte too many is enough for the refusal of a file that would fill the memory.
-            while length <= MAX_BYTES and (part := stream.read(_PART)):
+            while length <= most and (part := stream.read(_PART)):
                 parts.append(part)
                 length += len(part)
         return b"".join(parts)

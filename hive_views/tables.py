@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import MetastoreCatalog, PropertiesUpdateSummary
 from pyiceberg.catalog.hive import HiveCatalog
+from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
@@ -217,6 +218,7 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             NoSuchTableError: If there is none, or a view has the name.
+            RefusedLocationError: If its metadata file is at a place that is not trusted.
         """
         name = self._table_name(identifier)
         try:
@@ -307,6 +309,13 @@ class TableCatalog(HiveCatalog):
             if "older than last sequence number" not in str(error):
                 raise
             raise CommitFailedError(str(name), str(error)) from error
+
+    def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
+        # Where PyIceberg opens each metadata file of a table, to read or to write it.
+        if location is not None:
+            self._store.files.check(location)
+        # A table's own properties come out of a file of others, which does not choose what runs here.
+        return super()._load_file_io({key: value for key, value in properties.items() if key != PY_IO_IMPL}, location)
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)

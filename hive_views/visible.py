@@ -30,5 +30,18 @@ def visible(text: str, *, lines: bool = False) -> str:
     return _HIDDEN.sub(lambda found: found[0] if lines and found[0] in _LINES else _spelled(found[0]), text)
 
 
+def visible_json(text: str) -> str:
+    """JSON that means the same, in which every character that hides, or hides others, is an escape of JSON's own.
+
+    Args:
+        text: JSON as `json.dumps` writes it: what stands between strings is ASCII, and controls below U+0020 in strings
+            are escapes already.
+
+    Returns:
+        A text that can be encoded in UTF-8 and shown; JSON readers get the same from it.
+    """
+    return _HIDDEN.sub(lambda found: found[0] if found[0] in _LINES else f"\\u{ord(found[0]):04x}", text)
+
+
 def _spelled(character: str) -> str:
     return f"\\u{ord(character):04x}" if ord(character) > 0xFF else f"\\x{ord(character):02x}"

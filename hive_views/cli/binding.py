@@ -20,7 +20,7 @@ import typer
 
 from hive_views.cli.connection import Connection
 from hive_views.cli.exits import ExitCode
-from hive_views.cli.output import print_json
+from hive_views.cli.output import print_json, shown
 from hive_views.errors import UsageError
 
 T = TypeVar("T")
@@ -147,6 +147,6 @@ def _ask(question: str) -> None:
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         raise UsageError("--yes", f"there is no terminal to ask on: {question} Add --yes if so")
     # On stderr, so that stdout holds the result alone; Typer's own `confirm` writes a blank to stdout even so.
-    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    print(f"{shown(question)} [y/N]: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise typer.Abort

@@ -6,12 +6,15 @@ The codes are a contract (docs/cli.md lists them, a test compares): scripts deci
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import traceback
 from enum import IntEnum
 from typing import Any
 
 from hive_views import errors
+from hive_views.cli.output import shown
+from hive_views.visible import visible_json
 
 
 class ExitCode(IntEnum):
@@ -131,7 +134,7 @@ def report_defect(error: Exception, *, as_json: bool) -> ExitCode:
     Returns:
         The exit code.
     """
-    traceback.print_exception(error)
+    print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr, flush=True)
     if as_json:
         say("", describe(error), as_json=True)
     return ExitCode.INTERNAL
@@ -145,7 +148,17 @@ def say(text: str, document: dict[str, Any], *, as_json: bool) -> None:
         document: The object.
         as_json: Which of them.
     """
-    print(json.dumps(document, ensure_ascii=False) if as_json else text, file=sys.stderr, flush=True)
+    # What a metastore says of itself stands in errors, too: it must not steer the terminal.
+    said = visible_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
+    print(said, file=sys.stderr, flush=True)
+
+
+class ShownFormatter(logging.Formatter):
+    """Log records as they can be shown: what others wrote stands in them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record, as text."""
+        return shown(super().format(record))
 
 
 def _plain(value: object) -> object:

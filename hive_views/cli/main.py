@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
@@ -217,6 +218,9 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if logging.lastResort is not None:
+        # It prints warnings on stderr where nobody has set up a log.
+        logging.lastResort.setFormatter(exits.ShownFormatter())
     try:
         app(prog_name=PROGRAM)
     finally:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hive_views.visible import visible
+from hive_views.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +28,8 @@ def print_json(value: Any) -> None:
         value: A frozen dataclass; its fields are the document's keys.
     """
     unicode = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
-    json.dump(dataclasses.asdict(value), sys.stdout, ensure_ascii=not unicode, indent=2)
-    sys.stdout.write("\n")
+    text = json.dumps(dataclasses.asdict(value), ensure_ascii=not unicode, indent=2)
+    sys.stdout.write(visible_json(text) + "\n")
 
 
 def console() -> Console:

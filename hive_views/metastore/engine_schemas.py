@@ -7,9 +7,7 @@ Iceberg one: there it is either, since Iceberg's Java catalog on Hive 2 writes `
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -80,15 +78,11 @@ def _current_schema(store: Store, row: Row) -> Mapping[str, Any]:
     if row.kind is RowKind.ICEBERG_VIEW:
         metadata = load(store, row.name).metadata
         return metadata.raw_schema(metadata.current_schema_id) or {"fields": []}
+    document = store.files.read_table(location)
     try:
-        with store.files.io(location).new_input(location).open() as stream:
-            data = stream.read()
-        if data[:2] == b"\x1f\x8b":
-            data = zlib.decompress(data, wbits=31)
-        document = json.loads(data)
         # Format version 1 may have one schema alone.
         schemas = document.get("schemas") or [document["schema"]]
         current = document.get("current-schema-id", schemas[0].get("schema-id"))
         return next(schema for schema in schemas if schema.get("schema-id") == current)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, StopIteration, zlib.error) as error:
+    except (KeyError, AttributeError, TypeError, IndexError, StopIteration) as error:
         raise MetadataFileError(location, f"its columns are needed, and it is not readable: {error!r}") from error

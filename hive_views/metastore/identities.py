@@ -8,10 +8,8 @@ the same, and a table that may not be marked has the same UUID until somebody re
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import uuid
-import zlib
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -85,12 +83,8 @@ def _iceberg_uuid(store: Store, row: Row) -> str:
     try:
         if row.kind is RowKind.ICEBERG_VIEW:
             return store.files.read(location).view_uuid.lower()
-        with store.files.io(location).new_input(location).open() as stream:
-            data = stream.read()
-        if data[:2] == b"\x1f\x8b":
-            data = zlib.decompress(data, wbits=31)
-        found = _valid(json.loads(data).get("table-uuid"))
-    except (MetadataFileError, OSError, ValueError, AttributeError, zlib.error) as error:
+        found = _valid(store.files.read_table(location).get("table-uuid"))
+    except MetadataFileError as error:
         raise UnidentifiedError(str(row.name), str(error)) from error
     if found is None:
         raise UnidentifiedError(str(row.name), f"{location} has no table-uuid")

@@ -26,6 +26,9 @@ METADATA_PATH = "write.metadata.path"
 MAX_BYTES = 32 * 1024 * 1024
 """The longest document that is read or written, in bytes after decompression: a bomb must not fill the memory."""
 
+MAX_TABLE_BYTES = 256 * 1024 * 1024
+"""The longest metadata of a table that is read, in bytes after decompression: those of many snapshots are long."""
+
 Codec = Literal["gzip", "none"]
 """How a file is compressed."""
 
@@ -72,6 +75,36 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMeta
     if text.count("[") + text.count("{") > documents.MAX_DEPTH and documents.nests_deeper(value, documents.MAX_DEPTH):
         raise _too_deep(location)
     return documents.read(value, location)
+
+
+def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES) -> dict[str, Any]:
+    """Read a table's metadata file, of which nothing is checked but that it is an object of JSON.
+
+    Args:
+        data: The content, gzip or not.
+        location: URI of the file, for messages.
+        max_bytes: The longest document to read, in bytes after decompression.
+
+    Returns:
+        The document.
+
+    Raises:
+        InvalidMetadataError: If the content is damaged, too long or too deep.
+    """
+    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
+    if len(document) > max_bytes:
+        raise _too_long(location, max_bytes)
+    try:
+        value = json.loads(document)
+    except RecursionError:
+        raise _too_deep(location) from None
+    except ValueError as error:
+        raise InvalidMetadataError(location, "", f"it is not the JSON of a metadata file: {error}") from None
+    if documents.nests_deeper(value, documents.MAX_DEPTH):
+        raise _too_deep(location)
+    if not isinstance(value, dict):
+        raise InvalidMetadataError(location, "", f"it must hold a JSON object, not {type(value).__name__}")
+    return value
 
 
 def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -12,8 +13,9 @@ from pyiceberg.io.fsspec import FsspecFileIO
 from hive_views import HiveViewCatalog
 from hive_views.errors import MetadataFileError, MetadataWriteError, NoSuchViewError, RefusedLocationError
 from hive_views.metadata_files import MetadataFiles
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, GetTableRequest
 from tests.catalog.s3 import BUCKET, S3, SECRET, serving
-from tests.catalog.samples import OTHER_SCHEMA, SCHEMA, texts, version
+from tests.catalog.samples import OTHER_SCHEMA, SCHEMA, path, texts, version
 
 OTHER = ("spark", "select 1")
 
@@ -184,3 +186,60 @@ def test_schemes_can_be_narrowed(open_catalog, raw, database):
     with pytest.raises(MetadataWriteError, match="is s3, and this is file"):
         catalog.create_view(f"{database}.v", SCHEMA, version(database))
     assert raw.get_all_tables(database) == []
+
+
+@pytest.fixture
+def point(catalog, raw, database):
+    """Makes a table, and lets its row point to another place, as whoever may write rows can."""
+
+    def pointing(location: str) -> str:
+        name = f"t_{uuid4().hex[:8]}"
+        catalog.create_table(f"{database}.{name}", SCHEMA)
+        row = raw.get_table_req(GetTableRequest(database, name)).table
+        row.parameters["metadata_location"] = location
+        row.parameters.pop("uuid", None)
+        raw.alter_table_with_environment_context(database, name, row, EnvironmentContext({}))
+        return f"{database}.{name}"
+
+    return pointing
+
+
+def test_a_table_s_pointer_is_trusted_no_further(open_catalog, point, own_directory):
+    location = f"{own_directory}/secret.json"
+    path(location).write_text("user:secret of this machine")
+    name = point(location)
+    catalog = open_catalog({"hive-views.metadata-schemes": "s3"})
+    for attempt in (
+        lambda: catalog.load_table(name),
+        lambda: catalog.purge_table(name),
+        lambda: catalog.register_table(f"{name}_2", location),
+        lambda: catalog.create_table(f"{name}_3", SCHEMA),
+    ):
+        with pytest.raises(RefusedLocationError, match="is s3, and this is file") as caught:
+            attempt()
+        assert "secret of" not in str(caught.value)
+    assert path(location).exists()
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"root:x:0:0", b"[]"], ids=["deep", "text", "list"])
+def test_a_view_over_a_table_whose_metadata_is_rubbish(catalog, point, own_directory, database, content, caplog):
+    location = f"{own_directory}/rubbish.metadata.json"
+    path(location).write_bytes(content)
+    name = point(location)
+    catalog.execute(f"CREATE VIEW {database}.v AS SELECT * FROM {name}")
+    assert catalog.load_view(f"{database}.v").schema().column_names == ["id", "data"]
+    assert f"Cannot tell the UUID of {name}" in caplog.text
+
+
+class Chosen(FsspecFileIO):
+    """A class of somebody else's choice."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        raise AssertionError("it ran")
+
+
+def test_a_table_s_metadata_does_not_choose_what_runs(catalog, database):
+    table = catalog.create_table(f"{database}.t", SCHEMA)
+    with table.transaction() as transaction:
+        transaction.set_properties({"py-io-impl": f"{__name__}.Chosen"})
+    assert catalog.load_table(f"{database}.t").properties["py-io-impl"].endswith(".Chosen")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_views import errors
-from hive_views.cli.exits import CODES, ExitCode, describe, exit_code, report
+from hive_views.cli.exits import CODES, ExitCode, describe, exit_code, report, report_defect
 from hive_views.metastore.embedded import EmbeddedMetastore
 from tests.cli.conftest import Cli, invoke
 from tests.doctor.relay import Relay
@@ -87,6 +87,22 @@ def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_error_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(errors.NoSuchNamespaceError("x"), as_json=False) == 3
     assert capsys.readouterr() == ("", "Error: Namespace does not exist: x\n")
+
+
+STEERING = "s3://\x1b]0;title\x07\x9b2J\u202e\r/00000-a.metadata.json"
+
+
+def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    error = errors.MetadataFileNotFoundError(STEERING)
+    report(error, as_json=False)
+    report(error, as_json=True)
+    report_defect(ValueError(STEERING), as_json=False)
+    said = capsys.readouterr().err
+    assert not set("\x1b\x07\x9b\u202e\r") & set(said)
+    text, line, *trace = said.splitlines()
+    assert text.startswith("Error: Cannot read the view metadata file s3://␛]0;title␇")
+    assert json.loads(line)["operands"]["location"] == STEERING
+    assert trace[-1].startswith("ValueError: s3://␛]0;title␇")
 
 
 @pytest.mark.parametrize(

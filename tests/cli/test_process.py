@@ -18,6 +18,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.probes import PREFIX
+from tests.catalog.samples import hive_row
 from tests.cli.conftest import Cli
 from tests.metastore.rpc import connect
 
@@ -88,6 +89,18 @@ def test_a_signal_during_the_doctor_leaves_nothing(
         assert process.wait(60) == code
     with connect(metastore.port) as client:
         assert not [name for name in client.get_all_tables(database) if name.startswith(PREFIX)]
+
+
+def test_what_is_logged_cannot_steer_the_terminal(metastore: EmbeddedMetastore, database: str) -> None:
+    evil = hive_row(database, "t", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:///\x1b[2J\x9b.json")
+    with connect(metastore.port) as client:
+        client.create_table(evil)
+    words = ["--warehouse", metastore.warehouse, "sql", f"CREATE VIEW {database}.v AS SELECT * FROM {database}.t"]
+    done = run([*COMMAND, "--uri", metastore.uri, *words])
+    assert done.returncode == 0, done
+    assert "Cannot tell the UUID" in done.stderr
+    assert "␛[2J" in done.stderr
+    assert not set("\x1b\x9b") & set(done.stdout + done.stderr)
 
 
 def test_a_defect_shows_its_traceback(metastore: EmbeddedMetastore, top: str) -> None:

@@ -54,3 +54,11 @@ def test_what_is_not_there_to_fetch(tmp_path: Path) -> None:
         fetch([nowhere], tmp_path)
     assert raised.value.coordinates == "org.postgresql:postgresql:0.0.0.0"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mirror_s_password_is_in_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://ann:s3cr@t@127.0.0.1:1/maven")
+    with pytest.raises(ArtifactFetchError, match=r"from http://127\.0\.0\.1:1/maven") as raised:
+        fetch([Artifact("org.postgresql", "postgresql", "0.0.0.0")], tmp_path)
+    assert "127.0.0.1:1/maven/org/postgresql" in raised.value.reason
+    assert "s3cr" not in str(raised.value) + repr(vars(raised.value))

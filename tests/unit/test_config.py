@@ -80,3 +80,10 @@ def test_the_catalog_of_the_metastore_is_in_lower_case():
 def test_a_missing_uri_says_what_to_write():
     with pytest.raises(InvalidPropertyError, match="thrift://host:9083"):
         CatalogConfig.from_properties({})
+
+
+@pytest.mark.parametrize("uri", ["thrift://ann:secret@host:9083", "thrift://ann:secret@host", "ann:secret@host:1"])
+def test_a_password_in_a_uri_is_refused_and_not_shown(uri):
+    with pytest.raises(InvalidPropertyError, match="names no user") as caught:
+        CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
+    assert "secret" not in str(caught.value) + repr(vars(caught.value))

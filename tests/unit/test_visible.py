@@ -1,12 +1,13 @@
 """Characters that hide, or hide others, are spelled out; all others stay."""
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_views.visible import visible
+from hive_views.visible import visible, visible_json
 
 ANY = st.text(st.characters(categories=["L", "M", "N", "P", "S", "Z", "C"]))
 
@@ -43,3 +44,10 @@ def test_nothing_hidden_is_left(text):
         assert unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
         assert unicodedata.bidirectional(character) not in bidirectional
     assert visible(shown) == shown
+
+
+@given(ANY)
+def test_json_means_the_same_and_hides_nothing(text):
+    shown = visible_json(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
+    assert json.loads(shown) == {text: [text]}
+    assert visible(shown, lines=True) == shown

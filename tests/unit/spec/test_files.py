@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
@@ -20,6 +21,7 @@ from hive_views.spec.files import (
     metadata_directory,
     new_location,
     parse,
+    parse_table,
     serialize,
 )
 from tests.unit.spec import examples, strategies
@@ -133,6 +135,31 @@ def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
 def test_the_limit_counts_the_decompressed_bytes(data: bytes) -> None:
     assert parse(data, PLAIN, max_bytes=len(GOOD)) == metadata()
     assert f"longer than {len(GOOD) - 1} bytes" in str(refused(data, max_bytes=len(GOOD) - 1))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(b" " * (50 * 1024 * 1024)), "longer than 1000000 bytes"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"deeper than {MAX_DEPTH} levels"),
+        (b'{"a":' * 900 + b"1" + b"}" * 900, f"deeper than {MAX_DEPTH} levels"),
+        (gzip.compress(b"{}")[:-1], "cut off"),
+        (b"root:x:0:0:root:/root:/bin/bash", "not the JSON"),
+        (b"\xff{}", "not the JSON"),
+        (b"[]", "a JSON object, not list"),
+    ],
+    ids=["bomb", "deep", "less deep", "cut off", "text", "bytes", "list"],
+)
+def test_a_table_s_file_is_trusted_no_further(data: bytes, reason: str) -> None:
+    with pytest.raises(InvalidMetadataError) as caught:
+        parse_table(data, PLAIN, max_bytes=1_000_000)
+    assert reason in str(caught.value)
+    assert "root:x" not in str(caught.value)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_table_s_file_is_read(compress: Callable[[bytes], bytes]) -> None:
+    assert parse_table(compress(b'{"table-uuid": "x"}'), PLAIN) == {"table-uuid": "x"}
 
 
 def test_metadata_that_could_not_be_read_again_is_not_written() -> None:
