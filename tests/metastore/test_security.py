@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import socket
+import ssl
 import subprocess
+import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.config import CatalogConfig
-from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreError
+from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreError, NoSuchViewError
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.standalone import StandaloneMetastore
@@ -137,6 +143,64 @@ def credentials(tmp_path: Path, **more: str) -> dict[str, str]:
 def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     use(guarded, "tls", **credentials(tmp_path), **tls)
+
+
+def test_secrets_are_in_no_log_and_in_no_process_list(
+    guarded: StandaloneMetastore, certificates: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    with caplog.at_level(logging.DEBUG):
+        catalog = HiveViewCatalog("quiet", uri=uri(guarded), **credentials(tmp_path), **tls)
+        assert catalog.list_namespaces()
+        with pytest.raises(NoSuchViewError) as raised:
+            catalog.load_view("default.none")
+    seen = [caplog.text, repr(catalog), repr(catalog._store), *traceback.format_exception(raised.value)]
+    assert PASSWORD not in "".join(seen)
+    # The server has the same password, and that of its key store, in its configuration.
+    for name in ("cmdline", "environ"):
+        for pid in (guarded.pid, os.getpid()):
+            assert PASSWORD.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
+    assert PASSWORD not in Path(guarded.log_path).read_text()
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
+def test_our_own_certificate(certificates: Path, shown: bool) -> None:
+    """A server that asks for one (OpenSSL's own; Hive's servers do not) gets it, and refuses who has none."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "other.pem"))
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    given: list[str] = []
+
+    def serve() -> None:
+        peer, _ = listener.accept()
+        with suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as secured:
+            given.append(ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b""))
+
+    properties = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    if shown:
+        properties["hive-views.tls-certificate-file"] = str(certificates / "other.pem")
+        properties["hive-views.tls-key-file"] = str(certificates / "other.key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Thread(target=serve, daemon=True)
+        server.start()
+        at = f"thrift://localhost:{listener.getsockname()[1]}"
+        with pytest.raises(MetastoreError):
+            HiveViewCatalog("mutual", uri=at, **properties).list_namespaces()
+        server.join(30)
+    own = (certificates / "other.pem").read_text()
+    assert [text.split() for text in given] == ([own.split()] if shown else [])
+
+
+def test_files_that_are_no_certificates(certificates: Path, tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.pem"
+    rubbish.write_text("-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        at = f"thrift://localhost:{listener.getsockname()[1]}"
+        for key in ("ca", "certificate"):
+            for file in (rubbish, tmp_path / "none.pem", certificates / "server.p12"):
+                error = refused(at, **{"hive-views.tls": "true", f"hive-views.tls-{key}-file": str(file)})
+                assert error.step == f"read hive-views.tls-{key}-file"
+                assert str(file) in str(error)
 
 
 def test_a_certificate_that_is_not_trusted(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
