@@ -7,18 +7,14 @@ first, which can hold a pom without its jar, and then looks no further.
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
-import subprocess
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
+from hive_views.artifacts import Artifact, fetch
 from hive_views.errors import HiveViewsError
 
 if TYPE_CHECKING:
@@ -33,21 +29,6 @@ SPARK_LINES = ("4.0", "4.1")
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-_IVY_SETTINGS = """\
-<ivysettings>
-  <settings defaultResolver="central"/>
-  <caches defaultCacheDir={cache}/>
-  <resolvers><ibiblio name="central" m2compatible="true"{root}/></resolvers>
-</ivysettings>
-"""
-
-MIRROR = "DEFAULT_ARTIFACT_REPOSITORY"
-"""Spark's own environment variable for a mirror in place of Maven Central."""
-
-_ATTEMPTS = 3
-"""One broken download is no reason to fail."""
-
-_FETCH_TIMEOUT_S = 300
 
 
 class UnsupportedSparkError(HiveViewsError):
@@ -59,18 +40,6 @@ class UnsupportedSparkError(HiveViewsError):
             f"{' or '.join(SPARK_LINES)}: pip install 'hive_views[spark]'"
         )
         self.spark_version = spark_version
-
-
-class RuntimeFetchError(HiveViewsError):
-    """Iceberg's runtime could not be fetched; `coordinates` and `repository` say what from where."""
-
-    def __init__(self, coordinates: str, repository: str, reason: str) -> None:
-        super().__init__(
-            f"Cannot fetch {coordinates} from {repository} (the environment variable {MIRROR} names a mirror): {reason}"
-        )
-        self.coordinates = coordinates
-        self.repository = repository
-        self.reason = reason
 
 
 def iceberg_coordinates() -> str:
@@ -100,59 +69,13 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 
     Raises:
         UnsupportedSparkError: If there is none for the installed Spark.
-        RuntimeFetchError: If it cannot be fetched.
+        ArtifactFetchError: If it cannot be fetched.
     """
-    coordinates = iceberg_coordinates()
-    _, artifact, release = coordinates.split(":")
-    kept = Path(cache).resolve() / f"{artifact}-{release}.jar"
-    if zipfile.is_zipfile(kept):
-        return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    said = ""
-    for _ in range(_ATTEMPTS):
-        # Each time in a new directory: what a broken download leaves behind would break the next one, too.
-        with tempfile.TemporaryDirectory(dir=kept.parent, prefix="ivy-") as scratch:
-            said = _resolve(coordinates, Path(scratch))
-            found = Path(scratch) / kept.name
-            if zipfile.is_zipfile(found):
-                found.replace(kept)
-                return kept
-    raise RuntimeFetchError(coordinates, _repository(), said)
-
-
-def _resolve(coordinates: str, scratch: Path) -> str:
-    """Let Ivy put the jar into `scratch`; what it said."""
-    settings = scratch / "ivysettings.xml"
-    mirror = os.environ.get(MIRROR)
-    # Without a root, Ivy's own default holds, which is Maven Central.
-    root = f" root={quoteattr(mirror)}" if mirror else ""
-    settings.write_text(_IVY_SETTINGS.format(cache=quoteattr(str(scratch / "cache")), root=root), encoding="utf-8")
-    spec = importlib.util.find_spec("pyspark")
-    locations = spec.submodule_search_locations if spec else None
-    ivy = [str(jar) for location in locations or () for jar in (Path(location) / "jars").glob("ivy-*.jar")]
-    home = os.environ.get("JAVA_HOME")
-    command = [f"{home}/bin/java" if home else "java", "-XX:TieredStopAtLevel=1"]
-    command += ["-cp", os.pathsep.join(ivy), "org.apache.ivy.Main", "-settings", str(settings), "-warn"]
-    command += [
-        "-dependency",
-        *coordinates.split(":"),
-        "-confs",
-        "default",
-        "-retrieve",
-        str(scratch / "[artifact]-[revision].[ext]"),
-    ]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    # Without its dots, one a block.
-    return " ".join(re.sub(r"[.]{2,}( [(]\d+kB[)])?", "", done.stdout + done.stderr).split())[-1000:]
-
-
-def _repository() -> str:
-    return os.environ.get(MIRROR) or "Maven Central"
+    runtime = Artifact(*iceberg_coordinates().split(":"))
+    kept = Path(cache) / runtime.file_name
+    if not zipfile.is_zipfile(kept):
+        kept.unlink(missing_ok=True)
+    return fetch([runtime], cache)[0]
 
 
 def iceberg_session(
@@ -179,7 +102,7 @@ def iceberg_session(
 
     Raises:
         UnsupportedSparkError: If there is no runtime for the installed Spark.
-        RuntimeFetchError: If it is not in `cache` and cannot be fetched.
+        ArtifactFetchError: If it is not in `cache` and cannot be fetched.
     """
     settings = {"spark.jars": str(fetch_runtime(cache)), **catalog_settings(uri, warehouse, catalog), **(conf or {})}
     return _session(uri, warehouse, settings)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from hive_views.artifacts import MIRROR
+from hive_views.errors import ArtifactFetchError
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.spark import runtime
-from hive_views.spark.runtime import RuntimeFetchError, catalog_settings, fetch_runtime, iceberg_coordinates
+from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates
 from tests.metastore.rpc import connect
 from tests.spark.conftest import CACHE
 from tests.spark.plain_reader import PlainReader, PlainSparkError
@@ -103,15 +105,15 @@ def test_a_broken_jar_is_fetched_again(tmp_path: Path) -> None:
         f"<artifactId>{artifact}</artifactId><version>{release}</version></project>"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(runtime.MIRROR, mirror.as_uri())
+        patch.setenv(MIRROR, mirror.as_uri())
         assert fetch_runtime(tmp_path) == broken
     assert broken.stat().st_size == kept.stat().st_size
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("ivy-")] == []
 
 
 def test_says_what_cannot_be_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(runtime.MIRROR, (tmp_path / "empty").as_uri())
-    with pytest.raises(RuntimeFetchError, match=re.escape(iceberg_coordinates())) as caught:
+    monkeypatch.setenv(MIRROR, (tmp_path / "empty").as_uri())
+    with pytest.raises(ArtifactFetchError, match=re.escape(iceberg_coordinates())) as caught:
         fetch_runtime(tmp_path / "cache")
     assert "not found" in caught.value.reason
     assert caught.value.repository == (tmp_path / "empty").as_uri()
