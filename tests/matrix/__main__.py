@@ -1,6 +1,6 @@
 """`make test-matrix`: the tests of the catalog on every server, one after the other; docs/servers.md gets the result.
 
-Named servers (`python -m tests.matrix 4.0.1/postgresql`) are run alone, and their rows of the table replaced.
+Named servers (`python -m tests.matrix 4.0.1/postgresql 3.1.3`) are run alone, and their rows of the table replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(server: str) -> str:
         report.parent.mkdir(exist_ok=True)
         report.unlink(missing_ok=True)
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", f"--junit-xml={report}", *apart, suite, *sys.argv[2:]],
+            [sys.executable, "-m", "pytest", "-q", f"--junit-xml={report}", *apart, suite],
             cwd=ROOT,
             env={**os.environ, "HIVE_VIEWS_TEST_SERVER": server},
             check=False,
@@ -56,9 +56,8 @@ def run(server: str) -> str:
 
 def main() -> int:
     """Run what was asked for, and write the page."""
-    wanted = [sys.argv[1]] if len(sys.argv) > 1 else list(SERVERS)
     failed = False
-    for server in wanted:
+    for server in sys.argv[1:] or SERVERS:
         row = run(server)
         print(row)
         failed |= row.split(" | ")[3] != "0"
