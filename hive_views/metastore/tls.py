@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 from functools import lru_cache
+from pathlib import Path
 
 from hive_views.config import TlsConfig
 from hive_views.metastore.sasl import SecurityFailure
@@ -27,7 +28,7 @@ def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) ->
         SecurityFailure: If a file cannot be read, the certificate is not trusted, or the server speaks no TLS.
         TimeoutError: If the server does not answer in time.
     """
-    context = _context(config)
+    context = _context(config, tuple(map(_age, (config.ca_file, config.certificate_file, config.key_file))))
     sock.settimeout(timeout)
     try:
         return context.wrap_socket(sock, server_hostname=config.host or host)
@@ -55,8 +56,16 @@ def is_quiet(sock: ssl.SSLSocket) -> bool:
     return not waiting.poll(0)
 
 
+def _age(path: str | None) -> int | None:
+    """Tells a renewed file from the one that was read."""
+    try:
+        return None if path is None else Path(path).stat().st_mtime_ns
+    except OSError:
+        return None
+
+
 @lru_cache(maxsize=16)
-def _context(config: TlsConfig) -> ssl.SSLContext:
+def _context(config: TlsConfig, _ages: tuple[int | None, ...]) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=config.ca_file)
     except (OSError, ssl.SSLError) as error:

@@ -210,6 +210,17 @@ def test_a_certificate_that_is_not_trusted(guarded: StandaloneMetastore, certifi
     assert "hive-views.tls-ca-file" in str(error)
 
 
+def test_certificates_that_are_renewed_while_we_run(
+    guarded: StandaloneMetastore, certificates: Path, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "trusted.pem"
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(trusted)}
+    shutil.copy(certificates / "other.pem", trusted)
+    assert refused(uri(guarded), **credentials(tmp_path), **tls).step == "check the metastore's certificate"
+    shutil.copy(certificates / "server.pem", trusted)
+    assert HiveViewCatalog("renewed", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
+
+
 def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     by_number = f"thrift://127.0.0.1:{guarded.port}"
