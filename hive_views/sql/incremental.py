@@ -175,6 +175,7 @@ class Leaves:
         Raises:
             NotIncrementalError: If the query is of another shape.
         """
+        self._refuse_scripts()
         found = _Delta(self._numbers, frozenset(changed)).query(self.tree, grouped=grouped)
         return tuple({number: ways.get(number, Part.NOW) for number in range(len(self.leaves))} for ways in found)
 
@@ -193,6 +194,7 @@ class Leaves:
         Raises:
             NotIncrementalError: If it is otherwise.
         """
+        self._refuse_scripts()
         select = self.tree
         if not isinstance(select, exp.Select):
             raise NotIncrementalError("it is no SELECT at the top")
@@ -227,6 +229,11 @@ class Leaves:
             ):
                 raise NotIncrementalError(f"it does not group by {item.sql()}")
         return item.name.lower()
+
+    def _refuse_scripts(self) -> None:
+        """A script reads all rows of a task together: what it gives for new rows alone is something else."""
+        if self.tree.find(exp.QueryTransform) is not None:
+            raise NotIncrementalError("a script (TRANSFORM … USING)")
 
 
 _Ways = list[dict[int, Part]]

@@ -35,8 +35,18 @@ _BARE = frozenset(
 )
 """Those of them that may stand without parentheses: a column to some parsers."""
 
-_MOVING = re.compile(r"\s*(now|today|tomorrow|yesterday)\b.*", re.IGNORECASE | re.DOTALL)
-"""Words that stand for another time each day in a literal such as DATE 'today' (Spark, `stringToDate`)."""
+_MOVING = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b\s*[\w/+:-]*\s*", re.IGNORECASE)
+"""Words that stand for another time each day where Spark casts a text to a date or time, with or without a time zone
+(Spark, `SparkDateTimeUtils.extractSpecialValue`); `epoch`, the fifth of them, is always the same."""
+
+_METADATA = frozenset(
+    """
+    _deleted _file _metadata _partition _pos _spec_id block__offset__inside__file input__file__name
+    row__offset__inside__block
+    """.split()
+)
+"""Columns of where a row is stored: a compaction, which changes no row, changes them (Iceberg's `MetadataColumns`,
+Spark's `_metadata`, Hive's virtual columns)."""
 
 
 def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
@@ -48,8 +58,8 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
 
     Returns:
         Names of functions and clauses, sorted: functions of the clock or of chance, those whose result depends on the
-        order of rows, windows by ROWS, words such as DATE 'today', functions that are not the engine's own, LIMIT and
-        TABLESAMPLE. Not found are sums of floating numbers, whose last digits depend on the order of addition.
+        order of rows, windows by ROWS, the texts 'today' and so on wherever they stand, columns of where a row is
+        stored, scripts, functions that are not the engine's own, LIMIT and TABLESAMPLE. Not found are sums of floating numbers, whose last digits depend on the order of addition.
 
     Raises:
         SqlError: If it cannot be read.
@@ -63,9 +73,11 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
         # A keyword without parentheses is a column to some parsers.
         if not column.table and column.name.lower() in _BARE:
             found.add(column.name.lower())
+        found |= {part.name.lower() for part in column.parts} & _METADATA
     for literal in tree.find_all(exp.Literal):
+        # Wherever it stands: Spark casts it where the other side is a date or time, and no types are known here.
         moving = _MOVING.fullmatch(literal.name) if literal.is_string else None
-        if moving is not None and _makes_time(literal.parent):
+        if moving is not None:
             found.add(f"'{moving[1].lower()}'")
     for spec in tree.find_all(exp.WindowSpec):
         ends = (spec.args.get("start"), spec.args.get("end"))
@@ -76,6 +88,8 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
             found.add(name)
     if tree.find(exp.Fetch) is not None:
         found.add("FETCH")
+    if tree.find(exp.QueryTransform) is not None:
+        found.add("TRANSFORM")  # a script, which does what it likes
     lower = sql.lower()
     if "tablesample" in lower:
         found.add("TABLESAMPLE")
@@ -85,13 +99,3 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
         if function.name.lower() in _CHANGING:
             found.add(function.name.lower())
     return tuple(sorted(found))
-
-
-def _makes_time(node: object) -> bool:
-    """Whether a text in an expression may be read as a date or time."""
-    if isinstance(node, exp.Cast):
-        return True
-    if not isinstance(node, exp.Func):
-        return False
-    names = {node.name} if isinstance(node, exp.Anonymous) else node.sql_names()
-    return any(word in name.lower() for name in names for word in ("date", "time"))

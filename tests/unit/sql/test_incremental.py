@@ -101,6 +101,15 @@ def test_one_row_of_many_is_never_taken_for_a_row_of_each(function):
             leaves.added([0], grouped=leaves.aggregate([None], [False]) is not None)
 
 
+@pytest.mark.parametrize("sql", ["{}", "SELECT a.y FROM ({}) AS a", "SELECT x AS y FROM t UNION ALL {}"])
+def test_a_script_is_never_run_over_new_rows_alone(sql):
+    leaves = Leaves(sql.format("SELECT TRANSFORM(x) USING 'wc' AS (y) FROM t"), "spark", "db")
+    with pytest.raises(NotIncrementalError, match="TRANSFORM"):
+        leaves.added(range(len(leaves.leaves)), grouped=leaves.aggregate([None], [False]) is not None)
+    with pytest.raises(NotIncrementalError):
+        leaves.passed_through(0, 0)
+
+
 @pytest.mark.parametrize(
     "text", ["t VERSION AS OF 3", "t TIMESTAMP AS OF '2020-01-01'", "t TABLESAMPLE (3 ROWS)", "a.b.c.snapshots"]
 )
@@ -120,6 +129,9 @@ def test_names_are_replaced_in_place_and_become_aliases():
     assert found == "SELECT `t`.`x`, 't' AS t2 FROM <t> AS `t` /* t */ JOIN <s> AS `q` ON `t`.`x` = q.x"
 
 
+_METADATA = ("_deleted", "_partition", "_spec_id")
+
+
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
@@ -137,7 +149,20 @@ def test_names_are_replaced_in_place_and_become_aliases():
         ("SELECT t.`user` FROM t", ()),
         ("SELECT x FROM t WHERE d < DATE 'today'", ("'today'",)),
         ("SELECT cast('now' AS timestamp) AS d FROM t", ("'now'",)),
-        ("SELECT x FROM t WHERE status = 'today' OR coalesce(y, 'now') = z", ()),
+        # Spark casts the text to the other side's type, which is not known here.
+        ("SELECT x FROM t WHERE status = 'today' OR coalesce(y, 'now') = z", ("'now'", "'today'")),
+        ("SELECT x FROM t WHERE d < ' Today '", ("'today'",)),
+        ("SELECT x FROM t WHERE d IN ('2020-01-01', 'yesterday')", ("'yesterday'",)),
+        ("SELECT x FROM t WHERE d BETWEEN 'yesterday UTC' AND 'tomorrow+01:00'", ("'tomorrow'", "'yesterday'")),
+        ("SELECT CASE WHEN x > 1 THEN d ELSE 'today Europe/Rome' END AS d FROM t", ("'today'",)),
+        ("SELECT d FROM t UNION ALL SELECT 'now'", ("'now'",)),
+        ("SELECT x FROM t WHERE d > 'epoch' AND y <> 'today we sing' AND z <> 'nowhere'", ()),
+        ("SELECT TRANSFORM(x, y) USING 'cat' AS (x, y) FROM t", ("TRANSFORM",)),
+        ("SELECT a.y FROM (SELECT TRANSFORM(x) USING 'cat' AS (y) FROM t) AS a", ("TRANSFORM",)),
+        ("SELECT x, _file, t._POS FROM t", ("_file", "_pos")),
+        ("SELECT x FROM t WHERE _partition.day > 1 AND _spec_id = 1 AND NOT `_deleted`", _METADATA),
+        ("SELECT x, _metadata.file_path FROM t", ("_metadata",)),
+        ("SELECT x, INPUT__FILE__NAME FROM t", ("input__file__name",)),
         ("SELECT current_time FROM t", ("current_time",)),
         ("SELECT max_by(x, y) FROM t", ("arg_max", "max_by")),
         ("SELECT percentile_approx(x, 0.5) FROM t", ("percentile_approx",)),
