@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 
 from hive_views.children import Child, ChildKind
 from hive_views.dependencies.lineage import LineageReader, LineageSource, named_by
-from hive_views.errors import MetadataFileError, UnidentifiedError
+from hive_views.errors import (
+    InvalidRefreshStateError,
+    MetadataFileError,
+    UnidentifiedError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.materialized.facts import FactReader, TableFacts
 from hive_views.materialized.freshness import Observed, ObservedSource
+from hive_views.materialized.layout import METADATA, AssociatedView
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import SourceKind
 from hive_views.metastore.flat_model import Row, RowKind
@@ -32,7 +37,7 @@ class Sources:
     locations: Mapping[ViewName, str] = field(default_factory=dict)
     """Their metadata files."""
     views: Mapping[ViewName, ViewMetadata] = field(default_factory=dict)
-    """The Iceberg views."""
+    """The Iceberg views, and the definitions of materialized views of the layout `table`."""
     hive_views: Mapping[ViewName, Row] = field(default_factory=dict)
     """Views of Hive's own."""
     hive_tables: Mapping[ViewName, Row] = field(default_factory=dict)
@@ -91,6 +96,10 @@ class _Walk:
             self.hive_views[name] = row
             return self._children(row)
         try:
+            if row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters:
+                # A materialized view of the layout `table`: a session reads its definition, as that of any other.
+                location = AssociatedView.decode(row.parameters[METADATA]).associated_view_location
+                return self._view(name, self.facts.view(location), None)
             if row.kind is RowKind.ICEBERG_TABLE:
                 facts = self.facts.table(str(name), row.metadata_location)
                 self.tables[name] = facts
@@ -106,15 +115,24 @@ class _Walk:
                 )
                 return []
             metadata = self.facts.view(row.metadata_location or "")
-        except (UnidentifiedError, MetadataFileError) as error:
+        except (UnidentifiedError, MetadataFileError, UnsupportedMaterializedViewError) as error:
             self.unknown[name] = str(error)
             return []
+        return self._view(name, metadata, row)
+
+    def _view(self, name: ViewName, metadata: ViewMetadata, row: Row | None) -> list[tuple[ViewName, str | None]]:
+        """A view's state and its children; `row` is None where its definition stands in no view's row."""
         self.views[name] = metadata
         uuid = metadata.view_uuid.lower()
         self.sources[uuid, name] = ObservedSource(
             SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=self.facts.definition(metadata)
         )
-        return self._children(row)
+        if row is not None:
+            return self._children(row)
+        from_version = children_of_version(metadata.current_version(), name)
+        if from_version is None:
+            self.unknown[name] = "its text cannot be read"
+        return list((from_version or {}).items())
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
         lineage = self.reader.read(row, self.rows.known)

@@ -59,7 +59,8 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
     Returns:
         Names of functions and clauses, sorted: functions of the clock or of chance, those whose result depends on the
         order of rows, windows by ROWS, the texts 'today' and so on wherever they stand, columns of where a row is
-        stored, scripts, functions that are not the engine's own, LIMIT and TABLESAMPLE. Not found are sums of floating numbers, whose last digits depend on the order of addition.
+        stored, scripts, functions that are not the engine's own, LIMIT and TABLESAMPLE. Not found are sums of floating
+        numbers, whose last digits depend on the order of addition.
 
     Raises:
         SqlError: If it cannot be read.
