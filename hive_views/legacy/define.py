@@ -23,6 +23,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy.model import LegacyView, Reason, Refusal, Writer
 from hive_views.legacy.options import Options
 from hive_views.legacy.portable import portable
+from hive_views.legacy.spark import unheeded
 from hive_views.metastore.commit import Store
 from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
@@ -41,7 +42,8 @@ LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: whose layout the row had: `hive`, `spark` or `trino`."""
 
 LEGACY_SETTING = "hive-views.conf."
-"""Prefix of summary keys: a setting of Spark's under which the text was read; `ViewSession` heeds it."""
+"""Prefix of summary keys: a setting of Spark's under which the text was read. All that the row records are kept;
+`ViewSession` reads the view under those of `HEEDED`, and of the others the plan tells."""
 
 LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 """Summary key: whether a view of Trino's ran with its reader's rights."""
@@ -388,6 +390,9 @@ class _Maker:
         """A Spark view's text is what its author typed, unless names in it were changed."""
         if any(column.name != column.name.lower() for column in self._view.columns):
             self._changes.append("plain Spark shows the columns' names in lower case, Iceberg's catalog as they are")
+        told = unheeded(self._view.settings)
+        if told is not None:
+            self._changes.append(told)
         if sql == self._view.sql:
             return found
         if self._sql != self._view.sql:

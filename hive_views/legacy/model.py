@@ -13,6 +13,9 @@ ANSI = "spark.sql.ansi.enabled"
 (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`), and Hive's casts give NULL as well; Iceberg's catalog takes the
 session's."""
 
+HEEDED = (ANSI, "spark.sql.session.timeZone")
+"""The settings that `ViewSession` reads a view under, where its version records them."""
+
 
 class Writer(str, Enum):
     """Whose layout a row has."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from hive_views.legacy.hive import columns_of
 from hive_views.legacy.mangled import demangled
-from hive_views.legacy.model import ANSI, LegacyColumn, LegacyView, Reason, Refusal, Writer
+from hive_views.legacy.model import ANSI, HEEDED, LegacyColumn, LegacyView, Reason, Refusal, Writer
 from hive_views.metastore.flat_model import Row
 
 _NAMESPACE = "view.catalogAndNamespace."
@@ -29,6 +29,29 @@ _SETTING = "view.sqlConfig."
 _SCHEMA = "spark.sql.sources.schema"
 _SIGNS = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, "spark.sql.create.version")
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
+_ROWS_ALIKE = ("spark.sql.artifact.",)
+"""Begin settings that Spark records and that no row depends on: which session's JARs are loaded."""
+DEFAULTS = {
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.crossJoin.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.legacy.charVarcharAsString": "false",
+    "spark.sql.legacy.integerGroupingId": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.sizeOfNull": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""Settings with one default in all versions of Spark that record settings: a view that records it has nothing special.
+Others, such as `spark.sql.legacy.timeParserPolicy`, changed theirs, or are not known here."""
 _NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
@@ -45,6 +68,27 @@ def outlives(key: str) -> bool:
     the same text under other rules, e.g. ANSI mode.
     """
     return not key.startswith((_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SCHEMA, "view.referredTemp", "view.schemaMode"))
+
+
+def unheeded(settings: Mapping[str, str]) -> str | None:
+    """Say which of a view's settings nobody who reads it through Iceberg works under.
+
+    Args:
+        settings: Spark's settings that the row records.
+
+    Returns:
+        A sentence; None where there are none but those that `ViewSession` heeds, and Spark's defaults.
+    """
+    found = ", ".join(
+        f"{key}={value}"
+        for key, value in sorted(settings.items())
+        if key not in HEEDED
+        and not key.startswith(_ROWS_ALIKE)
+        and DEFAULTS.get(key, "").lower() != value.strip().lower()
+    )
+    if not found:
+        return None
+    return f"made under {found}, which a reader through Iceberg does not set: set it there, if rows depend on it"
 
 
 def read(row: Row) -> LegacyView:

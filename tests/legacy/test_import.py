@@ -90,6 +90,31 @@ def test_a_plan_and_a_dry_run_write_nothing(plan, views, catalog, everything):
     assert ends["bad"] is Status.REFUSED
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, None),
+        ({"ansi.enabled": "true", "session.timeZone": "UTC", "artifact.isolation.enabled": "false"}, None),
+        ({"mapKeyDedupPolicy": "exception", "caseSensitive": "FALSE"}, None),
+        ({"legacy.timeParserPolicy": "LEGACY"}, "spark.sql.legacy.timeParserPolicy=LEGACY"),
+        (
+            {"mapKeyDedupPolicy": "LAST_WIN", "caseSensitive": "true", "session.timeZone": "UTC"},
+            "spark.sql.caseSensitive=true, spark.sql.mapKeyDedupPolicy=LAST_WIN",
+        ),
+        ({"of.tomorrow": "1"}, "spark.sql.of.tomorrow=1"),
+    ],
+)
+def test_a_plan_tells_of_settings_that_no_reader_through_iceberg_sets(add, sales, plan, settings, told):
+    parameters = {**LAYOUTS["2.1"][0], "view.query.out.numCols": "1", "view.query.out.col.0": "id"}
+    parameters |= {f"view.sqlConfig.spark.sql.{key}": value for key, value in settings.items()}
+    del parameters["spark.sql.sources.schema"]
+    text = f"SELECT id FROM {sales}.orders"
+    add(hive_view_row(sales, "v", text, text, [("id", "bigint")], **parameters))
+    (entry,) = plan().entries
+    reason = "which a reader through Iceberg does not set: set it there, if rows depend on it"
+    assert entry.changes == (() if told is None else (f"made under {told}, {reason}",))
+
+
 def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, raw, catalog, plan, journal):
     row = hive_view_row(
         sales,
