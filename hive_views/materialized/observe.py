@@ -115,7 +115,7 @@ class _Walk:
                 )
                 return []
             metadata = self.facts.view(row.metadata_location or "")
-        except (UnidentifiedError, MetadataFileError, UnsupportedMaterializedViewError) as error:
+        except (UnidentifiedError, MetadataFileError, InvalidRefreshStateError) as error:
             self.unknown[name] = str(error)
             return []
         return self._view(name, metadata, row)
