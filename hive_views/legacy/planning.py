@@ -149,8 +149,17 @@ class Found:
     @property
     def shown(self) -> Row:
         """Its row as those that read it see it: with the columns that it has, where those are not the row's."""
-        row, view = self.opened()
-        return row if view.writer is not Writer.TRINO else with_columns(row, _columns(view))
+        return shown_row(*self.opened())
+
+
+def shown_row(row: Row, view: LegacyView) -> Row:
+    """A view's row as those that read the view see it: with the columns that it has, where those are not the row's.
+
+    Args:
+        row: The row.
+        view: The legacy view in it, or that it keeps the face of.
+    """
+    return row if view.writer is not Writer.TRINO else with_columns(row, _columns(view))
 
 
 def _columns(view: LegacyView) -> tuple[tuple[str, str, str | None], ...]:
@@ -395,9 +404,7 @@ class Planner:
             raise
         except HiveViewsError as error:
             return _refused(entry, Refusal(Reason.UNSUPPORTED, str(error)))
-        row = made.row
-        if view.writer is Writer.TRINO and entry.in_place:
-            row = with_columns(row, _columns(view))
+        row = shown_row(made.row, view) if entry.in_place else made.row
         self._store.put(entry.target, Loaded(row, made.metadata))
         return replace(
             entry,

@@ -15,7 +15,7 @@ from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Outcome, Status, planned
 from hive_views.legacy.plan import Entry, Plan, Verdict
-from hive_views.legacy.planning import target_of
+from hive_views.legacy.planning import planned_store, target_of
 from hive_views.legacy.work import Looked, Work
 from hive_views.metastore.commit import Store
 from hive_views.metastore.swaps import honors_expectations
@@ -69,6 +69,7 @@ def work_for(plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = 
         None if to is None else to.name,
         None if to is None else dict(to.properties),
         dry,
+        below=planned_store((to or catalog)._store) if dry else None,
     )
 
 
@@ -133,7 +134,8 @@ def dry_run(
 ) -> RunResult:
     """Look whether a plan could be run now, view by view. Writes nothing, in metastore, storage or journal.
 
-    Views above others are judged by the plan alone, since those are not there yet.
+    Each view is looked at as a run would look at it, on top of those that it reads as they would be by then; one that
+    reads a view which would not be converted is blocked by that.
 
     Args:
         plan: The plan.
@@ -148,17 +150,15 @@ def dry_run(
         PlanError: If the plan is for another target.
     """
     work = work_for(plan, catalog, to, dry=True)
-    outcomes = []
+    ended: dict[ViewName, Outcome] = {}
     for entry in plan.entries:
         outcome = planned(entry)
         if entry.verdict is Verdict.READY:
-            outcome = replace(outcome, status=Status.WOULD_CONVERT)
-            if entry.level == 0:
-                outcome = work.convert(entry, _nothing)
-        outcomes.append(outcome)
+            outcome = blocked(entry, ended) or work.convert(entry, _nothing)
+        ended[entry.name] = outcome
         if progress is not None:
-            progress(len(outcomes), len(plan.entries), outcome)
-    return RunResult(tuple(outcomes))
+            progress(len(ended), len(plan.entries), outcome)
+    return RunResult(tuple(ended.values()))
 
 
 class Ledger:

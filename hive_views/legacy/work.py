@@ -41,10 +41,10 @@ from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Outcome, Status
 from hive_views.legacy.plan import Entry
-from hive_views.legacy.planning import PlannedStore, planned_store
+from hive_views.legacy.planning import PlannedStore, planned_store, shown_row
 from hive_views.legacy.read import is_legacy, read_view
 from hive_views.legacy.storage import provide, withdraw
-from hive_views.metastore.commit import Store, commit
+from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.identities import HIVE_UUID, identify
 from hive_views.metastore.legacy_rows import fingerprint, swap
@@ -77,6 +77,8 @@ class Work:
     """Whether nothing is to be written."""
     locations: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Where the target's databases are, as far as it was asked for: once for each in a run."""
+    below: PlannedStore | None = field(default=None, compare=False, repr=False)
+    """For a dry run: the target as it would be by now, with the views that were looked at already."""
 
     def convert(self, entry: Entry, note: Note, *, patient: bool = False) -> Outcome:
         """Import one view: `look`, `prepare`, `finish`; see there."""
@@ -205,6 +207,10 @@ class Looked:
                 Reason.CHANGED, f"the storage of {entry.name} was changed since the plan: {made.storage.sentence}"
             )
         if self._work.dry:
+            if self._work.below is not None:
+                new = shown_row(made.row, read_view(row)) if self._in_place else made.row
+                self._work.below.put(entry.target, Loaded(new, made.metadata))
+                self._work.below.pack(entry.target)
             return self._ended(Status.WOULD_CONVERT, None, None)
         self._todo = row, made
         return None
@@ -215,7 +221,8 @@ class Looked:
 
     def _made(self, row: Row, there: Row | None) -> Converted:
         # What a run reads is looked at anew for each view, what one view reads once.
-        seen = planned_store(self._target._store)
+        below = self._work.below
+        seen = planned_store(self._target._store) if below is None else below
         seen.seen[self._entry.target] = there
         made = self._converted(row, seen)
         real = self._target._store

@@ -11,7 +11,7 @@ from hive_views.legacy.define import LEGACY_ORIGINAL
 from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options, Rule
 from hive_views.legacy.outcome import Status
-from hive_views.legacy.plan import read_plan, write_plan
+from hive_views.legacy.plan import Verdict, read_plan, write_plan
 from hive_views.legacy.planning import plan_import
 from hive_views.legacy.revert import Reverted, revert_run, revert_views
 from hive_views.legacy.run import dry_run, run_plan
@@ -88,6 +88,44 @@ def test_a_plan_and_a_dry_run_write_nothing(plan, views, catalog, everything):
     ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
     assert ends["big"] is ends["above"] is ends["tr"] is Status.WOULD_CONVERT
     assert ends["bad"] is Status.REFUSED
+
+
+def test_a_dry_run_looks_at_views_of_every_level_as_they_are_now(plan, views, add, catalog, raw, everything):
+    def over(name: str, *below: str) -> None:
+        joined = ", ".join(f"`{views}`.`{other}`" for other in below)
+        text = f"select `{below[0]}`.`id` from {joined}"
+        add(hive_view_row(views, name, text, text, IDS))
+
+    over("changed", "above")
+    over("over_changed", "changed")
+    over("top", "over_changed", "above")
+    over("dropped", "big")
+    over("over_dropped", "dropped")
+    over("of_table", "above", "customers")
+    over("over_table", "of_table")
+    over("good", "above", "tr")
+    found = plan()
+    row = raw.get_table(views, "changed")
+    row.parameters["note"] = "of another program"
+    alter(raw, row)
+    raw.drop_table(views, "dropped", False)
+    raw.drop_table(views, "customers", False)
+    before = everything()
+
+    result = dry_run(found, catalog)
+
+    assert everything() == before
+    assert not result.complete
+    ends = {item.name.name: (item.status.value, item.reason, item.blocked_by) for item in result.outcomes}
+    assert {name: end for name, end in ends.items() if entry_of(found, name).verdict is Verdict.READY} == {
+        **dict.fromkeys(("big", "above", "tr", "good"), ("would-convert", None, None)),
+        "changed": ("refused", Reason.CHANGED, None),
+        **dict.fromkeys(("over_changed", "top"), ("blocked", Reason.BLOCKED, ViewName(views, "changed"))),
+        "dropped": ("refused", Reason.CHANGED, None),
+        "over_dropped": ("blocked", Reason.BLOCKED, ViewName(views, "dropped")),
+        "of_table": ("refused", Reason.MISSING_TABLE, None),
+        "over_table": ("blocked", Reason.BLOCKED, ViewName(views, "of_table")),
+    }
 
 
 @pytest.mark.parametrize(
