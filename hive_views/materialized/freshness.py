@@ -13,6 +13,7 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+from hive_views.session_settings import same
 
 
 class Verdict(Enum):
@@ -45,10 +46,20 @@ class Cause(Enum):
     NO_LINEAGE = "what it reads is not known"
     BEST_EFFORT = "a table of Hive's own has no state that can be trusted"
     UNREPEATABLE = "its definition may give other rows each time"
+    SETTINGS = "its rows were computed under other settings than a view's own"
     STORAGE = "its storage cannot be read"
 
 
-_HARD = frozenset({Cause.NEVER_REFRESHED, Cause.DEFINITION, Cause.OTHER_VIEW, Cause.VIEW_CHANGED, Cause.STORAGE})
+_HARD = frozenset(
+    {
+        Cause.NEVER_REFRESHED,
+        Cause.DEFINITION,
+        Cause.OTHER_VIEW,
+        Cause.VIEW_CHANGED,
+        Cause.SETTINGS,
+        Cause.STORAGE,
+    }
+)
 """Causes for which age is no excuse: the rows are those of another query, or there are none."""
 
 _UNKNOWN = frozenset({Cause.NO_STATE, Cause.NO_LINEAGE, Cause.BEST_EFFORT, Cause.UNREPEATABLE, Cause.STORAGE})
@@ -115,6 +126,8 @@ class Observed:
     """Views below it whose children are not known, and why."""
     definition: str | None = None
     """The fingerprint of its definition."""
+    settings: Mapping[ViewName, Mapping[str, str]] = field(default_factory=dict)
+    """The engine's settings that it and views below it were defined under, where a version records them."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +229,10 @@ def _reasons(recorded: Recorded, state: RefreshState, observed: Observed) -> lis
     found += [Reason(Cause.GONE, name) for name in observed.gone]
     found += _source_reasons(state, observed)
     found += _other_reasons(recorded, observed)
+    found += [
+        Reason(Cause.SETTINGS, name, f"{key}={recorded.settings[key]}", f"{key}={wanted}")
+        for name, key, wanted in other_settings(observed, recorded.settings)
+    ]
     if recorded.unrepeatable:
         found.append(Reason(Cause.UNREPEATABLE, detail=", ".join(recorded.unrepeatable)))
     return found
@@ -319,6 +336,24 @@ def _other_reasons(recorded: Recorded, observed: Observed) -> list[Reason]:
         if name not in observed.others and name not in gone
     ]
     return found
+
+
+def other_settings(observed: Observed, settings: Mapping[str, str]) -> list[tuple[ViewName, str, str]]:
+    """Where an engine's settings are not those that a view was defined under, which hold wherever that is read.
+
+    Args:
+        observed: The definition and its sources.
+        settings: The engine's; one that it does not name is not compared.
+
+    Returns:
+        The view, the setting and its value in the definition, by the name of the view.
+    """
+    return [
+        (name, key, wanted)
+        for name, own in sorted(observed.settings.items())
+        for key, wanted in own.items()
+        if key in settings and not same(key, wanted, settings[key])
+    ]
 
 
 def _snapshot(number: int) -> str:

@@ -20,6 +20,7 @@ from hive_views.materialized.layout import METADATA, AssociatedView
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.state import SourceKind
 from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.session_settings import recorded
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
@@ -186,6 +187,11 @@ def observe(
         tuple(sorted(walk.gone)),
         walk.unknown,
         facts.definition(metadata),
+        {
+            view: own
+            for view, known in ((name, metadata), *walk.views.items())
+            if (own := recorded(known.current_version().summary))
+        },
     )
     return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)
 

@@ -20,7 +20,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType, LongType
 
 from hive_views.errors import RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness import Freshness, changed_tables
+from hive_views.materialized.freshness import Freshness, changed_tables, other_settings
 from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout, encode_summary
 from hive_views.materialized.loading import TIME_TRAVEL, MaterializedView
@@ -258,6 +258,8 @@ def refresh(
     if observed.gone or observed.unknown:
         missing = ", ".join(map(str, [*observed.gone, *observed.unknown]))
         raise RefreshError(str(view.name), f"it reads what is gone or cannot be read: {missing}")
+    settings = dict(engine.settings())
+    _check_settings(view, sources, settings)
     tell = tell or _nobody
     if freshness.is_fresh and mode is not Mode.FULL:
         tell(f"{view.name}: unchanged: its rows are fresh")
@@ -268,7 +270,6 @@ def refresh(
     _check_pinned(view, sources, leaves)
     found = unrepeatable(leaves.sql, leaves.dialect)
     repeatable = not found or view.metadata.properties.get(REPEATABLE, "").lower() == "true"
-    settings = dict(engine.settings())
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
@@ -338,6 +339,17 @@ def _check_pinned(view: MaterializedView, sources: Sources, leaves: Leaves) -> N
         name = ViewName(*leaf.name)
         if name not in sources.tables and name not in sources.hive_tables:
             raise RefreshError(str(view.name), f"its text reads {name}, which has another name now")
+
+
+def _check_settings(view: MaterializedView, sources: Sources, settings: Mapping[str, str]) -> None:
+    """Refuse settings under which the rows would not be those of a view's definition, which has its own."""
+    for name, key, wanted in other_settings(sources.observed, settings):
+        raise RefreshError(
+            str(view.name),
+            f"{name} was defined under {key}={wanted}, and this refresh runs under {key}={settings[key]}: its rows "
+            f"would not be the definition's. Refresh it in a session with SET {key}={wanted}; where the views that it "
+            "reads differ in this, leave it unrefreshed: then the definition is read",
+        )
 
 
 def _report(

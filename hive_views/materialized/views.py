@@ -535,5 +535,14 @@ def _numbered(tell: Callable[[str], None], number: int, of: int) -> Callable[[st
     return lambda line: tell(f"[{number}/{of}] {line}")
 
 
-_OTHER_ROWS = frozenset({Cause.NEVER_REFRESHED, Cause.DEFINITION, Cause.OTHER_VIEW, Cause.STORAGE, Cause.NO_STATE})
+_OTHER_ROWS = frozenset(
+    {
+        Cause.NEVER_REFRESHED,
+        Cause.DEFINITION,
+        Cause.OTHER_VIEW,
+        Cause.STORAGE,
+        Cause.NO_STATE,
+        Cause.SETTINGS,
+    }
+)
 """Causes for which stored rows are not even stale rows of the view."""

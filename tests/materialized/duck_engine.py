@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 import pyarrow as pa
 import sqlglot
@@ -20,12 +22,13 @@ from hive_views.sql.incremental import Part
 class DuckEngine:
     """Real rows, real files and a real metastore; only Spark is not there."""
 
-    def __init__(self, catalog: HiveViewCatalog) -> None:
+    def __init__(self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None) -> None:
         self.catalog = catalog
+        self._settings = dict(settings or {})
         self.works: list[Work] = []
 
     def settings(self) -> dict[str, str]:
-        return {}
+        return dict(self._settings)
 
     def stage(self, work: Work) -> int:
         self.works.append(work)

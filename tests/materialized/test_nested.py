@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import RefreshError
 from hive_views.materialized.freshness import Cause, Verdict
+from hive_views.session_settings import ANSI, TIME_ZONE, encode
 from tests.materialized.conftest import rows
+from tests.materialized.duck_engine import DuckEngine
 
 LAYOUTS = ("registered", "attached", "table")
 
@@ -60,3 +63,34 @@ def test_a_child_that_was_renamed_or_is_gone(catalog, views, engine, market, lay
     assert Cause.REPLACED in [reason.cause for reason in views.freshness((market, "parent")).reasons]
     views.refresh((market, "parent"), engine)
     assert views.freshness((market, "parent")).is_fresh and amounts(views, (market, "parent")) == [5, 10, 20]
+
+
+TOKYO = {TIME_ZONE: "Asia/Tokyo", ANSI: "true"}
+UTC = {TIME_ZONE: "UTC", ANSI: "true"}
+
+
+def plain_view(catalog, name: tuple[str, str], text: str, settings: dict[str, str]) -> None:
+    """A plain view as a session with some settings defines it."""
+    made = catalog.author(name, text, database=name[0])
+    version = made.version.model_copy(update={"summary": {**made.version.summary, **encode(settings)}})
+    catalog.create_view(name, made.schema, version)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_refresh_under_other_settings_than_a_views_own_is_refused(catalog, views, market, layout):
+    name = (market, "mv")
+    plain_view(catalog, (market, "low"), "SELECT id, amount FROM sales", UTC)
+    catalog.execute("CREATE VIEW high AS SELECT * FROM low", database=market)
+    views.create(name, "SELECT amount FROM high", layout=layout)
+    said = rf"{market}\.low was defined under {TIME_ZONE}=UTC, and this refresh runs under {TIME_ZONE}=Asia/Tokyo"
+    for mode in ("auto", "full"):
+        with pytest.raises(RefreshError, match=said):
+            views.refresh(name, DuckEngine(catalog, TOKYO), mode=mode)
+    assert not views.reading(name).from_storage
+    views.refresh(name, DuckEngine(catalog, {**UTC, ANSI: "TRUE"}))
+    assert views.freshness(name).is_fresh and views.reading(name, allow_stale_data=True).from_storage
+    catalog.load_table((market, "sales")).append(rows((4, "a", 40)))
+    with pytest.raises(RefreshError, match=said):
+        views.refresh(name, DuckEngine(catalog, TOKYO))
+    assert views.refresh(name, DuckEngine(catalog, UTC))[-1].action == "full", "ANSI is written otherwise"
+    assert amounts(views, name) == [5, 10, 20, 40] and views.freshness(name).is_fresh

@@ -21,6 +21,7 @@ from hive_views.materialized.freshness import (
     decide,
 )
 from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+from hive_views.session_settings import ANSI, TIME_ZONE
 
 T, V = ViewName("db", "t"), ViewName("db", "v")
 VIEW = "view-uuid"
@@ -41,6 +42,7 @@ NOW = Observed(
     ),
 )
 RECORDED = Recorded(STATE, VIEW)
+TOKYO = {TIME_ZONE: "Asia/Tokyo", ANSI: "false"}
 
 
 def table(**changes) -> Observed:
@@ -86,6 +88,14 @@ CASES = [
     (replace(RECORDED, others={ViewName("h", "t"): "a"}), replace(NOW, others={ViewName("h", "t"): "b"}),
      Verdict.STALE, [Cause.CHANGED]),
     (replace(RECORDED, others={ViewName("h", "t"): "a"}), NOW, Verdict.STALE, [Cause.REMOVED]),
+    (replace(RECORDED, settings=TOKYO), NOW, Verdict.FRESH, []),
+    (replace(RECORDED, settings=TOKYO), replace(NOW, settings={V: {TIME_ZONE: "UTC"}}),
+     Verdict.STALE, [Cause.SETTINGS]),
+    (replace(RECORDED, settings=TOKYO), replace(NOW, settings={V: {TIME_ZONE: "Asia/Tokyo", ANSI: "FALSE"}}),
+     Verdict.FRESH, []),
+    (replace(RECORDED, settings=TOKYO), replace(NOW, settings={T: {ANSI: "true"}, V: {TIME_ZONE: "UTC"}}),
+     Verdict.STALE, [Cause.SETTINGS, Cause.SETTINGS]),
+    (RECORDED, replace(NOW, settings={V: {TIME_ZONE: "UTC"}}), Verdict.FRESH, []),
     (Recorded(None), NOW, Verdict.STALE, [Cause.NEVER_REFRESHED]),
     (Recorded(None, problem=Reason(Cause.NO_STATE)), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
     (Recorded(None, problem=Reason(Cause.STORAGE)), NOW, Verdict.UNKNOWN, [Cause.STORAGE]),
@@ -102,7 +112,14 @@ def test_verdict(recorded, observed, verdict, causes):
 @pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
 def test_grace_excuses_age_and_never_another_definition(recorded, observed, verdict, causes):
     found = decide(recorded, observed, now_ms=2000, max_staleness_ms=1000)
-    hard = {Cause.DEFINITION, Cause.OTHER_VIEW, Cause.VIEW_CHANGED, Cause.NEVER_REFRESHED, Cause.STORAGE}
+    hard = {
+        Cause.DEFINITION,
+        Cause.OTHER_VIEW,
+        Cause.VIEW_CHANGED,
+        Cause.NEVER_REFRESHED,
+        Cause.STORAGE,
+        Cause.SETTINGS,
+    }
     if verdict is Verdict.FRESH or hard & set(causes) or recorded.state is None:
         assert found.verdict is verdict
     else:
