@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -236,10 +236,9 @@ def run_views(
             told=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
         )
     report = _report(report_of(read_journal(place)), str(place), result.complete and result.as_before)
-    said = {str(name): verdict.text for name, verdict in result.checks.items()}
     differing = tuple(str(name) for name, verdict in result.checks.items() if not verdict.good)
-    views = tuple({**view, "rows": said.get(view["name"])} for view in report.views)
-    return replace(report, views=views, differing=differing)
+    report = _with_rows(report, {name: verdict.text for name, verdict in result.checks.items()})
+    return replace(report, differing=differing)
 
 
 def report_views(
@@ -264,6 +263,7 @@ def report_views(
     from hive_views.errors import JournalError
     from hive_views.legacy.journal import read_journal
     from hive_views.legacy.report import Report, report_of, report_of_plan
+    from hive_views.legacy.rows_said import rows_said
 
     try:
         found = report_of(read_journal(Path(journal)))
@@ -275,13 +275,12 @@ def report_views(
     names = {ViewName.parse(name) for name in view}
     if names:
         found = Report(tuple(line for line in found.lines if line.entry.name in names), found.cycles)
-    if html is None:
-        return _report(found, journal)
-    from hive_views.legacy.report_page.page import html as page
-    from hive_views.legacy.rows_said import rows_said
+    said = rows_said(Path(journal))
+    if html is not None:
+        from hive_views.legacy.report_page.page import html as page
 
-    _write(html, page(found, Path(journal).name, rows=rows_said(Path(journal))))
-    return _report(found, html)
+        _write(html, page(found, Path(journal).name, rows=said))
+    return _with_rows(_report(found, html or journal), said)
 
 
 def revert_views(
@@ -482,6 +481,12 @@ def _report(report: Report, file: str | None, complete: bool = True) -> ImportRe
         file=file,
         complete=complete,
     )
+
+
+def _with_rows(report: ImportReport, said: Mapping[ViewName, str]) -> ImportReport:
+    """The report with what Spark's check said of each view; `rows` is None where it said nothing."""
+    by_name = {str(name): text for name, text in said.items()}
+    return replace(report, views=tuple({**view, "rows": by_name.get(view["name"])} for view in report.views))
 
 
 def _code(value: ImportReport) -> ExitCode:

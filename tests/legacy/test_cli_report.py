@@ -30,7 +30,11 @@ def test_the_report_as_a_page(cli, add, sales, tmp_path):
     cli("import", "report", str(journal), "--html", str(page))
     assert '"status":"converted"' in page.read_text()
     assert '"rows":"the same 7 rows"' in page.read_text()
+    (told,) = cli("--json", "import", "report", str(journal)).json["views"]
+    assert told["rows"] == "the same 7 rows"
+    assert "the same 7 rows" in cli("import", "report", str(journal)).out
     file_of(journal).write_text("[]")
+    assert "does not hold" in cli("import", "report", str(journal)).err
     assert "does not hold" in cli("import", "report", str(journal), "--html", str(page)).err
 
 
