@@ -229,6 +229,18 @@ class AttachedStorage:
         )
 
     @staticmethod
+    def is_text(text: str) -> bool:
+        """Whether a table's property is that of an attached storage, and not of a table that is the view itself.
+
+        Args:
+            text: The property's text; one that cannot be read is neither.
+        """
+        try:
+            return "refreshes" in _checked(text)
+        except InvalidRefreshStateError:
+            return False
+
+    @staticmethod
     def decode(text: str) -> AttachedStorage:
         """Read the property.
 

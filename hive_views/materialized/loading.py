@@ -358,5 +358,7 @@ def _of_table(catalog: HiveViewCatalog, row: Row, facts: FactReader) -> Material
     text = table.metadata.properties.get(METADATA)
     if text is None:
         raise NotMaterializedError(str(name), "it is a plain table")
+    if AttachedStorage.is_text(text):
+        raise NotMaterializedError(str(name), "it is an attached storage, which has a row while it is refreshed")
     location = AssociatedView.decode(text).associated_view_location
     return MaterializedView(name, Layout.TABLE, row, facts.view(location), name, table)

@@ -15,6 +15,7 @@ from hive_views.errors import (
     CyclicViewError,
     InvalidPropertyError,
     MetastoreError,
+    NotMaterializedError,
     RefreshConflictError,
     RefreshError,
     SqlError,
@@ -160,6 +161,30 @@ def test_replaced_while_it_is_refreshed(views, engine, market, layout):
     assert not views.reading(name, allow_stale_data=True).from_storage
     views.refresh(name, engine)
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_row_of_a_refresh_is_in_no_list(catalog, views, engine, market, run, layout):
+    """An attached storage has a row while it is written, and after a kill; columns to come have one in any layout."""
+    name, seen = (market, "mv"), []
+    views.create(name, OLD, layout=layout)
+
+    def look() -> None:
+        tables = [table for _, table in catalog.list_tables(market) if "__refresh_" in table]
+        listed = [item.name.name for item in views.listing(market)]
+        shown = [row[1] for row in run("SHOW MATERIALIZED VIEWS").rows]
+        seen.append((len(tables), listed, shown))
+        for table in tables:
+            with pytest.raises(NotMaterializedError):
+                views.load((market, table))
+
+    for _ in range(2):
+        views.refresh(name, _Meanwhile(engine, look), mode="full")
+    views.replace(name, NEW)
+    views.refresh(name, _Meanwhile(engine, look))
+    there = 1 if layout == "attached" else 0
+    assert [number for number, *_ in seen] == [there, there, 1], "else this proves nothing"
+    assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
