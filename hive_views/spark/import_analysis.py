@@ -16,11 +16,11 @@ from hive_views.identifiers import ViewName
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import failures
 from hive_views.spark.names import Context
-from hive_views.spark.reading import upcast
 from hive_views.spark.settings import RECORDED, recorded
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyspark.sql.types import StructType
 
     from hive_views.spark.session import ViewSession
 
@@ -29,8 +29,8 @@ _Settings = frozenset[tuple[str, str]]
 
 def analyzed(
     views: ViewSession, names: Iterable[ViewName], place: Callable[[ViewName], ViewName]
-) -> dict[ViewName, tuple[str, ...]]:
-    """The columns of views whose definition Spark's analyzer takes.
+) -> dict[ViewName, StructType]:
+    """What Spark's analyzer finds in definitions that give just the columns that their views declare.
 
     Args:
         views: A session on their catalog.
@@ -38,7 +38,8 @@ def analyzed(
         place: Where each stands in the catalog.
 
     Returns:
-        The columns' names in lower case; a view that is not there has to be looked at more closely.
+        The columns of each text, as the analyzer gives them. A view that is not there has to be looked at more closely:
+        its text is not taken, or gives other names or types than the view declares, so that a reader's are not known.
     """
     reader, helper = views._reader, views._helper
     groups: dict[tuple[Context, _Settings], list[tuple[ViewName, str, Schema]]] = {}
@@ -56,28 +57,26 @@ def analyzed(
         settings = frozenset((key, wanted.get(key, views._names.setting(key))) for key in RECORDED)
         key = reader._home_of(version, place(name)), settings
         groups.setdefault(key, []).append((name, text, view.schemas()[version.schema_id]))
-    found: dict[ViewName, tuple[str, ...]] = {}
+    found: dict[ViewName, StructType] = {}
     caught: tuple[type[Exception], ...] = (HiveViewsError, *failures())
     for (context, settings), items in groups.items():
         try:
             with helper.under(context, dict(settings)) as (session, _):
                 for name, text, declared in items:
                     try:
-                        given = iceberg_schema(session.sql(text).schema)
+                        given = session.sql(text).schema
+                        alike = _alike(iceberg_schema(given), declared)
                     except caught:
                         continue
-                    if _fits(given, declared):
-                        found[name] = tuple(field.name.lower() for field in declared.fields)
+                    if alike:
+                        found[name] = given
         except caught:
             continue  # there is no such database, say: the session tells which view has the fault
     return found
 
 
-def _fits(given: Schema, declared: Schema) -> bool:
-    """Whether the query gives what the view declares, by position, as it is or in a narrower type."""
-    if len(given.fields) != len(declared.fields):
-        return False
-    return all(
-        str(one.field_type) == str(other.field_type) or upcast(one.field_type, other.field_type) is not None
-        for one, other in zip(given.fields, declared.fields, strict=True)
-    )
+def _alike(given: Schema, declared: Schema) -> bool:
+    """Whether the query's columns are those that the view declares: then nothing is renamed or cast for a reader."""
+    return [(field.name.lower(), str(field.field_type)) for field in given.fields] == [
+        (field.name.lower(), str(field.field_type)) for field in declared.fields
+    ]

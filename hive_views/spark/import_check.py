@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,9 @@ class Rows:
     """The sum of the rows' hashes."""
     problem: str | None = None
     """What Spark says if it cannot read it, in its first line."""
+    types: tuple[str, ...] = ()
+    """The columns' types in Spark's words, those that Iceberg does not have as the ones that they become; empty where
+    they are not known."""
 
 
 class RowCheck:
@@ -88,7 +92,9 @@ class RowCheck:
             for line in data[:whole].splitlines():
                 item = json.loads(line)
                 name = ViewName.parse(item.pop("name"))
-                self._before[name] = Rows(**{**item, "columns": tuple(item["columns"])})
+                self._before[name] = Rows(
+                    **{**item, "columns": tuple(item["columns"]), "types": tuple(item.get("types", ()))}
+                )
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -171,7 +177,7 @@ class RowCheck:
         types: dict[ViewName, list[DataType]] = {}
         ours = ask == self._views.sql
         if self._columns_only and ours:
-            found = {name: Rows(columns) for name, columns in analyzed(self._views, names, place).items()}
+            found = {name: _shape(columns) for name, columns in analyzed(self._views, names, place).items()}
         left = [name for name in names if name not in found]
         # A `ViewSession` has more to do for a query of many views than for the views one by one (measured).
         size = 1 if ours else _AT_ONCE
@@ -180,7 +186,7 @@ class RowCheck:
                 if isinstance(columns, Rows):
                     found[name] = columns
                     continue
-                found[name] = Rows(tuple(column.name.lower() for column in columns.fields))
+                found[name] = _shape(columns)
                 types[name] = [column.dataType for column in columns.fields]
         if self._columns_only:
             return {name: found[name] for name in names}
@@ -280,18 +286,45 @@ def _sums(
         answers: list[Any] = ask(text).collect()
     except _failures() as error:
         if len(names) == 1:
-            return {names[0]: Rows(known[names[0]].columns, problem=_first_line(error))}
+            return {names[0]: replace(known[names[0]], problem=_first_line(error))}
         middle = len(names) // 2
         return _sums(names[:middle], queries, known, ask) | _sums(names[middle:], queries, known, ask)
-    return {names[row[0]]: Rows(known[names[row[0]]].columns, row[1], row[2]) for row in answers}
+    return {names[row[0]]: replace(known[names[row[0]]], number=row[1], checksum=row[2]) for row in answers}
+
+
+def _shape(columns: StructType) -> Rows:
+    """The names and types of a view's columns, before any row is read."""
+    return Rows(
+        tuple(column.name.lower() for column in columns.fields),
+        types=tuple(_as_in_iceberg(column.dataType.simpleString().lower()) for column in columns.fields),
+    )
+
+
+def _as_in_iceberg(kind: str) -> str:
+    """A type's text with the types that Iceberg does not have, and that the plan tells of, as what they become."""
+    return _TEXTS.sub("string", _SHORT.sub("int", kind))
+
+
+_SHORT = re.compile(r"\b(tinyint|smallint)\b")
+_TEXTS = re.compile(r"\b(varchar|char)\(\d+\)")
+
+
+def _other_types(before: Rows, after: Rows) -> list[str]:
+    """Which columns of the same names have another type, in words; none where a type is not known."""
+    if not before.types or not after.types:
+        return []
+    columns = zip(before.columns, before.types, after.types, strict=True)
+    return [f"{name} was {old} and is {new}" for name, old, new in columns if old != new]
 
 
 def _differs(before: Rows | None, after: Rows) -> bool:
     if before is None or before.problem is not None:
         return False
+    if before.columns != after.columns or _other_types(before, after):
+        return True
     if before.number is None or after.number is None:
-        return before.columns != after.columns
-    return (before.number, before.checksum, before.columns) != (after.number, after.checksum, after.columns)
+        return False
+    return (before.number, before.checksum) != (after.number, after.checksum)
 
 
 def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None) -> Verdict:
@@ -305,6 +338,9 @@ def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None)
         return Verdict(False, f"Spark read the legacy view, and cannot read the new one: {after.problem}")
     if before.columns != after.columns:
         return Verdict(False, f"its columns were {', '.join(before.columns)} and are {', '.join(after.columns)}")
+    types = _other_types(before, after)
+    if types:
+        return Verdict(False, f"its columns have other types: {', '.join(types)}")
     if before.number is None or after.number is None:
         return Verdict(True, "Spark's analyzer gives it the same columns")
     if not _differs(before, after):

@@ -139,6 +139,26 @@ def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
 
 
+def test_a_column_of_another_type_is_named(spark, catalog: HiveViewCatalog, views, tmp_path):
+    spark.sql(
+        f"CREATE VIEW spark_catalog.{views}.narrow (a, b) AS "
+        f"SELECT CAST(id AS SMALLINT), CAST(s AS VARCHAR(9)) FROM spark_catalog.{views}.t"
+    )
+    plan = plan_import(catalog, databases=[views])
+    good = {"Spark's analyzer gives it the same columns"}
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    assert {verdict.text for verdict in said.values()} == good
+    catalog.execute(f"CREATE OR REPLACE VIEW {views}.above AS SELECT CAST(id AS BIGINT) AS id, m FROM {views}.t")
+    catalog.execute(f"CREATE OR REPLACE VIEW {views}.narrow (a, b) AS SELECT id, id AS b FROM {views}.t")
+    result = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    assert not result.as_before
+    bad = {name.name: verdict.text for name, verdict in result.checks.items() if not verdict.good}
+    assert bad == {
+        "above": "its columns have other types: id was int and is bigint",
+        "narrow": "its columns have other types: b was string and is int",
+    }
+
+
 def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
     spark, catalog: HiveViewCatalog, raw, views, tmp_path
 ):
