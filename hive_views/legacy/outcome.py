@@ -54,7 +54,8 @@ class Outcome:
     writing: float = 0.0
     """how much of that were the metastore's and the storage's writes."""
     swapping: float = 0.0
-    """Of that, the time that the metastore took: its lock, and the row's change."""
+    """Of that, the time of the swap's step by the clock: lock, reads, comparisons, alter, unlock, with all waiting for
+    them and for this process' turn. More than the metastore's own work."""
     metadata_location: str | None = None
     """URI of the metadata file."""
     backup: str | None = None

@@ -111,7 +111,7 @@ class Report:
 
     @property
     def swapping(self) -> float:
-        """How much of that was the metastore's: the other writes of a view are done while it is at work on others."""
+        """How much of that the swaps took, see `Outcome.swapping`; other writes are done during the swaps of others."""
         return sum(line.outcome.swapping for line in self.lines)
 
     def to_json(self) -> dict[str, Any]:
