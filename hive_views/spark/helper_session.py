@@ -54,6 +54,37 @@ def other_connection(spark: SparkSession) -> SparkSession:
     return session
 
 
+def second_session(spark: SparkSession) -> SparkSession:
+    """A second session of the same Spark, which has none of the first one's temporary views.
+
+    Args:
+        spark: A session, classic or Connect.
+
+    Returns:
+        A session for `end_session`. On Connect a clone with the first one's settings, over its connection, where the
+        client has that (4.1); its settings may be others elsewhere.
+
+    Raises:
+        SqlError: As `other_connection` does.
+    """
+    clone = getattr(spark, "cloneSession", None) if hasattr(type(spark), "cloneSession") else None
+    if clone is not None:
+        session: SparkSession = clone()
+        # A clone has the user's temporary views, which a view's text must not find.
+        for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
+            if not row.namespace:
+                session.sql(f"DROP VIEW {quoted(row.viewName)}")
+        return session
+    if hasattr(type(spark), "newSession"):
+        return spark.newSession()
+    return other_connection(spark)
+
+
+def is_classic(session: SparkSession) -> bool:
+    """Whether a session has a JVM behind it, and not a server of Spark Connect."""
+    return hasattr(session, "_jsparkSession")
+
+
 def end_session(session: SparkSession) -> None:
     """End a session of Spark Connect; a classic one has nothing to be ended but the Spark that it shares.
 
@@ -66,7 +97,7 @@ def end_session(session: SparkSession) -> None:
         session: The session; it cannot be used any more.
     """
     client = getattr(session, "_client", None)
-    if client is None or hasattr(session, "_jsparkSession"):
+    if client is None or is_classic(session):
         return
     try:
         client.release_session()
@@ -211,18 +242,7 @@ class HelperSession:
     def _second(self) -> SparkSession:
         if self._session is not None:
             return self._session
-        clone = getattr(self._spark, "cloneSession", None) if hasattr(type(self._spark), "cloneSession") else None
-        if clone is not None:
-            session: SparkSession = clone()
-            # A clone has the user's temporary views, which a view's text must not find.
-            for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
-                if not row.namespace:
-                    session.sql(f"DROP VIEW {quoted(row.viewName)}")
-        elif hasattr(type(self._spark), "newSession"):
-            session = self._spark.newSession()
-        else:
-            session = other_connection(self._spark)
-        self._session = self._opened = session
+        self._session = self._opened = session = second_session(self._spark)
         return session
 
     def _settle(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:

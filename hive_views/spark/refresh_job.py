@@ -11,9 +11,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from hive_views.errors import RefreshError
+from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.materialized.work import Action, Input, Work
+from hive_views.spark.failures import failures
+from hive_views.spark.helper_session import end_session, is_classic, second_session
 from hive_views.spark.settings import all_of
 from hive_views.sql.incremental import Part
 
@@ -146,25 +148,36 @@ class SparkEngine:
         Raises:
             RefreshError: If Spark fails.
         """
-        from pyspark.errors import PySparkException
-
-        session = self._session()
-        session.conf.set(WAP_ID, work.refresh_id)
         try:
+            session = self._session()
+        except failures() as error:
+            raise RefreshError(str(work.target), f"Spark opens no second session for a refresh: {error}") from error
+        except SqlError as error:
+            raise RefreshError(str(work.target), f"Spark opens no second session for a refresh: {error}") from error
+        try:
+            session.conf.set(WAP_ID, work.refresh_id)
             for item in work.inputs:
                 self._read(session, item).createOrReplaceTempView(item.alias)
             self._write(session, work)
-        except PySparkException as error:
+        except failures() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
         finally:
-            session.conf.unset(WAP_ID)
-            for item in work.inputs:
-                session.catalog.dropTempView(item.alias)
+            try:
+                session.conf.unset(WAP_ID)
+                for item in work.inputs:
+                    session.catalog.dropTempView(item.alias)
+            except failures() as error:
+                # They are that session's alone; what the refresh did or raised counts.
+                logger.info("The session of a refresh of %s was not tidied up: %s", work.target, error)
+            end_session(session)
 
     def _session(self) -> SparkSession:
         """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
-        session = self._spark.newSession()
+        session = second_session(self._spark)
         there = all_of(session)
+        for key in there:
+            if key.startswith(_WAP):  # a clone has the caller's
+                session.conf.unset(key)
         # Those of catalogs and of Iceberg among them, which Spark does not know: its isModifiable denies them. Not by
         # SET, which shows asterisks in place of what looks like a secret.
         for key, value in all_of(self._spark).items():
@@ -188,7 +201,11 @@ class SparkEngine:
         return reader.option("versionAsOf", str(item.snapshot_id)).load(name)
 
     def _write(self, session: SparkSession, work: Work) -> None:
-        from pyspark.sql.functions import expr, lit
+        if is_classic(session):
+            from pyspark.sql.functions import expr, lit
+        else:
+            # Where both kinds of sessions are in one process, the functions of `pyspark.sql` are the classic ones.
+            from pyspark.sql.connect.functions import expr, lit
 
         whole = None
         for query in work.queries:

@@ -203,6 +203,26 @@ def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, mar
             session.sql("USE spark_catalog.default")
 
 
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_a_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
+    views = catalog.materialized
+    with ViewSession(connect_spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        connect_spark.sql("SELECT 1 AS id").createOrReplaceTempView("sales")
+        views.create((market, "details"), QUERY, layout=layout)
+        try:
+            assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "full"
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "incremental"
+            assert stored(catalog, market, "details") == defined("details")
+            assert session.sql("SELECT * FROM details").count() == 4
+            assert session.notes[0].why == "storage: fresh"
+        finally:
+            session.sql("USE spark_catalog.default")
+    assert not [key for key in connect_spark.conf.getAll if key.startswith("spark.wap.")]
+    assert [row.viewName for row in connect_spark.sql("SHOW VIEWS").collect() if row.isTemporary] == ["sales"]
+
+
 def test_the_statements_in_a_session(spark, catalog, market):
     with ViewSession(spark, catalog) as session:
         session.sql(f"USE prod.{market}")
