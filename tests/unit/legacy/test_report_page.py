@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,7 @@ def test_hostile_texts_stay_texts(browser):
     for number, bad in enumerate(HOSTILE):
         name = ViewName(bad, bad)
         entry = Entry(name, name, Writer.HIVE, bad, Verdict.READY, bad, reads=(name,), changes=(bad,))
-        entry = Entry(**{**vars(entry), "old_text": f"SELECT {bad}", "new_text": f"SELECT {bad} {bad}"})
+        entry = replace(entry, old_text=f"SELECT {bad}", new_text=f"SELECT {bad} {bad}")
         status = Status.REFUSED if number % 2 else Status.CONVERTED
         lines.append(Line(entry, Outcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad)))
     report = Report(tuple(lines), (tuple(HOSTILE),))
