@@ -26,6 +26,7 @@ from hive_views.legacy.portable import portable
 from hive_views.legacy.spark import unheeded
 from hive_views.metastore.commit import Store
 from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.session_settings import encode
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 from hive_views.sql.analyzer import UnknownTypeError
 from hive_views.sql.expand import Expansion, expand
@@ -40,10 +41,6 @@ LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
 
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: whose layout the row had: `hive`, `spark` or `trino`."""
-
-LEGACY_SETTING = "hive-views.conf."
-"""Prefix of summary keys: a setting of Spark's under which the text was read. All that the row records are kept;
-`ViewSession` reads the view under those of `HEEDED`, and of the others the plan tells."""
 
 LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 """Summary key: whether a view of Trino's ran with its reader's rights."""
@@ -268,7 +265,8 @@ class _Maker:
             found = self._author(sql, view.dialect, names)
             found = self._hive(found) if view.writer is Writer.HIVE else self._raw(found, sql)
         summary = {**found.version.summary, LEGACY_WRITER: view.writer.value}
-        summary |= {LEGACY_SETTING + key: value for key, value in view.settings.items()}
+        # All that the row records; a `ViewSession` heeds those of RECORDED, and of the others the plan tells.
+        summary |= encode(view.settings)
         if view.run_as_invoker is not None:
             summary[LEGACY_INVOKER] = str(view.run_as_invoker).lower()
         found = replace(found, version=found.version.model_copy(update={"summary": summary}))

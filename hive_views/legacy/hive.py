@@ -8,9 +8,10 @@ one is what the author typed only if it can be shown to mean the same.
 from __future__ import annotations
 
 from hive_views.legacy.mangled import demangled
-from hive_views.legacy.model import ANSI, LegacyColumn, LegacyView, Reason, Refusal, Writer
+from hive_views.legacy.model import LegacyColumn, LegacyView, Reason, Refusal, Writer
 from hive_views.metastore.flat_model import Row
 from hive_views.metastore.legacy_rows import MATERIALIZED_VIEW
+from hive_views.session_settings import ANSI
 
 _MV_PARAMETERS = ("metadata_location", "rewriting.time.window", "transactional", "table_type")
 
@@ -39,7 +40,7 @@ def read(row: Row) -> LegacyView:
         database=row.name.database,
         columns=columns_of(row),
         original=original,
-        settings={ANSI: "false"},
+        settings={ANSI: "false"},  # Hive's casts give NULL where they fail
         partitioned=bool(row.table.partitionKeys),
         materialized=materialized,
         storage=_storage(row) if materialized else {},

@@ -8,14 +8,6 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 
-ANSI = "spark.sql.ansi.enabled"
-"""Spark's setting. Plain Spark reads a view of its metastore that records none as if it was off
-(`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`), and Hive's casts give NULL as well; Iceberg's catalog takes the
-session's."""
-
-HEEDED = (ANSI, "spark.sql.session.timeZone")
-"""The settings that `ViewSession` reads a view under, where its version records them."""
-
 
 class Writer(str, Enum):
     """Whose layout a row has."""

@@ -19,8 +19,9 @@ from typing import Any
 
 from hive_views.legacy.hive import columns_of
 from hive_views.legacy.mangled import demangled
-from hive_views.legacy.model import ANSI, HEEDED, LegacyColumn, LegacyView, Reason, Refusal, Writer
+from hive_views.legacy.model import LegacyColumn, LegacyView, Reason, Refusal, Writer
 from hive_views.metastore.flat_model import Row
+from hive_views.session_settings import ANSI, RECORDED
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
@@ -50,8 +51,8 @@ DEFAULTS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Settings with one default in all versions of Spark that record settings: a view that records it has nothing special.
-Others, such as `spark.sql.legacy.timeParserPolicy`, changed theirs, or are not known here."""
+"""Settings at their default, which say nothing special of a view. A test compares them with the installed Spark; that
+Spark 3.1 to 4.0 had the same was not looked up. Left out are those whose default changed, such as timeParserPolicy."""
 _NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
@@ -82,7 +83,7 @@ def unheeded(settings: Mapping[str, str]) -> str | None:
     found = ", ".join(
         f"{key}={value}"
         for key, value in sorted(settings.items())
-        if key not in HEEDED
+        if key not in RECORDED
         and not key.startswith(_ROWS_ALIKE)
         and DEFAULTS.get(key, "").lower() != value.strip().lower()
     )
@@ -121,6 +122,8 @@ def read(row: Row) -> LegacyView:
         original=row.texts.original if row.texts.original != text else None,
         catalog=namespace[0] if namespace is not None and len(namespace) > 1 else None,
         query_columns=output,
+        # As plain Spark reads a view that records none (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's
+        # catalog takes the session's.
         settings={ANSI: "false"}
         | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
         partitioned=bool(row.table.partitionKeys),

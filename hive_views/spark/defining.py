@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.texts import of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
+from hive_views.session_settings import RECORDED, encode, recorded
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import Source, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.names import Context, Names
 from hive_views.spark.reading import Reader
 from hive_views.spark.rewrite import places, position
-from hive_views.spark.settings import RECORDED, encode, recorded
 from hive_views.sql.statements import AlterViewAs, CreateMaterializedView, CreateView
 
 if TYPE_CHECKING:

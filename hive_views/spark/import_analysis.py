@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
+from hive_views.session_settings import RECORDED, recorded
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import failures
 from hive_views.spark.names import Context
-from hive_views.spark.settings import RECORDED, recorded
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema

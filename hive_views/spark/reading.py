@@ -31,13 +31,13 @@ from hive_views.materialized.layout import METADATA
 from hive_views.materialized.loading import TIME_TRAVEL, is_materialized
 from hive_views.materialized.travel import stored_rows
 from hive_views.metastore.flat_model import RowKind
+from hive_views.session_settings import RECORDED, recorded, same
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.failures import InView, Source, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.metadata_tables import METADATA_TABLES, REFRESHES, STORAGE, metadata_table, refreshes_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
 from hive_views.spark.rewrite import Place, Replacement, Rewritten, Travel, places, position, possible_places, replace
-from hive_views.spark.settings import RECORDED, recorded, same
 from hive_views.spark.stored_rows import StoredRows
 
 if TYPE_CHECKING:

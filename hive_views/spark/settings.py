@@ -1,16 +1,12 @@
-"""The settings of a session: those that a view's rows depend on, and all of them in one piece."""
+"""All settings of a Spark session in one piece."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from hive_views.session_settings import ANSI, PREFIX, RECORDED, TIME_ZONE, encode, recorded, same
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["ANSI", "PREFIX", "RECORDED", "TIME_ZONE", "all_of", "encode", "recorded", "same"]
 
 
 def all_of(spark: SparkSession) -> dict[str, str]:

@@ -247,11 +247,3 @@ def test_what_counts_as_a_change(change, counts):
     before = fingerprint(read_row(row))
     change(row)
     assert (fingerprint(read_row(row)) != before) is counts
-
-
-def test_settings_are_recorded_as_a_view_session_reads_them():
-    from hive_views.legacy.define import LEGACY_SETTING
-    from hive_views.legacy.model import ANSI
-    from hive_views.spark import settings
-
-    assert (LEGACY_SETTING, ANSI) == (settings.PREFIX, settings.ANSI)

@@ -9,7 +9,6 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy.model import HEEDED
 from hive_views.legacy.planning import plan_import
 from hive_views.legacy.revert import revert_run
 from hive_views.legacy.rows_said import rows_said
@@ -18,7 +17,6 @@ from hive_views.spark.import_check import RowCheck, row_text
 from hive_views.spark.import_command import run_on_spark
 from hive_views.spark.import_job import SparkImport
 from hive_views.spark.import_verified import COLUMNS, ROWS
-from hive_views.spark.settings import RECORDED
 from tests.legacy.conftest import catalog, open_catalog, raw
 from tests.legacy.rows import trino_view_row
 
@@ -66,10 +64,9 @@ def test_equal_rows_have_one_text_and_others_another(spark):
             assert text != also, (one, other)
 
 
-def test_what_a_plan_takes_for_sparks_defaults_and_for_heeded_is_that(spark):
+def test_what_a_plan_takes_for_sparks_defaults_is_that(spark):
     fresh = spark.newSession()
     assert {key: fresh.conf.get(key) for key in DEFAULTS} == DEFAULTS
-    assert HEEDED == RECORDED
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from hive_views.legacy.run import work_for
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.legacy_rows import encode
-from hive_views.spark.settings import recorded
+from hive_views.session_settings import recorded
 from tests.legacy.corpus import DATABASES, SPARK_QUERIES, golden_views, hive_views, trino_views, warehouse
 from tests.metastore.rpc import connect
 from tests.spark.plain_reader import PlainReader, PlainSparkError

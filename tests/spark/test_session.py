@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
+from hive_views.session_settings import PREFIX
 from hive_views.spark import ViewSession
-from hive_views.spark.settings import PREFIX
 from tests.spark.speakers import RefusedError, Speaker
 
 
