@@ -73,7 +73,8 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
     """
     runtime = Artifact(*iceberg_coordinates().split(":"))
     kept = Path(cache) / runtime.file_name
-    if not zipfile.is_zipfile(kept):
+    # Only one that is there: another process may put a whole one there after a look that found none.
+    if kept.exists() and not zipfile.is_zipfile(kept):
         kept.unlink(missing_ok=True)
     return fetch([runtime], cache)[0]
 
