@@ -130,10 +130,11 @@ class _Walk:
         )
         if row is not None:
             return self._children(row)
-        from_version = children_of_version(metadata.current_version(), name)
-        if from_version is None:
+        children = children_of_version(metadata.current_version(), name)
+        if children is None:
             self.unknown[name] = "its text cannot be read"
-        return list((from_version or {}).items())
+            return []
+        return list(children.items())
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
         lineage = self.reader.read(row, self.rows.known)

@@ -148,11 +148,10 @@ class SparkEngine:
         Raises:
             RefreshError: If Spark fails.
         """
+        refusals: tuple[type[Exception], ...] = (*failures(), SqlError)
         try:
             session = self._session()
-        except failures() as error:
-            raise RefreshError(str(work.target), f"Spark opens no second session for a refresh: {error}") from error
-        except SqlError as error:
+        except refusals as error:
             raise RefreshError(str(work.target), f"Spark opens no second session for a refresh: {error}") from error
         try:
             session.conf.set(WAP_ID, work.refresh_id)

@@ -55,9 +55,7 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMeta
     Raises:
         InvalidMetadataError: If the content is damaged, too long, or breaks the format.
     """
-    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
-    if len(document) > max_bytes:
-        raise _too_long(location, max_bytes)
+    document = _document(data, location, max_bytes)
     try:
         text = document.decode()
     except UnicodeDecodeError as error:
@@ -91,9 +89,7 @@ def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES)
     Raises:
         InvalidMetadataError: If the content is damaged, too long or too deep.
     """
-    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
-    if len(document) > max_bytes:
-        raise _too_long(location, max_bytes)
+    document = _document(data, location, max_bytes)
     try:
         value = json.loads(document)
     except RecursionError:
@@ -206,6 +202,13 @@ def file_number(location: str) -> int:
     found = re.match(r"([0-9]{1,10})-", location.rpartition("/")[2])
     number = int(found[1]) if found else -1
     return number if number < INT_MAX else -1
+
+
+def _document(data: bytes, location: str, max_bytes: int) -> bytes:
+    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
+    if len(document) > max_bytes:
+        raise _too_long(location, max_bytes)
+    return document
 
 
 def _decompressed(data: bytes, location: str, max_bytes: int) -> bytes:
