@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 DATABASE = "bench_mv"
 QUERY = "SELECT id, shop, amount, amount * 2 AS twice FROM {} WHERE amount > 10"
+GROUPED = "SELECT shop, count(*) AS sales, sum(amount) AS amount FROM {} GROUP BY shop"
+JOINED = "SELECT s.id, s.amount, o.owner FROM {} AS s JOIN {} AS o ON s.shop = o.shop"
+SHOPS = 100
 DEEP = 20
 
 
@@ -59,8 +62,14 @@ def _on_spark(directory: Path) -> list[Result]:
         try:
             with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
                 catalog.create_namespace(DATABASE)
+                owners = f"prod.{DATABASE}.owners"
+                spark.sql(f"CREATE TABLE {owners} (shop STRING, owner STRING) USING iceberg")
+                spark.sql(
+                    f"INSERT INTO {owners} SELECT concat('shop', id), concat('owner', id % 7) FROM range({SHOPS})"
+                )
                 return [
-                    _overhead(spark, catalog),
+                    _overhead(spark, catalog, 2_000_000),
+                    _overhead(spark, catalog, 10_000_000),
                     *_incremental(spark, catalog, 1_000_000),
                     *_incremental(spark, catalog, 10_000_000),
                     _freshness(catalog, SparkEngine(spark, catalog), "the embedded server", 40),
@@ -71,7 +80,7 @@ def _on_spark(directory: Path) -> list[Result]:
 
 def _fill(spark: SparkSession, table: str, first: int, rows: int) -> None:
     spark.sql(
-        f"INSERT INTO {table} SELECT id, concat('shop', id % 100) AS shop, id % 1000 AS amount "
+        f"INSERT INTO {table} SELECT id, concat('shop', id % {SHOPS}) AS shop, id % 1000 AS amount "
         f"FROM range({first}, {first + rows})"
     )
 
@@ -83,49 +92,59 @@ def _source(spark: SparkSession, name: str, rows: int) -> str:
     return table
 
 
-def _overhead(spark: SparkSession, catalog: HiveViewCatalog) -> Result:
-    source = _source(spark, "overhead", 2_000_000)
-    catalog.materialized.create((DATABASE, "ours"), QUERY.format(f"{DATABASE}.overhead"))
-    spark.sql(f"CREATE TABLE prod.{DATABASE}.theirs USING iceberg AS {QUERY.format(source)} LIMIT 0")
+def _overhead(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Result:
+    name = f"overhead_{rows}"
+    source = _source(spark, name, rows)
+    catalog.materialized.create((DATABASE, f"ours_{rows}"), QUERY.format(f"{DATABASE}.{name}"))
+    spark.sql(f"CREATE TABLE prod.{DATABASE}.theirs_{rows} USING iceberg AS {QUERY.format(source)} LIMIT 0")
     engine = SparkEngine(spark, catalog)
 
     def ours(_: int) -> None:
-        catalog.materialized.refresh((DATABASE, "ours"), engine, mode="full")
+        catalog.materialized.refresh((DATABASE, f"ours_{rows}"), engine, mode="full")
 
     def theirs(_: int) -> None:
-        spark.sql(f"INSERT OVERWRITE prod.{DATABASE}.theirs {QUERY.format(source)}")
+        spark.sql(f"INSERT OVERWRITE prod.{DATABASE}.theirs_{rows} {QUERY.format(source)}")
 
     for warm in (ours, theirs, ours, theirs):
         warm(0)
     mine, other = alternate(ours, theirs, 7)
-    return compare("full refresh, 2 million rows", "INSERT OVERWRITE of the same query", mine, other, 1.05)
+    what = f"full refresh, {rows // 1_000_000} million rows"
+    return compare(what, "INSERT OVERWRITE of the same query", mine, other, 1.05)
 
 
 def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> list[Result]:
+    """What is appended to one table, taken up by three views: a filter, a sum by group, a join with a small table."""
     name = f"grows_{rows}"
     table = _source(spark, name, rows)
-    view = (DATABASE, f"mv_{rows}")
-    catalog.materialized.create(view, QUERY.format(f"{DATABASE}.{name}"))
     engine = SparkEngine(spark, catalog)
-    catalog.materialized.refresh(view, engine)
-    full = []
-    for _ in range(2):
-        started = perf_counter()
-        catalog.materialized.refresh(view, engine, mode="full")
-        full.append(perf_counter() - started)
+    source = f"{DATABASE}.{name}"
+    views = {"filter": QUERY.format(source), "sums": GROUPED.format(source)}
+    views["join"] = JOINED.format(source, f"{DATABASE}.owners")
+    full: dict[str, list[float]] = {}
+    for kind, query in views.items():
+        view = (DATABASE, f"{kind}_{rows}")
+        catalog.materialized.create(view, query)
+        catalog.materialized.refresh(view, engine)
+        full[kind] = [_timed(catalog, view, engine, "full") for _ in range(2)]
     found, first = [], rows
     for share in (0.01, 0.1):
         added = int(rows * share)
-        seconds = []
+        seconds: dict[str, list[float]] = {kind: [] for kind in views}
         for _ in range(3):
             _fill(spark, table, first, added)
             first += added
-            started = perf_counter()
-            catalog.materialized.refresh(view, engine, mode="incremental")
-            seconds.append(perf_counter() - started)
-        what = f"incremental refresh, {share:.0%} appended to {rows // 1_000_000} million rows"
-        found.append(compare(what, "full refresh of the whole table", seconds, full, None))
+            for kind in views:
+                seconds[kind].append(_timed(catalog, (DATABASE, f"{kind}_{rows}"), engine, "incremental"))
+        for kind in views:
+            what = f"incremental refresh, {kind}, {share:.0%} appended to {rows // 1_000_000} million rows"
+            found.append(compare(what, "full refresh of the whole table", seconds[kind], full[kind], None))
     return found
+
+
+def _timed(catalog: HiveViewCatalog, view: tuple[str, str], engine: Engine, mode: str) -> float:
+    started = perf_counter()
+    catalog.materialized.refresh(view, engine, mode=mode)
+    return perf_counter() - started
 
 
 def _freshness(catalog: HiveViewCatalog, engine: Engine, server: str, warm: int) -> Result:
