@@ -1,0 +1,162 @@
+"""The files of an Iceberg table: which its metadata names, and which of them go when it is purged.
+
+Manifests name files by their whole URIs, and a table may name files that are not its own: those that `add_files` or
+Spark's `snapshot` took over, or whatever somebody wrote into a manifest. So only what is below the table's own places
+is deleted, and a pointer to a place that the catalog does not trust is not even read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlparse
+
+from pyiceberg.table import Table
+
+from hive_views.errors import MetadataFileError
+from hive_views.metadata_files import MetadataFiles
+
+logger = logging.getLogger(__name__)
+
+GC_ENABLED = "gc.enabled"
+"""Property (Iceberg's TableProperties): `false` says that the files may be those of others as well."""
+
+_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+"""Properties (Iceberg's TableProperties, the last two their older names) that name a table's places beside its own."""
+
+_SHOWN = 3
+"""How many files a warning names."""
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The files that a table's metadata names."""
+
+    own: tuple[str, ...]
+    """Those below its places, sorted."""
+    others: tuple[str, ...]
+    """Those elsewhere, sorted."""
+    places: tuple[str, ...]
+    """Its location, and the directories that its properties name."""
+
+
+def all_files(table: Table, files: MetadataFiles) -> set[str]:
+    """Every file that a table's metadata names, and its metadata files.
+
+    Args:
+        table: The table.
+        files: What its manifests are checked by before they are opened.
+
+    Returns:
+        Their URIs.
+
+    Raises:
+        RefusedLocationError: If one that must be read is at a place that is not trusted.
+        MetadataFileError: If one cannot be read.
+    """
+    metadata = table.metadata
+    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    found |= {entry.statistics_path for entry in (*metadata.statistics, *metadata.partition_statistics)}
+    seen = set()
+    for snapshot in metadata.snapshots:
+        found.add(snapshot.manifest_list)
+        files.check(snapshot.manifest_list)
+        with _reading(snapshot.manifest_list):
+            manifests = snapshot.manifests(table.io)
+        for manifest in manifests:
+            if manifest.manifest_path in seen:
+                continue
+            seen.add(manifest.manifest_path)
+            found.add(manifest.manifest_path)
+            files.check(manifest.manifest_path)
+            with _reading(manifest.manifest_path):
+                entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+            found.update(entry.data_file.file_path for entry in entries)
+    return found
+
+
+def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
+    """The files that a table's metadata names, told apart by where they are; to be asked for before it is dropped.
+
+    Args:
+        table: The table.
+        files: What its manifests are checked by before they are opened.
+
+    Returns:
+        Its files and those of others. The whole of a bucket or of a disk is nobody's place. None where none may be
+        deleted, because the property `gc.enabled` is false.
+
+    Raises:
+        RefusedLocationError: If a manifest is at a place that is not trusted.
+        MetadataFileError: If a manifest cannot be read.
+    """
+    if not is_collected(table):
+        return None
+    named = (table.metadata.location, *(table.metadata.properties.get(key, "") for key in _PLACES))
+    places = tuple(dict.fromkeys(place for place in named if _parts(place)[1:]))
+    found = sorted(all_files(table, files))
+    own = tuple(location for location in found if any(_is_below(location, place) for place in places))
+    return TableFiles(own, tuple(sorted(set(found) - set(own))), places)
+
+
+def is_collected(table: Table) -> bool:
+    """Whether a purge may delete a table's files (`gc.enabled`)."""
+    return table.metadata.properties.get(GC_ENABLED, "true").lower() != "false"
+
+
+def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -> None:
+    """Delete the files of a table that is dropped; what is not deleted is logged.
+
+    Args:
+        name: The table's name.
+        found: What `files_to_purge` said before.
+        files: Where they are.
+    """
+    if found is None:
+        logger.warning("The files of %s are left, because its property %s is false", name, GC_ENABLED)
+        return
+    for location in found.own:
+        files.delete(location)
+    if found.others:
+        logger.warning(
+            "%d files of %s are left, because they are not below its places (%s): %s",
+            len(found.others),
+            name,
+            ", ".join(found.places) or "none can be told",
+            _some(found.others),
+        )
+
+
+def _some(locations: Iterable[str]) -> str:
+    listed = list(locations)
+    return ", ".join(listed[:_SHOWN]) + (" …" if len(listed) > _SHOWN else "")
+
+
+class _reading:  # noqa: N801 -- used like a function
+    """Says which file it was that could not be read."""
+
+    def __init__(self, location: str) -> None:
+        self._location = location
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise MetadataFileError(self._location, "it does not exist") from None
+        if isinstance(error, (OSError, ValueError, EOFError)):
+            raise MetadataFileError(self._location, str(error)) from error
+
+
+def _is_below(location: str, place: str) -> bool:
+    """Whether a file is below a directory; never where its path steps out of directories again."""
+    mine, above = _parts(location), _parts(place)
+    return ".." not in mine and len(mine) > len(above) and mine[: len(above)] == above
+
+
+def _parts(location: str) -> list[str]:
+    """A URI as a kind of storage with its host, and the names on the path; one way to write each."""
+    parsed = urlparse(location)
+    scheme = parsed.scheme.lower() or "file"
+    scheme = "s3" if scheme in ("s3a", "s3n") else scheme
+    return [f"{scheme}://{parsed.netloc}", *(part for part in parsed.path.split("/") if part not in ("", "."))]
