@@ -13,14 +13,16 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from benchmarks.measure import Result, compare
-from hive_views import EmbeddedMetastore, HiveViewCatalog, define
+from hive_views import HiveViewCatalog, define
 from hive_views.metastore.distributions import find_release, unpack
 from hive_views.metastore.embedded_jvm import find_jars, find_java
 from hive_views.metastore.process import MetastoreProcess
-from hive_views.metastore.standalone import StandaloneMetastore
 from hive_views.spark.runtime import fetch_runtime
+from tests.conftest import started
 
-SERVERS = ("2.3.10", "3.1.3", "4.0.1")
+SERVERS = ("2.3.10", "3.1.3", "4.0.1", "4.1.0", "4.2.0")
+CLIENT_OF_HIVE_4 = "4.0.1"
+"""The newest client that an older Java runs: the classes of 4.2.0 are for Java 21, and the source needs a JDK."""
 PROGRAM = Path(__file__).with_name("JavaCatalog.java")
 COLUMNS = 20
 TURNS = 60
@@ -55,7 +57,7 @@ def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCata
     path = [str(fetch_runtime())]
     if version.startswith("4."):
         # Hive 4 has lost calls that the client in Spark's jars makes.
-        path += unpack(find_release(version, metastore.directory), jars, ".cache").class_path
+        path += unpack(find_release(CLIENT_OF_HIVE_4, metastore.directory), jars, ".cache").class_path
     path.append(f"{jars}/*")
     arguments = [metastore.uri, metastore.warehouse, DATABASE, str(COLUMNS)]
     process = subprocess.Popen(
@@ -77,15 +79,12 @@ def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCata
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on each of SERVERS, on Derby; on `HIVE_VIEWS_BENCH_SERVER` (a release) alone if that is set."""
+    """Measure on each of SERVERS, on Derby; with `HIVE_VIEWS_BENCH_SERVER` on that alone (`4.2.0/postgresql`)."""
     wanted = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
     results = []
     for version in (wanted,) if wanted else SERVERS:
         with ExitStack() as stack:
-            place = directory / f"java-{version}"
-            metastore: MetastoreProcess = stack.enter_context(
-                EmbeddedMetastore(place) if version == "2.3.10" else StandaloneMetastore(place, version=version)
-            )
+            metastore = stack.enter_context(started(directory / f"java-{version.replace('/', '-')}", version))
             catalog = stack.enter_context(HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse))
             catalog.create_namespace(DATABASE)
             java = stack.enter_context(java_catalog(metastore, version))

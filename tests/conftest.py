@@ -99,6 +99,8 @@ def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastorePr
         port: Its port, for one that is to be started again; 0 takes a free one at every start.
     """
     version, _, kind = server.partition("/")
+    if kind and version == EMBEDDED_VERSION:
+        raise ValueError(f"{server}: the embedded metastore is on Derby")
     with ExitStack() as stack:
         database = None
         if kind:
