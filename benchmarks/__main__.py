@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import tempfile
 from collections.abc import Callable
@@ -80,8 +81,9 @@ def markdown(results: list[Result]) -> str:
 
 
 def _machine() -> str:
+    server = os.environ.get("HIVE_VIEWS_BENCH_SERVER", "2.3.10")
     packages = ", ".join(f"{name} {version(name)}" for name in ("pyiceberg", "thrift", "pyspark"))
-    return f"Python {platform.python_version()}, {packages}, Hive Metastore 2.3.10 on Derby, {platform.machine()}"
+    return f"Python {platform.python_version()}, {packages}, Hive Metastore {server if '/' in server else f'{server} on Derby'}, {platform.machine()}"
 
 
 if __name__ == "__main__":
