@@ -82,8 +82,9 @@ def markdown(results: list[Result]) -> str:
 
 def _machine() -> str:
     server = os.environ.get("HIVE_VIEWS_BENCH_SERVER", "2.3.10")
+    server = server if "/" in server else f"{server} on Derby"
     packages = ", ".join(f"{name} {version(name)}" for name in ("pyiceberg", "thrift", "pyspark"))
-    return f"Python {platform.python_version()}, {packages}, Hive Metastore {server if '/' in server else f'{server} on Derby'}, {platform.machine()}"
+    return f"Python {platform.python_version()}, {packages}, Hive Metastore {server}, {platform.machine()}"
 
 
 if __name__ == "__main__":
