@@ -4,8 +4,8 @@ The peer is the floor of what each view has to cost: the metastore's own calls t
 (lock, read, alter, unlock) and two synced files. Each size has a metastore and a Python process of its own, so that
 its memory is its own. `HIVE_VIEWS_BENCH_SIZES=500,2000` measures with other numbers of views, and
 `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` on another server than the embedded one, without the part on Spark (whose own
-client asks a newer server for calls that it has lost). Derby finds a parameter to compare by reading those of all
-tables, so its times grow with the number of rows; PostgreSQL and MariaDB have an index for it.
+client asks a newer server for calls that it has lost). Derby answers the server's compare-and-swap by reading a
+table whole, so its times grow with the number of rows.
 """
 
 from __future__ import annotations
