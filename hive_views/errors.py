@@ -13,7 +13,25 @@ from pyiceberg import exceptions as iceberg
 
 
 class HiveViewsError(Exception):
-    """The root of all errors of this package."""
+    """The root of all errors of this package.
+
+    `line` and `column` count from 1 and say where in a statement stands what the error is about; both are None where
+    there was no statement, or where it does not name that.
+    """
+
+    line: int | None = None
+    column: int | None = None
+
+    def point_at(self, line: int, column: int) -> None:
+        """Say where in a statement it stands, unless that is known: in the attributes, and before the message.
+
+        Args:
+            line: From 1.
+            column: From 1.
+        """
+        if self.line is None:
+            self.line, self.column = line, column
+            self.args = (f"line {line}:{column} {self}",)
 
 
 class DamagedRowWarning(UserWarning):
@@ -217,6 +235,18 @@ class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
         self.identifier = identifier
 
 
+class SharedFilesError(HiveViewsError, iceberg.ValidationError):
+    """A table is not purged: another name in the metastore, `other`, has the same files."""
+
+    def __init__(self, identifier: str, other: str) -> None:
+        super().__init__(
+            f"Cannot purge {identifier}: its files are also those of {other}, which was registered from one. Drop it "
+            "without purging (drop_table)"
+        )
+        self.identifier = identifier
+        self.other = other
+
+
 class NamespaceAlreadyExistsError(HiveViewsError, iceberg.NamespaceAlreadyExistsError):
     """A database of that name exists already."""
 
@@ -265,12 +295,31 @@ class NotMaterializedError(NoSuchViewError):
 
 
 class InvalidRefreshStateError(HiveViewsError, ValueError):
-    """What is recorded about a materialized view's storage or refreshes breaks the format; `path` says where."""
+    """What is recorded about a materialized view's storage or refreshes breaks the format; `path` says where.
+
+    `identifier` is the materialized view, once that is known.
+    """
+
+    identifier: str | None = None
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"Invalid materialized view metadata: {path}: {reason}")
         self.path = path
         self.reason = reason
+
+    def of(self, identifier: str) -> InvalidRefreshStateError:
+        """Say whose it is, unless that is known.
+
+        Args:
+            identifier: The materialized view.
+
+        Returns:
+            This error.
+        """
+        if self.identifier is None:
+            self.identifier = identifier
+            self.args = (f"{identifier}: {self}",)
+        return self
 
 
 class UnsupportedMaterializedViewError(InvalidRefreshStateError):
@@ -315,10 +364,10 @@ class RefreshError(HiveViewsError):
 
 
 class MetadataFileError(HiveViewsError):
-    """A view metadata file that cannot be used."""
+    """A metadata file of a view or a table that cannot be used."""
 
     def __init__(self, location: str, reason: str) -> None:
-        super().__init__(f"Cannot read the view metadata file {location}: {reason}")
+        super().__init__(f"Cannot read the metadata file {location}: {reason}")
         self.location = location
         self.reason = reason
 

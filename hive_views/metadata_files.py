@@ -32,6 +32,7 @@ from hive_views.spec.files import (
     parse,
     parse_table,
     serialize,
+    table_text,
 )
 from hive_views.spec.metadata import ViewMetadata
 
@@ -149,6 +150,22 @@ class MetadataFiles:
             MetadataFileError: If the storage failed every time.
         """
         return parse_table(self._attempt(location, partial(self._read_bytes, most=MAX_TABLE_BYTES)), location)
+
+    def read_table_text(self, location: str) -> str:
+        """Read a table's metadata file as PyIceberg does, but for its length: errors of the storage are its own.
+
+        Args:
+            location: URI of the file.
+
+        Returns:
+            The JSON in it.
+
+        Raises:
+            RefusedLocationError: If it is at a place that is not trusted.
+            InvalidMetadataError: If it is too long, or damaged gzip, or no text.
+            OSError: If the storage failed; FileNotFoundError if there is no such file.
+        """
+        return table_text(self._read_bytes(location, MAX_TABLE_BYTES), location)
 
     def write(self, location: str, metadata: ViewMetadata) -> None:
         """Write a new metadata file; a local one is on the disk, not only in a cache, when this returns.

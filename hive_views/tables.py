@@ -7,12 +7,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as iceberg
-from pyiceberg.catalog import MetastoreCatalog, PropertiesUpdateSummary
+from pyiceberg.catalog import PropertiesUpdateSummary
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
+from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
@@ -25,6 +26,7 @@ from hive_views.errors import (
     MetastoreError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    SharedFilesError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
@@ -33,9 +35,11 @@ from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import Store
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
-from hive_views.metastore.flat_model import UUID, RowKind, row_kind
+from hive_views.metastore.find import named_by_uuid
+from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.load import table_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
+from hive_views.table_files import delete_files, files_to_purge, is_collected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -207,9 +211,13 @@ class TableCatalog(HiveCatalog):
             ViewAlreadyExistsError: If a view has the name.
             TableAlreadyExistsError: If a table has it.
             NoSuchNamespaceError: If there is no such database.
+            RefusedLocationError: If the file is at a place that is not trusted.
+            InvalidMetadataError: If it is longer than `spec.files.MAX_TABLE_BYTES`, or its gzip is damaged.
             CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         name = self._name_for_table(identifier)
+        # PyIceberg reads it again, however long it is.
+        self._store.files.read_table_text(metadata_location)
         with _unknown(name):
             return super().register_table(name.identifier, metadata_location, overwrite)
 
@@ -219,6 +227,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             NoSuchTableError: If there is none, or a view has the name.
             RefusedLocationError: If its metadata file is at a place that is not trusted.
+            InvalidMetadataError: If that is longer than `spec.files.MAX_TABLE_BYTES`, or its gzip is damaged.
         """
         name = self._table_name(identifier)
         try:
@@ -259,13 +268,36 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(str(name), "dropped meanwhile") from error
 
     def purge_table(self, identifier: str | Identifier) -> None:
-        """Drop a table, never a view, and delete its data and metadata files; see PyIceberg.
+        """Drop a table, never a view, and delete its data and metadata files.
+
+        Deleted is what its metadata names below its location and the directories that its properties name
+        (`write.data.path`, `write.metadata.path`); the rest is others', is left, and is logged. With the property
+        `gc.enabled=false` all files stay, as Iceberg has it for tables that share files.
+
+        Args:
+            identifier: `database.name`.
 
         Raises:
             NoSuchTableError: If there is no such table.
+            SharedFilesError: If it is registered under another name as well.
+            RefusedLocationError: If its metadata leads to a place that is not trusted; nothing is changed then.
+            MetadataFileError: If its manifests cannot be read; nothing is changed then.
+            CommitStateUnknownError: If the connection broke before the metastore answered; all files are there then.
         """
-        # PyIceberg purges tables of its other metastores; its HiveCatalog says "not yet implemented".
-        MetastoreCatalog.purge_table(self, self._table_name(identifier).identifier)
+        name = self._table_name(identifier)
+        table = self.load_table(name.identifier)
+        uuid = str(table.metadata.table_uuid)
+        twins = [other for other in named_by_uuid(self._store, uuid) if other != name] if is_collected(table) else []
+        if twins:
+            raise SharedFilesError(str(name), str(twins[0]))
+        self._purge(name, table)
+
+    def _purge(self, name: ViewName, table: Table) -> None:
+        """Drop a table that was loaded, and delete its files, whoever else has them."""
+        # Read before the table is gone: what cannot be read is refused, and nothing has happened.
+        found = files_to_purge(table, self._store.files)
+        self.drop_table(name.identifier)
+        delete_files(name, found, self._store.files)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see PyIceberg.
@@ -321,7 +353,18 @@ class TableCatalog(HiveCatalog):
         kind = row_kind(table)
         if kind is not RowKind.ICEBERG_TABLE:
             raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"the name belongs to: {kind.value}")
-        return super()._convert_hive_into_iceberg(table)
+        location = table.parameters.get(METADATA_LOCATION)
+        if not location:
+            return super()._convert_hive_into_iceberg(table)  # which says what is missing
+        # PyIceberg reads a file of any length, and gzip that becomes one.
+        metadata = TableMetadataUtil.parse_raw(self._store.files.read_table_text(location))
+        return Table(
+            identifier=(table.dbName, table.tableName),
+            metadata=metadata,
+            metadata_location=location,
+            io=self._load_file_io(metadata.properties, location),
+            catalog=self,
+        )
 
     def _convert_iceberg_into_hive(self, table: Table) -> Any:
         converted = super()._convert_iceberg_into_hive(table)

@@ -103,6 +103,26 @@ def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES)
     return value
 
 
+def table_text(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES) -> str:
+    """The JSON in a table's metadata file, of which nothing is checked but its length.
+
+    Args:
+        data: The content, gzip or not.
+        location: URI of the file, for messages.
+        max_bytes: The longest document to read, in bytes after decompression.
+
+    Returns:
+        The text.
+
+    Raises:
+        InvalidMetadataError: If the content is damaged gzip, too long, or not UTF-8.
+    """
+    try:
+        return _document(data, location, max_bytes).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidMetadataError(location, "", f"it is not UTF-8: {error.reason} at {error.start}") from None
+
+
 def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
     """Make the content of a metadata file. The same metadata gives the same bytes.
 

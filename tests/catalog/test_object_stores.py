@@ -114,7 +114,7 @@ def test_a_store_that_fails_in_a_replace_changes_nothing(catalog, s3, database, 
 def test_a_file_that_cannot_be_read_is_named(catalog, s3, database, place):
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
     s3.refuse = lambda request: 403 if request.method == "GET" else None
-    with pytest.raises(MetadataFileError, match="Cannot read the view metadata file") as caught:
+    with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
         catalog.load_view(f"{database}.v")
     assert caught.value.location == view.metadata_location
 

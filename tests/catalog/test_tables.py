@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,8 +19,12 @@ from hive_views import HiveView, HiveViewCatalog
 from hive_views.errors import (
     CommitFailedError,
     InvalidIdentifierError,
+    InvalidMetadataError,
+    MetadataFileError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    RefusedLocationError,
+    SharedFilesError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
@@ -92,6 +97,94 @@ def test_purge(catalog: HiveViewCatalog, database: str, own_directory: str) -> N
     catalog.purge_table(f"{database}.t")
     assert not catalog.table_exists(f"{database}.t")
     assert files_below(own_directory) == set()
+
+
+def test_a_purge_leaves_files_of_others(
+    catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What `add_files` took over is below another table's location; what `write.data.path` names is the table's own."""
+    other = catalog.create_table(f"{database}.other", COLUMNS, location=f"{own_directory}/other")
+    other.append(ROWS)
+    (theirs,) = (task.file.file_path for task in other.scan().plan_files())
+    data = {"write.data.path": f"{own_directory}/data-of-t"}
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=f"{own_directory}/t", properties=data)
+    table.append(ROWS)
+    table.add_files([theirs])
+    before = files_below(f"{own_directory}/other")
+    assert files_below(f"{own_directory}/data-of-t")
+    catalog.purge_table(f"{database}.t")
+    assert not catalog.table_exists(f"{database}.t")
+    assert files_below(own_directory) == before
+    assert other.scan().to_arrow().num_rows == 3
+    assert f"1 files of {database}.t are left" in caplog.text
+    assert theirs in caplog.text
+
+
+def test_a_purge_of_files_that_are_shared(
+    catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By `gc.enabled=false`, or because another name has them: they stay."""
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
+    table.append(ROWS)
+    again = catalog.register_table(f"{database}.again", table.metadata_location)
+    files = files_below(own_directory)
+    with pytest.raises(SharedFilesError, match=f"Cannot purge {database}.t: .* {database}.again") as caught:
+        catalog.purge_table(f"{database}.t")
+    assert (caught.value.identifier, caught.value.other) == (f"{database}.t", f"{database}.again")
+    assert catalog.table_exists(f"{database}.t")
+    with again.transaction() as transaction:
+        transaction.set_properties({"gc.enabled": "false"})
+    catalog.purge_table(f"{database}.again")
+    assert not catalog.table_exists(f"{database}.again")
+    assert files_below(own_directory) > files
+    assert "its property gc.enabled is false" in caplog.text
+    assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
+    catalog.purge_table(f"{database}.t")
+    assert not files_below(own_directory) & files
+
+
+@pytest.mark.parametrize("found", ["gone", "rubbish", "elsewhere"])
+def test_a_purge_that_cannot_tell_the_files(
+    open_catalog: CatalogFactory, database: str, own_directory: str, found: str
+) -> None:
+    """Nothing has happened then."""
+    catalog = open_catalog({"hive-views.metadata-schemes": "file"})
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
+    table.append(ROWS)
+    manifests = table.metadata.snapshots[0].manifest_list
+    if found == "gone":
+        path(manifests).unlink()
+    elif found == "rubbish":
+        path(manifests).write_bytes(b"PAR1")
+    else:
+        text = path(table.metadata_location).read_text()
+        path(table.metadata_location).write_text(text.replace(manifests, "http://169.254.169.254/latest"))
+        manifests = "http://169.254.169.254/latest"
+    files = files_below(own_directory)
+    with pytest.raises(RefusedLocationError if found == "elsewhere" else MetadataFileError) as caught:
+        catalog.purge_table(f"{database}.t")
+    assert caught.value.location == manifests
+    assert catalog.table_exists(f"{database}.t")
+    assert files_below(own_directory) == files
+    catalog.drop_table(f"{database}.t")
+    assert files_below(own_directory) == files
+
+
+@pytest.mark.parametrize("use", ["load", "register"])
+def test_metadata_that_is_damaged_gzip(catalog: HiveViewCatalog, database: str, use: str) -> None:
+    """It is read by our own reader, which knows a limit, whatever its name says."""
+    table = catalog.create_table(f"{database}.t", COLUMNS)
+    whole = path(table.metadata_location).read_bytes()
+    target = path(table.metadata_location)
+    target.write_bytes(gzip.compress(whole))
+    assert catalog.load_table(f"{database}.t").metadata == table.metadata
+    target.write_bytes(gzip.compress(whole)[:-9])
+    with pytest.raises(InvalidMetadataError, match="it is cut off"):
+        if use == "load":
+            catalog.load_table(f"{database}.t")
+        else:
+            catalog.register_table(f"{database}.u", table.metadata_location)
+    assert not catalog.table_exists(f"{database}.u")
 
 
 def test_a_transaction_that_creates(catalog: HiveViewCatalog, database: str) -> None:

@@ -100,7 +100,7 @@ def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) 
     said = capsys.readouterr().err
     assert not set("\x1b\x07\x9b\u202e\r") & set(said)
     text, line, *trace = said.splitlines()
-    assert text.startswith("Error: Cannot read the view metadata file s3://␛]0;title␇")
+    assert text.startswith("Error: Cannot read the metadata file s3://␛]0;title␇")
     assert json.loads(line)["operands"]["location"] == STEERING
     assert trace[-1].startswith("ValueError: s3://␛]0;title␇")
 

@@ -23,6 +23,7 @@ from hive_views.spec.files import (
     parse,
     parse_table,
     serialize,
+    table_text,
 )
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import document, metadata
@@ -157,9 +158,26 @@ def test_a_table_s_file_is_trusted_no_further(data: bytes, reason: str) -> None:
     assert "root:x" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(b" " * (50 * 1024 * 1024)), "longer than 1000000 bytes"),
+        (b" " * 1_000_001, "longer than 1000000 bytes"),
+        (gzip.compress(b"{}")[:-1], "cut off"),
+        (b"\xff{}", "not UTF-8"),
+    ],
+    ids=["bomb", "long", "cut off", "bytes"],
+)
+def test_the_text_of_a_table_s_file_has_a_limit(data: bytes, reason: str) -> None:
+    with pytest.raises(InvalidMetadataError) as caught:
+        table_text(data, PLAIN, max_bytes=1_000_000)
+    assert reason in str(caught.value)
+
+
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_a_table_s_file_is_read(compress: Callable[[bytes], bytes]) -> None:
     assert parse_table(compress(b'{"table-uuid": "x"}'), PLAIN) == {"table-uuid": "x"}
+    assert table_text(compress(b'{"table-uuid": "x"}'), PLAIN) == '{"table-uuid": "x"}'
 
 
 def test_metadata_that_could_not_be_read_again_is_not_written() -> None:
