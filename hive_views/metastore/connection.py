@@ -9,6 +9,8 @@ the answer to somebody else's request.
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from ssl import SSLSocket
 from struct import Struct
@@ -20,7 +22,7 @@ from thrift.transport.TTransport import CReadableTransport
 
 from hive_views.config import ConnectionConfig
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.sasl import Mechanism, SaslLayer, mechanism, negotiate
+from hive_views.metastore.sasl import Mechanism, SaslLayer, SecurityFailure, mechanism, negotiate
 from hive_views.metastore.tls import is_quiet, secure
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
@@ -229,7 +231,8 @@ class Connection:
             The connection.
 
         Raises:
-            SecurityFailure: If the two sides cannot agree on TLS or on who they are.
+            SecurityFailure: If the two sides cannot agree on TLS or on who they are, or the metastore does not answer
+                in time while they try.
             OSError: If no connection can be made (TimeoutError: not in time).
             TException, EOFError: If the server does not take the user.
         """
@@ -239,12 +242,13 @@ class Connection:
         sock = _connect(host, port, timeout)
         try:
             if config.tls is not None:
-                sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
+                with _answering("agree on TLS", "Perhaps it speaks no TLS at this port", config):
+                    sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
             connection = cls(uri, SocketTransport(sock, timeout))
             if config.credentials is not None:
-                connection.transport.authenticate(
-                    mechanism(config.credentials, host), max(deadline - monotonic(), 0.001)
-                )
+                ours = mechanism(config.credentials, host)
+                with _answering(f"authenticate ({ours.name})", _WHO_IT_ASKS, config):
+                    connection.transport.authenticate(ours, max(deadline - monotonic(), 0.001))
             if config.user is not None:
                 connection.client.set_ugi(config.user, list(config.groups))
         except BaseException:
@@ -260,6 +264,20 @@ class Connection:
     def close(self) -> None:
         """Close it; closing twice does nothing."""
         self.transport.close()
+
+
+_WHO_IT_ASKS = "Perhaps it waits for the directory (LDAP) or the KDC that it asks; its log says so"
+
+
+@contextmanager
+def _answering(step: str, perhaps: str, config: ConnectionConfig) -> Iterator[None]:
+    """Says which step it was that the server did not answer in time."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise SecurityFailure(
+            step, f"the metastore can be reached, and did not answer within {config.connect_timeout_ms} ms. {perhaps}"
+        ) from error
 
 
 def _address(uri: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""TLS, Kerberos, delegation tokens, user and password: against a real Hive Metastore 4.0.1 and a real KDC."""
+"""TLS, Kerberos, delegation tokens, user and password: against a real Hive Metastore 4.0.1, KDC and LDAP directory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.standalone import StandaloneMetastore
-from tests.metastore import kerberos
+from tests.metastore import directory, kerberos
 
 CACHE = Path(__file__).parent.parent.parent / ".cache"
 USER, PASSWORD = "ann", "s3cret-of-ann"
+STRANGER, STRANGERS = "bob", "s3cret-of-bob"
+WRONG = "wr0ng-of-ann"
 
 
 def openssl(directory: Path, *words: str) -> None:
@@ -49,7 +51,43 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Iterator[StandaloneMetastore]:
+def people() -> Iterator[directory.Directory | None]:
+    """A directory with two users, one of them in the group that may come in; None where it cannot be had."""
+    if directory.missing():
+        yield None
+        return
+    with directory.directory({USER: PASSWORD, STRANGER: STRANGERS}, (USER,)) as running:
+        yield running
+
+
+@pytest.fixture
+def ldap(people: directory.Directory | None) -> directory.Directory:
+    if people is None:
+        pytest.skip(f"no LDAP directory here: {directory.missing()}")
+    return people
+
+
+def who_may(people: directory.Directory | None) -> dict[str, str]:
+    """By the directory; where there is none, by the metastore's own configuration. The client sees no difference."""
+    if people is None:
+        return {
+            "metastore.authentication": "CONFIG",
+            "metastore.authentication.config.username": USER,
+            "metastore.authentication.config.password": PASSWORD,
+        }
+    return {
+        "metastore.authentication": "LDAP",
+        "metastore.authentication.ldap.url": people.url,
+        "metastore.authentication.ldap.userDNPattern": f"uid=%s,{directory.PEOPLE}",
+        "metastore.authentication.ldap.groupDNPattern": f"cn=%s,{directory.GROUPS}",
+        "metastore.authentication.ldap.groupFilter": directory.GROUP,
+    }
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    tmp_path_factory: pytest.TempPathFactory, certificates: Path, people: directory.Directory | None
+) -> Iterator[StandaloneMetastore]:
     """A metastore that speaks TLS only, and wants a user and a password."""
     properties = {
         "metastore.use.SSL": "true",
@@ -57,9 +95,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Ite
         "metastore.keystore.password": PASSWORD,
         "metastore.keystore.type": "PKCS12",
         "metastore.execute.setugi": "false",
-        "metastore.authentication": "CONFIG",
-        "metastore.authentication.config.username": USER,
-        "metastore.authentication.config.password": PASSWORD,
+        **who_may(people),
     }
     with StandaloneMetastore(tmp_path_factory.mktemp("guarded"), cache=CACHE, properties=properties) as running:
         yield running
@@ -125,7 +161,8 @@ def refused(catalog_uri: str, **properties: str) -> MetastoreAuthenticationError
     catalog = HiveViewCatalog("refused", **{"uri": catalog_uri, "hive-views.connect-timeout-ms": "30000", **properties})
     with pytest.raises(MetastoreAuthenticationError) as raised:
         catalog.list_namespaces()
-    assert PASSWORD not in str(raised.value) + repr(catalog)
+    shown = str(raised.value) + repr(catalog) + "".join(traceback.format_exception(raised.value))
+    assert not [secret for secret in (PASSWORD, STRANGERS, WRONG) if secret in shown]
     return raised.value
 
 
@@ -173,6 +210,7 @@ def test_our_own_certificate(certificates: Path, shown: bool) -> None:
 
     def serve() -> None:
         peer, _ = listener.accept()
+        listener.close()  # the next connection is refused, so that nobody waits for an answer to it
         with suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as secured:
             given.append(ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b""))
 
@@ -232,9 +270,48 @@ def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificate
 
 def test_a_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
-    error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.password": "wrong"})
+    error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.password": WRONG})
     assert error.step == "authenticate (PLAIN)"
     assert "the metastore refused" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [(USER, WRONG), (STRANGER, STRANGERS), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
+    ids=["wrong password", "not in the group", "nobody's name", "a name that is a filter"],
+)
+def test_whom_the_directory_does_not_know(
+    guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, user: str, password: str
+) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    secret = {"hive-views.authentication": "plain", "hive-views.user": user, "hive-views.password": password}
+    error = refused(uri(guarded), **secret, **tls)
+    assert error.step == "authenticate (PLAIN)"
+    assert "the metastore refused" in str(error)
+    log = Path(guarded.log_path).read_text()
+    assert not [each for each in (PASSWORD, STRANGERS, WRONG) if each in log]
+
+
+def test_a_directory_that_is_away(
+    guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, tmp_path: Path
+) -> None:
+    """Stopped, then there and silent; a connection that is known already goes on, and afterwards all is well."""
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    before = HiveViewCatalog("before", uri=uri(guarded), **credentials(tmp_path), **tls)
+    assert before.list_namespaces()
+    ldap.stop()
+    try:
+        error = refused(uri(guarded), **credentials(tmp_path), **tls)
+        assert error.step == "authenticate (PLAIN)"
+        assert before.list_namespaces()
+        with socket.create_server(("127.0.0.1", ldap.port)):
+            error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.connect-timeout-ms": "3000"})
+        # On a machine that is busy, TLS alone may take that long.
+        assert error.step in ("authenticate (PLAIN)", "agree on TLS")
+        assert f"{error.step}: the metastore can be reached, and did not answer within 3000 ms" in str(error)
+    finally:
+        ldap.start()
+    assert HiveViewCatalog("after", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
 
 
 def test_tls_without_what_it_wants_after_it(guarded: StandaloneMetastore, certificates: Path) -> None:

@@ -8,12 +8,14 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 from thrift.protocol.TProtocol import TProtocolException
 
-from hive_views.config import ConnectionConfig
+from hive_views.config import ConnectionConfig, Credentials, TlsConfig
 from hive_views.errors import (
+    MetastoreAuthenticationError,
     MetastoreConnectionLostError,
     MetastoreRefusedError,
     MetastoreTimeoutError,
@@ -319,6 +321,30 @@ def test_a_metastore_that_does_not_accept_is_given_up_in_time() -> None:
             assert metastore.server_version() == "honest"
         for filler in fillers:
             filler.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "step"),
+    [
+        ({"tls": TlsConfig()}, "agree on TLS"),
+        ({"credentials": Credentials("plain", user="ann", secret="s3cret")}, "authenticate (PLAIN)"),
+    ],
+    ids=["TLS", "SASL"],
+)
+def test_a_metastore_that_is_silent_while_we_say_who_we_are(more: dict[str, Any], step: str) -> None:
+    def hang(sock: socket.socket) -> None:
+        while sock.recv(1000):
+            pass
+
+    with (
+        listening(hang) as (hanging, _),
+        MetastoreClient(ConnectionConfig((hanging,), 300, **more)) as metastore,
+        pytest.raises(MetastoreAuthenticationError, match="did not answer within 300 ms") as caught,
+    ):
+        metastore.server_version()
+    assert caught.value.step == step
+    assert step in str(caught.value)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_metastore_that_hangs_is_left_for_the_next_one() -> None:
