@@ -102,7 +102,11 @@ class ScriptedServer:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection((LOOPBACK, self._server_port))
+                try:
+                    server = socket.create_connection((LOOPBACK, self._server_port))
+                except ConnectionRefusedError:
+                    client.close()  # the real one is being started again
+                    continue
                 for each in (client, server):
                     each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     self._sockets.append(each)

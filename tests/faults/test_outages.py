@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,8 @@ from hive_views.metastore.locks import locked
 from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
 from tests.faults.interruptions import kill_and_start
+from tests.faults.model import AGAIN, BOTH, LOCK_ONLY, SWAP_ONLY, Interrupted, Model
+from tests.faults.model_worker import Change, Worker
 from tests.faults.observer import Observer, until
 from tests.faults.operations import DROP, DROP_TABLE, VIEW, State, new_files
 from tests.proxy import EVERY, DropRequest, ThriftProxy
@@ -81,6 +84,28 @@ def test_killed_at_any_moment(
     for text, outcome in told.items():
         assert outcome == "unknown" or (text in view.queries) is (outcome == "done"), (text, outcome)
     assert "done" in told.values()
+
+
+def test_killed_in_the_middle_of_several_changes(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+    """By clients that the lock alone protects, the expectation alone, and both; more of it is in `test_model`."""
+    with Worker(tmp_path) as worker:
+        model = Model(metastore, worker, more=HEARTBEATS, locks_expire=True)
+        model.begin()
+        model.change(AGAIN, Change("create", "c", text=model.text()))
+        model.change(BOTH, Change("create", "d", text=model.text()))
+        model.server_killed(
+            [
+                Interrupted(LOCK_ONLY, Change("replace", "a", text=model.text()), 5, carried_out=True),
+                Interrupted(SWAP_ONLY, Change("color", "b", color="red"), 3, carried_out=True),
+                Interrupted(BOTH, Change("drop", "c"), 3, carried_out=False),
+                Interrupted(AGAIN, Change("roll back", "d"), 4, carried_out=False),
+            ]
+        )
+        model.check_lists()
+        for client in (BOTH, AGAIN, LOCK_ONLY, SWAP_ONLY):
+            model.change(client, Change("create or replace", "a", text=model.text()))
+        model.check_lists()
+        model.end()
 
 
 def test_an_abandoned_lock_ends_by_itself(

@@ -1,0 +1,406 @@
+"""Several clients on one database, a simple model of what must be there, and what is there after each step.
+
+Whatever a client is told must be the truth: a success was made, once; an error changed nothing; an unknown outcome is
+one of the two, and so is the change of a client that was killed. What is there is seen by `Observer`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from pyiceberg.view.metadata import ViewVersion
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitFailedError, CommitStateUnknownError, HiveViewsError, LockError, NoSuchViewError
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database, UnlockRequest
+from hive_views.metastore.locks import AGENT_PREFIX
+from hive_views.metastore.process import MetastoreProcess
+from tests.catalog.samples import version
+from tests.faults.interruptions import kill_and_start
+from tests.faults.model_worker import Change, Worker, make
+from tests.faults.observer import Observer, until
+from tests.faults.scripted import ScriptedServer, like_version_3
+from tests.metastore.rpc import connect
+from tests.proxy import ANY, Action, Delay, DropReply, Hold, ThriftProxy
+
+TIMEOUT_S = 1.0
+PROPERTIES = {
+    "hive-views.call-timeout-ms": str(int(TIMEOUT_S * 1000)),
+    "view-default.version.history.num-entries": "100",
+    "view-default.commit.retry.min-wait-ms": "1",
+}
+BOTH, AGAIN, LOCK_ONLY, SWAP_ONLY = range(4)
+"""The clients: two as they are by default, one whose metastore ignores expectations (Hive 3.1), one without locks."""
+
+IMPATIENT = {"iceberg.hive.lock-timeout-ms": "300"}
+
+Faults = Sequence[tuple[int, Action]]
+"""Which calls, counted from now on, go wrong in which way."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the model says of one view."""
+
+    identity: str | None
+    """Its uuid; None where it is not known yet."""
+    texts: tuple[str, ...]
+    """Its versions' texts: the first is version 1."""
+    log: tuple[int, ...]
+    """The versions in the order in which they were made current."""
+    color: str | None = None
+    """Its property `color`."""
+
+    def with_text(self, text: str) -> Known:
+        """After a replace by a text that it never had."""
+        return replace(self, texts=(*self.texts, text), log=(*self.log, len(self.texts) + 1))
+
+
+World = dict[str, Known]
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A change, and the call of it at which something else happens."""
+
+    client: int
+    change: Change
+    nth: int
+    carried_out: bool
+    """Whether the server has carried the call out by then, or never gets it."""
+
+
+@dataclass
+class _Running:
+    what: Interrupted
+    proxy: ThriftProxy
+    action: Action
+    future: Future[str]
+
+    def waits(self) -> bool:
+        """Whether it is where it is to wait, or ended before it came to that."""
+        return self.future.done() or _reached(self.proxy, self.action)
+
+
+@dataclass
+class Model:
+    """The clients, each behind a proxy of its own, and the world as it must be."""
+
+    metastore: MetastoreProcess
+    worker: Worker
+    counts: dict[str, int] = field(default_factory=dict)
+    """How often a client was told what."""
+    more: dict[str, str] = field(default_factory=dict)
+    """More properties of all clients."""
+    locks_expire: bool = False
+    """Whether the server forgets a lock so soon that it may do it while it is looked at."""
+    world: World = field(default_factory=dict)
+    dropped: dict[str, Known] = field(default_factory=dict)
+    """Views that are gone, by their last metadata file."""
+
+    def begin(self) -> None:
+        """Make an empty database, the clients and two views."""
+        self.open = ExitStack()
+        self.number = 0
+        self.database = f"model_{uuid.uuid4().hex[:12]}"
+        with connect(self.metastore.port) as client:
+            location = f"{self.metastore.warehouse}/{self.database}.db"
+            client.create_database(Database(name=self.database, locationUri=location))
+        self.observer = Observer(self.metastore, self.database)
+        old = self.open.enter_context(ScriptedServer(self.metastore.port))
+        like_version_3(old)
+        self.proxies = [
+            self.open.enter_context(ThriftProxy(old.port if number == LOCK_ONLY else self.metastore.port))
+            for number in range(4)
+        ]
+        self.clients = [self._catalog(self.proxies[number].uri, locks=number != SWAP_ONLY) for number in range(4)]
+        self.mortal = self.open.enter_context(ThriftProxy(self.metastore.port))
+        # The one without locks tries out now whether it may: what faults may make of that is another test's.
+        for name, number in (("a", SWAP_ONLY), ("b", LOCK_ONLY)):
+            make(self.clients[number], self.database, Change("create", name, text=self.text()))
+        self.world = self.seen()
+
+    def _catalog(self, uri: str, *, locks: bool) -> HiveViewCatalog:
+        return self.open.enter_context(HiveViewCatalog("prod", **self._properties(uri, locks=locks)))
+
+    def _properties(self, uri: str, *, locks: bool = True) -> dict[str, str]:
+        enabled = {"iceberg.engine.hive.lock-enabled": str(locks).lower()}
+        return {"uri": uri, "warehouse": self.metastore.warehouse, **PROPERTIES, **self.more, **enabled}
+
+    def end(self) -> None:
+        """Close all, and drop the database."""
+        self.open.close()
+        with connect(self.metastore.port) as client:
+            client.drop_database(self.database, True, True)
+
+    # -- What a change makes of the world -----------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """A text that nobody used before."""
+        self.number += 1
+        return f"select {self.number}, 'x'"
+
+    def definition(self, text: str) -> ViewVersion:
+        """A definition of that text."""
+        return version(self.database, ("spark", text))
+
+    def after(self, change: Change) -> World | None:
+        """The world after a change; None where it must be refused."""
+        known = self.world.get(change.name)
+        kind = change.kind
+        if kind == "create or replace":
+            kind = "create" if known is None else "replace"
+        if kind in ("create", "register"):
+            made = Known(None, (change.text,), (1,)) if kind == "create" else self.dropped[change.location]
+            return None if known else {**self.world, change.name: made}
+        if known is None:
+            return None
+        match kind:
+            case "replace":
+                return {**self.world, change.name: known.with_text(change.text)}
+            case "color":
+                return {**self.world, change.name: replace(known, color=change.color)}
+            case "roll back":
+                back = known if known.log[-1] == 1 else replace(known, log=(*known.log, 1))
+                return {**self.world, change.name: back}
+            case "rename":
+                return None if change.new in self.world else {**self._without(change.name), change.new: known}
+            case "drop":
+                return self._without(change.name)
+        raise AssertionError(change.kind)
+
+    def _without(self, name: str) -> World:
+        return {key: known for key, known in self.world.items() if key != name}
+
+    # -- Steps --------------------------------------------------------------------------------------------------------
+
+    def change(self, client: int, change: Change, faults: Faults = ()) -> None:
+        """Make a change while calls go wrong, as `step` does."""
+        wanted = self.after(change)
+        drops = change.kind == "drop"
+        self.step(client, wanted, faults, lambda: make(self.clients[client], self.database, change), drops=drops)
+
+    def step(
+        self, client: int, wanted: World | None, faults: Faults, run: Callable[[], object], *, drops: bool = False
+    ) -> None:
+        """Do something while calls go wrong, and hold what the client is told against what is there.
+
+        Args:
+            client: Who does it.
+            wanted: The world when it was done; None where it must be refused.
+            faults: What goes wrong.
+            run: Does it.
+            drops: Whether it drops a view: "there is no such view (any more)" is true then, whoever did it.
+        """
+        proxy = self.proxies[client]
+        for nth, action in faults:
+            proxy.on(ANY, action, nth=nth)
+        told, error = self._told(run)
+        assert told != "refused" or faults or wanted is None, f"refused for no reason: {error}"
+        self._settle(proxy)
+        self._judge("gone" if drops and isinstance(error, NoSuchViewError) else told, wanted)
+        self._time_passes(excused=bool(faults))
+
+    def at_once(self, clients: tuple[int, int], name: str) -> None:
+        """Two clients replace one view at the same moment."""
+        known = self.world[name]
+        changes = [Change("replace", name, text=self.text()) for _ in clients]
+
+        def attempt(number: int) -> bool:
+            try:
+                make(self.clients[clients[number]], self.database, changes[number])
+            except CommitFailedError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(2) as pool:
+            won = [change.text for change, done in zip(changes, pool.map(attempt, range(2)), strict=True) if done]
+        assert won, "nobody won"
+        worlds = []
+        for order in (won, won[::-1]):
+            grown = known
+            for text in order:
+                grown = grown.with_text(text)
+            worlds.append({**self.world, name: grown})
+        seen = self.seen()
+        assert seen in worlds
+        self.world = seen
+        self._count("at once")
+        self._time_passes(excused=False)
+
+    def killed(self, change: Change, nth: int, *, carried_out: bool, late: bool = False, method: str = ANY) -> None:
+        """A client is killed in the middle of a change; its lock stays behind.
+
+        Args:
+            change: What it was about to do.
+            nth: At which of its calls of the method.
+            carried_out: Whether the server has carried that call out by then.
+            late: Whether the request arrives after the death, where the server did not have it before.
+            method: The method.
+        """
+        wanted = self.after(change)
+        action: Action = DropReply(silent=True) if carried_out else Hold()
+        self.mortal.on(method, action, nth=nth)
+        mortal = self.worker.begin(self._properties(self.mortal.uri), self.database, change)
+        until(lambda: mortal.ended or _reached(self.mortal, action))
+        said = mortal.kill()
+        if isinstance(action, Hold) and action.arrived.is_set():
+            if late:
+                action.release()
+            else:
+                self.mortal.disconnect()
+                action.released.set()
+        self._settle(self.mortal)
+        assert said is None or said == "done" or wanted is None, f"refused for no reason: {said}"
+        self._judge("killed" if said is None else "done" if said == "done" else "refused", wanted)
+        self._meet_what_is_locked()
+        self._time_passes(excused=said is None)
+
+    def server_killed(self, changes: Sequence[Interrupted]) -> None:
+        """The server is killed in the middle of changes of different views, and started again.
+
+        Args:
+            changes: Of different clients; no renames.
+        """
+        self._count("servers killed")
+        before = self.world
+        wanted = [self.after(each.change) for each in changes]
+        with ThreadPoolExecutor(len(changes)) as pool:
+            running = [self._start(each, pool) for each in changes]
+            for each in running:
+                until(each.waits)
+            kill_and_start(self.metastore, [*self.proxies, self.mortal])
+            for each in running:
+                if isinstance(each.action, Hold):
+                    each.action.released.set()
+            told = [each.future.result() for each in running]
+        for each in running:
+            each.proxy.clear()
+        seen = self.seen()
+        for each, outcome, world in zip(changes, told, wanted, strict=True):
+            name = each.change.name
+            self._count(f"server killed: {outcome}")
+            was, made = agree(seen, before, name), world is not None and agree(seen, world, name)
+            gone = each.change.kind == "drop" and name not in seen
+            truth = {"done": made, "refused": was or gone, "unknown": was or made}
+            assert truth[outcome], f"{outcome}: {each.change} made {before.get(name)} {seen.get(name)}"
+        names = {each.change.name for each in changes}
+        assert {key: each for key, each in seen.items() if key not in names} == {
+            key: each for key, each in before.items() if key not in names
+        }
+        self._move_on(seen)
+        self._time_passes(excused=True)
+
+    def _start(self, each: Interrupted, pool: ThreadPoolExecutor) -> _Running:
+        proxy = self.proxies[each.client]
+        action: Action = DropReply(silent=True) if each.carried_out else Hold()
+        proxy.on(ANY, action, nth=each.nth)
+        catalog = self.clients[each.client]
+        future = pool.submit(lambda: self._told(lambda: make(catalog, self.database, each.change))[0])
+        return _Running(each, proxy, action, future)
+
+    # -- What is checked ----------------------------------------------------------------------------------------------
+
+    def check_lists(self) -> None:
+        """Every client sees what is there."""
+        for client in self.clients:
+            assert {name for _, name in client.list_views(self.database)} == set(self.world)
+
+    def seen(self) -> World:
+        """What is there, seen with other eyes."""
+        world = {}
+        self.pointers = {}
+        for name in self.observer.names():
+            view = self.observer.view(name)
+            assert view.row["viewExpandedText"] == view.queries[view.log[-1] - 1]
+            color = view.properties.get("color")
+            world[name] = Known(view.metadata["view-uuid"], tuple(view.queries), tuple(view.log), color)
+            self.pointers[name] = view.pointer
+        return world
+
+    def _told(self, run: Callable[[], object]) -> tuple[str, HiveViewsError | None]:
+        try:
+            run()
+        except CommitStateUnknownError as error:
+            return "unknown", error
+        except HiveViewsError as error:
+            return "refused", error
+        return "done", None
+
+    def _judge(self, told: str, wanted: World | None) -> None:
+        before = dict(self.pointers)
+        seen = self.seen()
+        self._count(told)
+        done = wanted is not None and agree(seen, wanted)
+        undone = seen == self.world
+        either = done or undone
+        truth = {"done": done, "refused": undone, "gone": either, "unknown": either, "killed": either}
+        assert truth[told], f"{told}, and it is {seen}, not {self.world if told == 'refused' else wanted}"
+        self._move_on(seen, before)
+
+    def _move_on(self, seen: World, pointers: dict[str, str] | None = None) -> None:
+        """Take what is there for the world, and remember what is gone."""
+        there = {known.identity for known in seen.values()}
+        for name, known in self.world.items():
+            if pointers is not None and known.identity not in there:
+                self.dropped[pointers[name]] = known
+        self.dropped = {place: known for place, known in self.dropped.items() if known.identity not in there}
+        self.world = seen
+
+    def _meet_what_is_locked(self) -> None:
+        """Who comes upon a lock that a dead client left is refused, and changes nothing."""
+        locks = self.observer.locks()
+        if not locks:
+            return
+        name = locks[0].tablename
+        with HiveViewCatalog("prod", **self._properties(self.metastore.uri), **IMPATIENT) as impatient:
+            told, error = self._told(lambda: make(impatient, self.database, Change("color", name, color="green")))
+        if told == "done" and self.locks_expire:
+            self.world = self.seen()
+            return
+        assert told == "refused", told
+        assert isinstance(error, LockError) is (name in self.world)
+        assert self.seen() == self.world
+        self._count("locked out")
+
+    def _time_passes(self, *, excused: bool) -> None:
+        """What the server does by itself in the end: it forgets locks that nobody keeps alive.
+
+        Args:
+            excused: Whether there may be any.
+        """
+        left = self.observer.locks()
+        assert excused or not left, left
+        with connect(self.metastore.port) as client:
+            for lock in left:
+                assert lock.agentInfo.startswith(AGENT_PREFIX)
+                client.unlock(UnlockRequest(lockid=lock.lockid))
+
+    def _settle(self, proxy: ThriftProxy) -> None:
+        """Wait for requests that are still on their way, and let all calls through from now on."""
+        until(lambda: all(call.answered for call in proxy.calls if call.delivered or isinstance(call.action, Delay)))
+        proxy.clear()
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def agree(seen: World, wanted: World, name: str | None = None) -> bool:
+    """Whether a world is the one that was wanted, or one view in it; a new view may have any uuid."""
+    names = seen.keys() | wanted.keys() if name is None else {name}
+    return all(
+        (key in seen) == (key in wanted)
+        and (key not in seen or seen[key] == replace(wanted[key], identity=wanted[key].identity or seen[key].identity))
+        for key in names
+    )
+
+
+def _reached(proxy: ThriftProxy, action: Action) -> bool:
+    """Whether a call is where its action lets it wait."""
+    if isinstance(action, Hold):
+        return action.arrived.is_set()
+    return any(call.action is action and call.answered for call in proxy.calls)
