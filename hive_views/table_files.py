@@ -25,6 +25,7 @@ GC_ENABLED = "gc.enabled"
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 """Properties (Iceberg's TableProperties, the last two their older names) that name a table's places beside its own."""
 
+_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
 _SHOWN = 3
 """How many files a warning names."""
 
@@ -116,7 +117,8 @@ def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -
     if found is None:
         logger.warning("The files of %s are left, because its property %s is false", name, GC_ENABLED)
         return
-    for location in found.own:
+    # What tells whose the others are goes last, for whoever looks at what a killed process left.
+    for location in sorted(found.own, key=lambda file: file.endswith(_METADATA_FILES)):
         files.delete(location)
     if found.others:
         logger.warning(

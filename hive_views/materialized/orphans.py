@@ -6,14 +6,15 @@ import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from hive_views.identifiers import ViewName
+from hive_views.materialized.directories import files_below, path_of
 from hive_views.materialized.publish import STAGING, give_up, published
 from hive_views.materialized.state import REFRESH_ID
+from hive_views.table_files import all_files
 from hive_views.tables import TableCatalog
 
 if TYPE_CHECKING:
@@ -65,14 +66,14 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     tables = catalog.list_tables(view.name.database)
     names = (ViewName(database, name) for database, name in tables if _is_staging(name, begins))
     rows = tuple(name for name in names if _age_ms(catalog, name, view.storage, now_ms) >= older_than_ms)
-    named = {_path(location) for location in all_files(view.storage)}
-    named.add(_path(view.row.metadata_location or ""))
+    named = {path_of(location) for location in all_files(view.storage, catalog._store.files)}
+    named.add(path_of(view.row.metadata_location or ""))
     files = tuple(
         sorted(
             location
             for part in ("data", "metadata")
-            for location, modified_ms in _listed(catalog, f"{metadata.location.rstrip('/')}/{part}")
-            if _path(location) not in named and now_ms - modified_ms >= older_than_ms
+            for location, modified_ms in files_below(catalog._store.files, f"{metadata.location.rstrip('/')}/{part}")
+            if path_of(location) not in named and now_ms - modified_ms >= older_than_ms
         )
     )
     return Orphans(snapshots, rows, files)
@@ -106,31 +107,6 @@ def remove_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_th
     return found
 
 
-def all_files(table: Table) -> set[str]:
-    """Every file that a table's metadata names, and its metadata files.
-
-    Args:
-        table: The table.
-
-    Returns:
-        Their URIs.
-    """
-    metadata = table.metadata
-    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
-    found |= {entry.statistics_path for entry in (*metadata.statistics, *metadata.partition_statistics)}
-    seen = set()
-    for snapshot in metadata.snapshots:
-        found.add(snapshot.manifest_list)
-        for manifest in snapshot.manifests(table.io):
-            if manifest.manifest_path in seen:
-                continue
-            seen.add(manifest.manifest_path)
-            found.add(manifest.manifest_path)
-            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-            found.update(entry.data_file.file_path for entry in entries)
-    return found
-
-
 def _is_staging(name: str, begins: str) -> bool:
     """Whether a name is one that a refresh gives, and none that a user may give to a table of his own."""
     return name.startswith(begins) and re.fullmatch("[0-9a-f]{32}", name[len(begins) :]) is not None
@@ -142,8 +118,8 @@ def _age_ms(catalog: HiveViewCatalog, name: ViewName, storage: Table, now_ms: in
     if row is None or row.metadata_location is None:
         return -1
     # By the place: the file may be gone, where a refresh was killed between the two.
-    begins = f"{_path(storage.metadata.location).rstrip('/')}/"
-    if not _path(row.metadata_location).startswith(begins):
+    begins = f"{path_of(storage.metadata.location).rstrip('/')}/"
+    if not path_of(row.metadata_location).startswith(begins):
         try:
             if catalog.load_table(name.identifier).metadata.table_uuid != storage.metadata.table_uuid:
                 return -1
@@ -151,26 +127,3 @@ def _age_ms(catalog: HiveViewCatalog, name: ViewName, storage: Table, now_ms: in
             return -1
     # The server keeps seconds: a row is taken for as old as the end of its second.
     return max(now_ms - row.create_time * 1000, 0)
-
-
-def _listed(catalog: HiveViewCatalog, location: str) -> list[tuple[str, int]]:
-    """The files below a location, with when they were changed; none where the storage cannot list."""
-    from pyarrow.fs import FileSelector
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-
-    io = catalog._store.files.io(location)
-    if not isinstance(io, PyArrowFileIO):
-        return []
-    scheme, netloc, path = io.parse_location(location)
-    found = []
-    for info in io.fs_by_scheme(scheme, netloc).get_file_info(FileSelector(path, allow_not_found=True, recursive=True)):
-        if not info.is_file or info.mtime_ns is None or info.base_name.endswith(".crc"):
-            continue
-        uri = f"{scheme}://{info.path}" if netloc else (f"file:{info.path}" if urlparse(location).scheme else info.path)
-        found.append((uri, info.mtime_ns // 1_000_000))
-    return found
-
-
-def _path(location: str) -> str:
-    parsed = urlparse(location)
-    return parsed.path if parsed.scheme in ("", "file") else f"{parsed.netloc}{parsed.path}"

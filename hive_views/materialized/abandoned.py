@@ -1,0 +1,412 @@
+"""What a CREATE or DROP that was killed left behind: storage tables and files of materialized views that are not there.
+
+Nothing leads to them, so a database is looked through: its rows, and the directories below its location. A storage says
+whose it is (`hive-views.storage-of`). It is abandoned where no view of the whole metastore has that UUID, none names or
+reads it, and nobody wrote to it for some days: a CREATE that is under way has a storage before it has a view.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+
+from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.errors import (
+    InvalidRefreshStateError,
+    MetadataFileError,
+    RefusedLocationError,
+    UnsupportedMaterializedViewError,
+)
+from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.materialized.directories import directories_in, files_below, path_of
+from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView
+from hive_views.materialized.lifecycle import DETACHED, DETACHED_METADATA, SUFFIX
+from hive_views.materialized.loading import is_materialized
+from hive_views.materialized.orphans import OLDER_THAN_MS
+from hive_views.materialized.publish import STAGING
+from hive_views.materialized.storage import STORAGE_OF
+from hive_views.metastore.find import databases, named_by_uuid, rows
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
+from hive_views.table_files import all_files
+from hive_views.tables import TableCatalog
+from hive_views.view import check_location
+
+if TYPE_CHECKING:
+    from pyiceberg.typedef import Identifier
+
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.metastore.commit import Store
+
+_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
+_STORAGE_NAME = re.compile(f"{SUFFIX}(_[0-9a-f]{{8}})?$")
+_STAGING_NAME = re.compile(f"{STAGING}[0-9a-f]{{32}}$")
+_ATTACHED = re.compile("storage-[0-9a-f]{8}")
+_DEFINITIONS = "__view"
+"""Ends the location of a definition in the layout `table`."""
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """What is left of materialized views that are gone, or never came to be."""
+
+    tables: tuple[ViewName, ...] = ()
+    """Storage tables of the catalog whose view is not there."""
+    rows: tuple[ViewName, ...] = ()
+    """Rows that a refresh made for itself (`…__refresh_…`), of any view."""
+    files: tuple[str, ...] = ()
+    """Files of these tables, and of storages that no row names."""
+    definitions: tuple[str, ...] = ()
+    """Metadata files of the views themselves: `register_view` brings back the view of one."""
+    doubts: tuple[str, ...] = ()
+    """Views that may own some of it and cannot be read. Where there are any, only `rows` are listed besides."""
+
+
+def find_abandoned(
+    catalog: HiveViewCatalog, database: str, *, older_than_ms: int = OLDER_THAN_MS, locations: Sequence[str] = ()
+) -> Abandoned:
+    """List what is left in a database of materialized views that are not there.
+
+    Args:
+        catalog: Where.
+        database: The database.
+        older_than_ms: How long, in milliseconds, nothing must have been written to it.
+        locations: Base locations elsewhere, as `create` takes them, that are looked into too.
+
+    Returns:
+        What was found. Files are found where the storage can be listed (PyArrow's FileIO).
+
+    Raises:
+        NoSuchNamespaceError: If there is no such database.
+        InvalidPropertyError, RefusedLocationError: If a location is none, or one that this catalog may not read.
+        MetastoreError: If the metastore fails.
+    """
+    store = catalog._store
+    base = store.client.get_database(database).locationUri
+    places = [check_location(location) for location in locations]
+    if base:
+        places += directories_in(store.files, base)
+    return _Search(catalog, database, int(time.time() * 1000) - older_than_ms).run(places)
+
+
+def remove_abandoned(
+    catalog: HiveViewCatalog,
+    database: str,
+    *,
+    older_than_ms: int = OLDER_THAN_MS,
+    locations: Sequence[str] = (),
+    definitions: bool = False,
+) -> Abandoned:
+    """Remove what `find_abandoned` lists. Where it is interrupted, the next one goes on.
+
+    Args:
+        catalog: Where.
+        database: The database.
+        older_than_ms: As in `find_abandoned`.
+        locations: As in `find_abandoned`.
+        definitions: Whether the metadata files of the views go as well, which nobody could write again.
+
+    Returns:
+        What was removed.
+
+    Raises:
+        HiveViewsError: As `find_abandoned` and `drop_table` do.
+    """
+    store = catalog._store
+    found = find_abandoned(catalog, database, older_than_ms=older_than_ms, locations=locations)
+    for name in found.tables:
+        row = store.row(name)
+        if row is not None and named_by_uuid(store, row.parameters.get(STORAGE_OF, "").lower()):
+            # Its view came a moment ago: nothing of what was found is sure any more.
+            return Abandoned()
+    for name in (*found.rows, *found.tables):
+        with suppress(NoSuchTableError):
+            TableCatalog.drop_table(catalog, name.identifier)
+    # What tells whose the others are goes last.
+    for location in sorted(found.files, key=lambda file: (file.endswith(_METADATA_FILES), file)):
+        store.files.delete(location)
+    for location in found.definitions if definitions else ():
+        store.files.delete(location)
+    return found if definitions else replace(found, definitions=())
+
+
+class AbandonedMethods:
+    """The part of `catalog.materialized` that is about materialized views that are not there."""
+
+    _catalog: HiveViewCatalog
+
+    def abandoned(
+        self, namespace: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS, locations: Sequence[str] = ()
+    ) -> Abandoned:
+        """What a killed CREATE or DROP left in a database; see `find_abandoned`."""
+        database = parse_namespace(namespace, catalog=self._catalog.name)
+        return find_abandoned(self._catalog, database, older_than_ms=older_than_ms, locations=locations)
+
+    def remove_abandoned(
+        self,
+        namespace: str | Identifier,
+        *,
+        older_than_ms: int = OLDER_THAN_MS,
+        locations: Sequence[str] = (),
+        definitions: bool = False,
+    ) -> Abandoned:
+        """Remove what a killed CREATE or DROP left in a database; see the function of that name."""
+        database = parse_namespace(namespace, catalog=self._catalog.name)
+        return remove_abandoned(
+            self._catalog, database, older_than_ms=older_than_ms, locations=locations, definitions=definitions
+        )
+
+
+@dataclass(frozen=True)
+class _Root:
+    """A directory in which there are metadata files of a storage."""
+
+    location: str
+    owners: frozenset[str]
+    """UUIDs of the views that these name."""
+    documents: tuple[str, ...]
+    """These files."""
+    whole: bool
+    """Whether no other metadata file is there."""
+
+    @property
+    def path(self) -> str:
+        return path_of(self.location)
+
+
+@dataclass
+class _Living:
+    """What the views of the metastore are, and point to."""
+
+    uuids: set[str] = field(default_factory=set)
+    links: dict[ViewName, set[str]] = field(default_factory=dict)
+    """Storage tables by name, with the UUIDs of the views that name them."""
+    places: set[str] = field(default_factory=set)
+    """Paths of directories with metadata files of theirs."""
+    doubts: list[str] = field(default_factory=list)
+
+
+class _Search:
+    """One look through a database."""
+
+    def __init__(self, catalog: HiveViewCatalog, database: str, until_ms: int) -> None:
+        self._store = catalog._store
+        self._dependents = Dependents(LineageReader(self._store))
+        self._until_ms = until_ms
+        self._rows = {row.name: row for row in _all_rows(self._store)}
+        views = [row for row in self._rows.values() if row.kind is RowKind.ICEBERG_VIEW]
+        tables = [row for row in self._rows.values() if row.kind is RowKind.ICEBERG_TABLE]
+        own = [row for row in tables if row.name.database == database and STORAGE_OF in row.parameters]
+        self._staging = {row.name for row in own if _STAGING_NAME.search(row.name.name) and self._is_old(row)}
+        self._storages = [row for row in own if _STORAGE_NAME.search(row.name.name) and METADATA not in row.parameters]
+        self._said = _Living()
+        """What rows say by themselves: enough to see that all is somebody's."""
+        self._born: dict[str, int] = {}
+        """When the view was created whose metadata files are in a directory, in milliseconds."""
+        for row in views:
+            if row.uuid is not None:
+                self._said.uuids.add(row.uuid.lower())
+            _point(self._said, row.parameters, (row.uuid or "").lower())
+            self._born[_base(row)] = max(self._born.get(_base(row), 0), row.create_time * 1000 + 999)
+        self._said.uuids |= {row.parameters[STORAGE_OF].lower() for row in tables if _is_layout_table(row)}
+        spoken_for = self._staging | {row.name for row in self._storages}
+        self._said.places |= {_base(row) for row in tables if row.name not in spoken_for}
+
+    def run(self, places: Iterable[str]) -> Abandoned:
+        """Find what is abandoned below some places, and among the rows."""
+        known = Abandoned(rows=tuple(sorted(self._staging)))
+        looked = {path_of(place): place for place in (*places, *map(_place, self._storages))}
+        roots, definitions = self._look(looked.values())
+        suspects = [row for row in self._storages if row.name not in self._said.links or self._has_no_view(row)]
+        owners = {uuid for root in roots for uuid in root.owners} | definitions.keys()
+        if not suspects and owners <= self._said.uuids:
+            return known
+        living = self._living()
+        if living.doubts:
+            return replace(known, doubts=tuple(sorted(living.doubts)))
+        dead = {_base(row): row for row in suspects if self._is_abandoned(row, living)}
+        living.places |= {_base(row) for row in self._storages} - dead.keys()
+        files: set[str] = set()
+        for root in roots:
+            if root.path in living.places or (root.owners & living.uuids and root.path not in dead):
+                continue
+            left = self._files(root)
+            if left is None:
+                dead.pop(root.path, None)  # somebody still writes there
+            else:
+                files |= left
+        return replace(
+            known,
+            tables=tuple(sorted(row.name for row in dead.values())),
+            files=tuple(sorted(files)),
+            definitions=tuple(sorted({at for uuid in definitions.keys() - living.uuids for at in definitions[uuid]})),
+        )
+
+    # -- What is there ------------------------------------------------------------------------------------------------
+
+    def _look(self, places: Iterable[str]) -> tuple[list[_Root], dict[str, list[str]]]:
+        """The storages in some directories, and the metadata files of materialized views there by UUID."""
+        files = self._store.files
+        roots: list[_Root] = []
+        definitions: dict[str, list[str]] = {}
+        for place in places:
+            inside = [one for one in directories_in(files, place) if _ATTACHED.fullmatch(one.rpartition("/")[2])]
+            for location in (place, *inside):
+                if path_of(location) in self._said.places:
+                    continue  # of a storage or table that is there: `find_orphans` tells what is left of its refreshes
+                listed = files_below(files, f"{location}/metadata", deep=False)
+                documents = [item for item in listed if item[0].endswith(_METADATA_FILES)]
+                # Where a view has its files now, what is older than it is another's.
+                until_ms = min(self._until_ms, self._born.get(path_of(location), self._until_ms))
+                owners = {}
+                for uri, changed_ms in documents:
+                    document = self._document(uri) if changed_ms <= until_ms else {}
+                    properties = document.get("properties")
+                    owner = properties.get(STORAGE_OF) if isinstance(properties, dict) else None
+                    if "table-uuid" in document and isinstance(owner, str):
+                        owners[uri] = owner.lower()
+                    elif "view-uuid" in document and (location.endswith(_DEFINITIONS) or self._is_materialized(uri)):
+                        definitions.setdefault(str(document["view-uuid"]).lower(), []).append(uri)
+                if owners:
+                    whole = len(owners) == len(documents)
+                    roots.append(_Root(location, frozenset(owners.values()), tuple(owners), whole))
+        return roots, definitions
+
+    def _document(self, location: str) -> dict[str, Any]:
+        try:
+            return self._store.files.read_table(location)
+        except (MetadataFileError, RefusedLocationError):
+            return {}
+
+    def _is_materialized(self, location: str) -> bool:
+        try:
+            return is_materialized(self._store.files.read(location))
+        except (MetadataFileError, RefusedLocationError):
+            return False
+
+    def _has_no_view(self, row: Row) -> bool:
+        """Whether the view that a storage table names is not among those that rows name."""
+        return row.parameters[STORAGE_OF].lower() not in self._said.uuids
+
+    def _living(self) -> _Living:
+        """What all views of the metastore are and point to, from their metadata files."""
+        said = self._said
+        found = _Living(set(said.uuids), {name: set(uuids) for name, uuids in said.links.items()}, set(said.places))
+        for row in self._rows.values():
+            try:
+                if row.kind is RowKind.ICEBERG_VIEW:
+                    metadata = self._store.files.read(row.metadata_location or "")
+                    uuid = metadata.view_uuid.lower()
+                    found.uuids.add(uuid)
+                    _point(found, metadata.properties, uuid)
+                    for version in metadata.versions:
+                        _link(found, link_of(version), uuid)
+                elif row.kind is not RowKind.ICEBERG_TABLE and row.metadata_location:
+                    found.places.add(_base(row))  # a materialized view of Trino's
+                elif METADATA in row.parameters and STORAGE_OF not in row.parameters:
+                    location = AssociatedView.decode(row.parameters[METADATA]).associated_view_location
+                    found.uuids.add(self._store.files.read(location).view_uuid.lower())
+            except _UNREADABLE as error:
+                if row.kind is not RowKind.ICEBERG_VIEW or row.uuid is None:
+                    found.doubts.append(f"{row.name}: {error}")
+        return found
+
+    # -- What is abandoned --------------------------------------------------------------------------------------------
+
+    def _is_old(self, row: Row) -> bool:
+        return row.create_time * 1000 <= self._until_ms
+
+    def _is_abandoned(self, row: Row, living: _Living) -> bool:
+        """Whether a storage table of the catalog is nobody's."""
+        if row.name in living.links or not self._is_old(row) or _base(row) in living.places:
+            return False
+        owner, document = row.parameters[STORAGE_OF].lower(), self._document(row.metadata_location or "")
+        if owner in living.uuids:
+            # Made for a view that was to become a materialized one. Where it has rows, somebody renamed it.
+            others = [name for name, uuids in living.links.items() if owner in uuids and name in self._rows]
+            if not others or document.get("snapshots") != []:
+                return False
+        changed_ms = document.get("last-updated-ms")
+        if isinstance(changed_ms, int) and changed_ms > self._until_ms:
+            return False
+        impact = self._dependents.all_of(row.name)
+        texts = [self._rows[item.view].texts for item in impact.unknown if item.view in self._rows]
+        return not impact.views and not any(row.name.name in f"{one.original} {one.expanded}".lower() for one in texts)
+
+    def _files(self, root: _Root) -> set[str] | None:
+        """The files of a storage that is nobody's; None where somebody wrote to it lately."""
+        parts = (f"{root.location}/{part}" for part in ("data", "metadata"))
+        listed = [item for part in parts for item in files_below(self._store.files, part)]
+        if not root.whole:
+            named = self._named_by(root)
+            listed = [item for item in listed if path_of(item[0]) in named]
+        if any(changed_ms > self._until_ms for _, changed_ms in listed):
+            return None
+        return {location for location, _ in listed}
+
+    def _named_by(self, root: _Root) -> set[str]:
+        """Paths of what a storage's metadata files name, for a directory in which there are files of others as well."""
+        found: set[str] = set()
+        for location in root.documents:
+            io = self._store.files.io(location)
+            try:
+                metadata = FromInputFile.table_metadata(io.new_input(location))
+                table = Table(("nobody", "nothing"), metadata, location, io, NoopCatalog("nobody"))
+                found |= all_files(table, self._store.files)
+            except (*_UNREADABLE, OSError, ValueError):
+                return set()
+        return set(map(path_of, found))
+
+
+_UNREADABLE = (
+    MetadataFileError,
+    RefusedLocationError,
+    InvalidRefreshStateError,
+    UnsupportedMaterializedViewError,
+)
+
+
+def _all_rows(store: Store) -> Iterator[Row]:
+    for database in databases(store):
+        yield from rows(store, [ViewName(database, name) for name in store.client.get_all_tables(database)])
+
+
+def _is_layout_table(row: Row) -> bool:
+    """Whether a row is a materialized view of the layout `table`; that of a refresh has such properties too."""
+    known = METADATA in row.parameters and STORAGE_OF in row.parameters
+    return known and _STAGING_NAME.search(row.name.name) is None
+
+
+def _place(row: Row) -> str:
+    """The directory of a table or view, by its metadata file."""
+    return (row.metadata_location or "").rpartition("/")[0].removesuffix("/metadata")
+
+
+def _base(row: Row) -> str:
+    return path_of(_place(row))
+
+
+def _point(living: _Living, properties: Mapping[str, str], uuid: str) -> None:
+    """Note the storages that a view's properties name."""
+    for key in (STORAGE_TABLE_COPY, DETACHED):
+        _link(living, StorageLink.of(properties.get(key)), uuid)
+    for key in (METADATA, DETACHED_METADATA):
+        # One that cannot be read protects its storage by the view's UUID.
+        with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):
+            location = AttachedView.decode(properties.get(key, "{}")).storage_table_location
+            living.places.add(path_of(location.rpartition("/")[0].removesuffix("/metadata")))
+
+
+def _link(living: _Living, link: StorageLink | None, uuid: str) -> None:
+    if link is not None and len(link.namespace) == 1:
+        living.links.setdefault(ViewName(link.namespace[0].lower(), link.name.lower()), set()).add(uuid)
