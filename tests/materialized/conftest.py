@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
 import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
@@ -12,6 +16,8 @@ from tests.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.materialized.duck_engine import DuckEngine
 
 __all__ = ["catalog", "open_catalog", "other_database", "raw"]
+
+Killer = Callable[[tuple[str, str], int, str], str]
 
 SALES = Schema(
     NestedField(1, "id", LongType()), NestedField(2, "shop", StringType()), NestedField(3, "amount", LongType())
@@ -35,3 +41,19 @@ def market(catalog: HiveViewCatalog, database: str) -> str:
 @pytest.fixture
 def engine(catalog: HiveViewCatalog) -> DuckEngine:
     return DuckEngine(catalog)
+
+
+@pytest.fixture(scope="session")
+def killer(metastore) -> Iterator[Killer]:
+    """Has something done to a view by a process that dies at a point; says whether it came that far."""
+    command = [sys.executable, "-m", "tests.materialized.killed_refresh", metastore.uri, metastore.warehouse]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def kill(view: tuple[str, str], point: int, deed: str) -> str:
+            process.stdin.write(f"{'.'.join(view)} {point} {deed}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        yield kill
+        process.stdin.close()

@@ -16,6 +16,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
 from hive_views import HiveViewCatalog
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.materialized.work import Action, Input, Work
+from hive_views.session_settings import TIME_ZONE
 from hive_views.sql.incremental import Part
 
 
@@ -38,6 +39,8 @@ class DuckEngine:
 
     def rows(self, work: Work) -> pa.Table:
         connection = duckdb.connect(config={"threads": 1})
+        if TIME_ZONE in self._settings:
+            connection.execute(f"SET TimeZone = '{self._settings[TIME_ZONE]}'")
         for item in work.inputs:
             connection.register(item.alias, self.read(item))
         target = schema_to_pyarrow(self.catalog.load_table(work.target.identifier).schema(), include_field_ids=False)

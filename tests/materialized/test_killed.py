@@ -6,9 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,22 +16,6 @@ from tests.materialized.duck_engine import DuckEngine
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
 FIRST = {"registered": 0, "attached": 4, "table": 8}
 """Where a layout begins, so that not all of them are killed at the same points."""
-
-
-@pytest.fixture(scope="module")
-def killer(metastore) -> Iterator[Callable[[tuple[str, str], int], str]]:
-    """Has a view refreshed by a process that dies at a point; says whether it came that far."""
-    command = [sys.executable, "-m", "tests.materialized.killed_refresh", metastore.uri, metastore.warehouse]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-
-        def kill(view: tuple[str, str], point: int) -> str:
-            process.stdin.write(f"{'.'.join(view)} {point}\n")
-            process.stdin.flush()
-            return process.stdout.readline().strip()
-
-        yield kill
-        process.stdin.close()
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
@@ -52,7 +33,7 @@ def test_at_any_moment(open_catalog, market, killer, layout):
     while True:
         number = 10 + point
         catalog.load_table((market, "sales")).append(rows((number, "a", 9)))
-        if (said := killer(name, point)) == "done":
+        if (said := killer(name, point, "refresh")) == "done":
             break
         assert said == "killed"
         fresh = views.freshness(name).is_fresh
