@@ -12,7 +12,9 @@ from hive_views.errors import InvalidPropertyError, NoSuchViewError, NotMaterial
 from hive_views.execute import Result, Run, dropped, like_pattern, refused, statement_properties
 from hive_views.materialized.layout import Layout
 from hive_views.materialized.loading import MAX_STALENESS_MS, MaterializedView
+from hive_views.materialized.redefine import set_properties
 from hive_views.materialized.refresh import Mode
+from hive_views.spec.changes import SetProperties
 from hive_views.sql import statements as sql
 
 if TYPE_CHECKING:
@@ -144,11 +146,37 @@ def rewrite(run: Run) -> Result:
     return Result("unchanged", run.catalog.materialized.load(run.name().identifier).name.identifier)
 
 
+def set_(run: Run) -> Result:
+    """ALTER MATERIALIZED VIEW … SET TBLPROPERTIES, in every layout."""
+    statement: sql.AlterViewSetProperties = run.statement
+    there = run.catalog.materialized.load(run.name().identifier)
+    return _changed(run, there, SetProperties(statement_properties(statement, statement.properties)))
+
+
+def unset(run: Run) -> Result:
+    """ALTER MATERIALIZED VIEW … UNSET TBLPROPERTIES [IF EXISTS], in every layout."""
+    statement: sql.AlterViewUnsetProperties = run.statement
+    there = run.catalog.materialized.load(run.name().identifier)
+    missing = [key for key in statement.keys if key not in there.properties]
+    if missing and not statement.if_exists:
+        shown = ", ".join(repr(key) for key in missing)
+        raise refused(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
+    return _changed(run, there, SetProperties(removals=frozenset(statement.keys)))
+
+
+def _changed(run: Run, there: MaterializedView, changed: SetProperties) -> Result:
+    try:
+        done = set_properties(run.catalog, there, changed)
+    except InvalidPropertyError as error:
+        raise refused(run.statement, str(error)) from error
+    return Result("changed" if done else "unchanged", there.name.identifier, view=_view(run, there))
+
+
 def check(run: Run) -> None:
     """Refuse ALTER MATERIALIZED VIEW for what is none, or is a table to every reader."""
     view = run.catalog.materialized.load(run.name().identifier)
     if view.layout is Layout.TABLE:
-        raise refused(run.statement, f"{view.name} is a table with a view attached: change it by ALTER TABLE")
+        raise refused(run.statement, f"{view.name} is a table with a view attached: do it by ALTER TABLE")
 
 
 def _grace_period(statement: sql.CreateMaterializedView) -> str:
@@ -198,9 +226,11 @@ def _refuse_clauses(statement: sql.CreateMaterializedView) -> None:
 HANDLERS: dict[type[sql.Statement], Callable[[Any], Result]] = {
     sql.CreateMaterializedView: create,
     sql.AlterViewAs: alter_as,
+    sql.AlterViewSetProperties: set_,
+    sql.AlterViewUnsetProperties: unset,
     sql.RefreshMaterializedView: refresh,
     sql.AlterMaterializedViewRewrite: rewrite,
     sql.Drop: drop,
     sql.ShowViews: show,
 }
-"""By statement; DROP, SHOW and ALTER … AS only for materialized views."""
+"""By statement; DROP, SHOW and ALTER only for materialized views."""

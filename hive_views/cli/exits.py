@@ -59,6 +59,7 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.SqlError: ExitCode.USAGE,
     errors.InvalidPlanError: ExitCode.USAGE,
     errors.NoSuchVersionError: ExitCode.NOT_FOUND,
+    errors.NoSuchRefreshError: ExitCode.NOT_FOUND,
     errors.NoSuchNamespaceError: ExitCode.NOT_FOUND,
     errors.NoSuchViewError: ExitCode.NOT_FOUND,
     errors.NoSuchTableError: ExitCode.NOT_FOUND,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from hive_views.demo.flights import DATABASE
+from hive_views.materialized.freshness import Verdict
 from hive_views.spark.refresh_job import SparkEngine
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def show_materialized(console: Console, spark: SparkSession, catalog: HiveViewCa
         catalog: Ours.
 
     Returns:
-        Whether the stored rows were the definition's each time.
+        Whether the stored rows were the definition's each time, fresh after each refresh and stale before it.
     """
     flights = f"spark_catalog.{DATABASE}.flights"
     spark.sql(f"CREATE TABLE prod.{DATABASE}.departed USING iceberg AS SELECT * FROM {flights} WHERE month < 12")
@@ -40,7 +41,7 @@ def show_materialized(console: Console, spark: SparkSession, catalog: HiveViewCa
     table = Table(title=f"8. {NAME}: a materialized view of {DATABASE}.departed")
     for column in ("what", "freshness", "rows stored", "rows by definition", ""):
         table.add_column(column)
-    same = []
+    same, verdicts = [], []
 
     def line(what: str) -> None:
         storage = catalog.materialized.load(NAME).storage
@@ -50,6 +51,7 @@ def show_materialized(console: Console, spark: SparkSession, catalog: HiveViewCa
         freshness = catalog.materialized.freshness(NAME)
         equal = sorted(stored) == sorted(defined)
         same.append(equal or not freshness.is_fresh)
+        verdicts.append(freshness.verdict)
         shown = "[green]equal[/]" if equal else "[yellow]different[/]"
         table.add_row(what, str(freshness), f"{len(stored):,}", f"{len(defined):,}", shown)
 
@@ -62,4 +64,5 @@ def show_materialized(console: Console, spark: SparkSession, catalog: HiveViewCa
     line(f"refreshed: {report.action}, {report.written} rows written")
     console.print(table)
     spark.sql("USE spark_catalog.default")
-    return all(same) and report.action == "incremental"
+    expected = [Verdict.STALE, Verdict.FRESH, Verdict.STALE, Verdict.FRESH]
+    return all(same) and report.action == "incremental" and verdicts == expected

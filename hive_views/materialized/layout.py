@@ -30,10 +30,8 @@ from hive_views.materialized.state import (
     name_of,
     parse_object,
 )
+from hive_views.spec.stale_data import METADATA as METADATA  # the draft's JSON: attached, table
 from hive_views.spec.storage_link import StorageLink as StorageLink  # the registered layout's, in the version itself
-
-METADATA = "materialized_view_metadata"
-"""The property of views and tables that holds the draft's JSON (attached, table)."""
 
 FORMAT_VERSION = 1
 """The draft's only version; a higher one must be refused."""

@@ -1,6 +1,7 @@
 """Creating, dropping and converting materialized views: the definition and its storage, in an order that is safe.
 
-Whatever is interrupted leaves at most a storage table that no view names (`orphans`), never a view without its storage.
+Whatever is interrupted leaves at most a storage or files that are nobody's (`hive_views.materialized.abandoned` lists
+them), never a view without its storage.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -26,16 +27,18 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView, Layout
-from hive_views.materialized.loading import ALLOW_STALE_DATA, MaterializedView, storage_link
+from hive_views.materialized.loading import MaterializedView, storage_link
 from hive_views.materialized.partitions import partition_spec
-from hive_views.materialized.sequence import SequenceIds
+from hive_views.materialized.settings import check_settings
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
 from hive_views.metastore.commit import commit
 from hive_views.metastore.load import load
 from hive_views.purge import purge as purge_files
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.files import new_location
+from hive_views.spec.stale_data import ALLOW_STALE_DATA, agreed
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
+from hive_views.table_files import delete_files, files_to_purge
 from hive_views.tables import TableCatalog
 from hive_views.view import change
 
@@ -69,7 +72,7 @@ class Request:
     layout: Layout
     """Where it keeps its rows."""
     properties: Mapping[str, str]
-    """Its view properties."""
+    """Its properties: the view's, or in the layout `table` the table's."""
     partitioned_by: Sequence[str] = ()
     """How its rows are divided."""
     storage_properties: Mapping[str, str] | None = None
@@ -91,7 +94,7 @@ def create_materialized(catalog: HiveViewCatalog, request: Request) -> None:
         HiveViewsError: As `create_view` and `create_table` do.
     """
     name = request.name.check_writable()
-    SequenceIds.of(request.properties)
+    check_settings(request.properties)
     row = catalog._store.row(name)
     if row is not None:
         raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(name))
@@ -138,8 +141,7 @@ def _attached(catalog: HiveViewCatalog, request: Request) -> None:
         spec,
         _storage_properties(request, view_uuid),
     )
-    allowed = request.properties.get(ALLOW_STALE_DATA)
-    attached = AttachedView(storage, None if allowed is None else allowed.lower() == "true")
+    attached = AttachedView(storage)
     try:
         _create_view(catalog, request, request.definition.version, view_uuid, {METADATA: attached.encode()}, location)
     except CommitStateUnknownError:
@@ -158,14 +160,17 @@ def _table(catalog: HiveViewCatalog, request: Request) -> None:
         location=f"{catalog._location(name, request.location)}__view",
         schema=request.definition.schema,
         version=request.definition.version,
-        properties=catalog._view_properties(dict(request.properties)),
+        # What the user sets are properties of the table, which every engine shows and changes.
+        properties=catalog._view_properties({}),
         now_ms=int(time.time() * 1000),
         identifier=str(name),
     )
     refuse_cycle(store, name, metadata.current_version())
     location = new_location(metadata, None, str(uuid.uuid4()))
     store.files.write(location, metadata)
-    properties = _storage_properties(request, view_uuid) | {METADATA: AssociatedView(location).encode()}
+    stored = {**request.properties, **(request.storage_properties or {})}
+    properties = _storage_properties(replace(request, storage_properties=stored), view_uuid)
+    properties[METADATA] = AssociatedView(location).encode()
     try:
         _create_storage(catalog, name, request, properties)
     except CommitStateUnknownError:
@@ -260,7 +265,8 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str, *, p
         logger.warning("%s is not dropped: it is not the storage of view %s", table, view_uuid)
         return False
     if purge:
-        catalog.purge_table(table.identifier)
+        # A refresh that was killed may have left another row on the same files: they go all the same.
+        catalog._purge(table, found)
     else:
         TableCatalog.drop_table(catalog, table.identifier)
     return True
@@ -292,32 +298,25 @@ def drop_materialized(
     if view.layout is Layout.TABLE:
         if purge:
             # Readers find the table first, so it goes first; its files are found by what was loaded.
-            files = _table_files(catalog, view)
-            report = catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
-            for location in files:
-                catalog._store.files.delete(location)
             assert view.storage is not None, "the view was found by its table"
-            text = view.storage.metadata.properties[METADATA]
-            # Those of earlier definitions are told by the view's UUID.
-            purge_files(catalog._store.files, [AssociatedView.decode(text).associated_view_location], view.metadata)
+            files = files_to_purge(view.storage, catalog._store.files)
+            report = catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+            delete_files(name, files, catalog._store.files)
+            if files is not None:
+                text = view.storage.metadata.properties[METADATA]
+                # Those of earlier definitions are told by the view's UUID.
+                purge_files(catalog._store.files, [AssociatedView.decode(text).associated_view_location], view.metadata)
             return report
         return catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
+    # Read before the view is gone: what cannot be read is refused, and nothing has happened.
+    attached = view.storage if view.layout is Layout.ATTACHED and purge else None
+    files = files_to_purge(attached, catalog._store.files) if attached is not None else None
     report = catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
     if view.layout is Layout.REGISTERED and view.storage_name is not None:
         drop_storage(catalog, view.storage_name, view.metadata.view_uuid, purge=purge)
-    elif view.layout is Layout.ATTACHED and purge and view.storage is not None:
-        for location in _table_files(catalog, view):
-            catalog._store.files.delete(location)
+    elif attached is not None:
+        delete_files(f"the storage of {name}", files, catalog._store.files)
     return report
-
-
-def _table_files(catalog: HiveViewCatalog, view: MaterializedView) -> list[str]:
-    """All files of a storage that its metadata names."""
-    from hive_views.materialized.orphans import all_files
-
-    assert view.storage is not None, "the layouts that come here have a storage that was read"
-    found = all_files(view.storage)
-    return sorted(found)
 
 
 # -- Plain view and back ----------------------------------------------------------------------------------------------
@@ -350,8 +349,9 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
             SetProperties({DETACHED: link.encode()}, frozenset({STORAGE_TABLE_COPY})),
         ]
     else:
-        text = loaded.metadata.properties[METADATA]
-        changes = [SetProperties({DETACHED_METADATA: text}, frozenset({METADATA}))]
+        settled = agreed(loaded.metadata.properties, loaded.metadata.properties)
+        kept = {key: settled[key] for key in (ALLOW_STALE_DATA,) if key in settled}
+        changes = [SetProperties({DETACHED_METADATA: settled[METADATA], **kept}, frozenset({METADATA}))]
     change(catalog._store, loaded, changes)
 
 

@@ -32,6 +32,10 @@ from hive_views.materialized.layout import (
 )
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.sequence import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
+from hive_views.materialized.settings import ALLOW_STALE_DATA as ALLOW_STALE_DATA
+from hive_views.materialized.settings import MAX_STALENESS_MS as MAX_STALENESS_MS
+from hive_views.materialized.settings import TIME_TRAVEL as TIME_TRAVEL
+from hive_views.materialized.settings import allows_stale_data, max_staleness_ms, settings
 from hive_views.materialized.state import (
     OTHER_STATES,
     REFRESH_STATE,
@@ -57,15 +61,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.catalog import HiveViewCatalog
-
-MAX_STALENESS_MS = "hive-views.max-staleness-ms"
-"""View property: for how many milliseconds after a refresh began its rows may answer queries in any case."""
-
-ALLOW_STALE_DATA = "hive-views.allow-stale-data"
-"""View property (the attached layout has the draft's own field): `true` lets stale rows answer queries."""
-
-TIME_TRAVEL = "hive-views.time-travel"
-"""View property: `true` keeps every refresh in the attached layout's list."""
 
 
 def columns_problem(view: MaterializedView) -> str | None:
@@ -117,19 +112,19 @@ class MaterializedView:
         return self.metadata.current_version()
 
     @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties as they hold: the view's; in the layout `table` the table's go before."""
+        return settings(self.layout, self.metadata, self.storage)
+
+    @property
     def allow_stale_data(self) -> bool:
         """Whether rows that are not fresh may answer a query."""
-        if self.layout is Layout.ATTACHED:
-            attached = AttachedView.decode(self.metadata.properties[METADATA])
-            if attached.allow_stale_data is not None:
-                return attached.allow_stale_data
-        return self.metadata.properties.get(ALLOW_STALE_DATA, "").lower() == "true"
+        return allows_stale_data(self.layout, self.properties)
 
     @property
     def max_staleness_ms(self) -> int | None:
         """For how long after a refresh its rows are fresh enough; None for not at all."""
-        text = self.metadata.properties.get(MAX_STALENESS_MS, "")
-        return int(text) if text.isdigit() else None
+        return max_staleness_ms(self.properties)
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -188,11 +183,18 @@ def load_materialized(
     row = rows.one(name)
     if row is None:
         raise NoSuchViewError(str(name))
-    if row.kind is RowKind.ICEBERG_TABLE:
-        return _of_table(catalog, row, facts)
-    if row.kind is not RowKind.ICEBERG_VIEW:
-        raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
-    view = _loaded(store, row, facts)
+    try:
+        if row.kind is RowKind.ICEBERG_TABLE:
+            return _of_table(catalog, row, facts)
+        if row.kind is RowKind.ICEBERG_VIEW:
+            return _of_view(catalog, _loaded(store, row, facts), facts, rows)
+    except InvalidRefreshStateError as error:
+        raise error.of(str(name)) from error.__cause__
+    raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
+
+
+def _of_view(catalog: HiveViewCatalog, view: Loaded, facts: FactReader, rows: Rows) -> MaterializedView:
+    name = view.row.name
     link = storage_link(view.metadata)
     if link is not None:
         if link.catalog not in (None, catalog.name) or len(link.namespace) != 1:
@@ -203,7 +205,7 @@ def load_materialized(
         storage, problem = _open(catalog, storage_name, facts, rows)
         return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
     if METADATA in view.metadata.properties:
-        return _attached(store, view, facts)
+        return _attached(catalog._store, view, facts)
     raise NotMaterializedError(str(name), "it is a plain view")
 
 
@@ -361,4 +363,8 @@ def _of_table(catalog: HiveViewCatalog, row: Row, facts: FactReader) -> Material
     if AttachedStorage.is_text(text):
         raise NotMaterializedError(str(name), "it is an attached storage, which has a row while it is refreshed")
     location = AssociatedView.decode(text).associated_view_location
-    return MaterializedView(name, Layout.TABLE, row, facts.view(location), name, table)
+    try:
+        metadata = facts.view(location)
+    except MetadataFileError as error:
+        raise InvalidRefreshStateError(f"{METADATA}.associated-view-location", str(error)) from error
+    return MaterializedView(name, Layout.TABLE, row, metadata, name, table)

@@ -21,9 +21,10 @@ from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout
 from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.observe import Sources, observe
-from hive_views.materialized.refresh import REPEATABLE
 from hive_views.materialized.rows import Rows
+from hive_views.materialized.settings import REPEATABLE
 from hive_views.materialized.state import UNREPEATABLE, SourceKind
+from hive_views.spec.stale_data import says_true
 from hive_views.sql.repeatable import unrepeatable
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Looks:
         snapshot = view.snapshot
         if known.state is None or snapshot is None or snapshot.summary is None:
             return known
-        if view.metadata.properties.get(REPEATABLE, "").lower() == "true":
+        if says_true(view.properties, REPEATABLE):
             return replace(known, unrepeatable=())
         if UNREPEATABLE in snapshot.summary.additional_properties or known.unrepeatable:
             return known

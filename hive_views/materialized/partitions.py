@@ -32,7 +32,8 @@ _PLAIN: dict[str, Callable[[], Transform]] = {  # type: ignore[type-arg]
     "hour": HourTransform,
     "hours": HourTransform,
 }
-_FORM = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?`?([^`(),]+?)`?\s*(?:,\s*(\d+)\s*)?\)|`?([^`(),]+?)`?)\s*")
+_NAME = r"`(?:[^`]|``)+`|[^`(),]+?"
+_FORM = re.compile(rf"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*")
 
 
 def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
@@ -50,17 +51,24 @@ def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
     """
     fields = []
     for number, text in enumerate(by):
-        found = _FORM.fullmatch(text)
-        name = (found[3] or found[5] or "").lower() if found else ""
-        column = next((field for field in schema.fields if field.name.lower() == name), None)
-        if found is None or column is None:
+        columns = {field.name.lower(): field for field in schema.fields}
+        # A column's name may look like a transform: `sum(amount)`.
+        found = None if text.lower() in columns else _FORM.fullmatch(text)
+        column = columns.get(_unquoted(found[3] or found[5]) if found else text.lower())
+        if column is None:
             raise InvalidPropertyError("partitioned by", text, "it is no column of the view, nor a transform of one")
-        transform = _transform(text, (found[1] or "").lower(), found[2] or found[4])
+        function = (found[1] or "").lower() if found else ""
+        transform = _transform(text, function, (found[2] or found[4]) if found else None)
         if not transform.can_transform(column.field_type):
             raise InvalidPropertyError("partitioned by", text, f"column {column.name} is of type {column.field_type}")
-        suffix = "" if isinstance(transform, IdentityTransform) else f"_{(found[1] or '').lower()}"
+        suffix = "" if isinstance(transform, IdentityTransform) else f"_{function}"
         fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
     return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC
+
+
+def _unquoted(name: str) -> str:
+    quoted = name.startswith("`") and name.endswith("`")
+    return (name[1:-1].replace("``", "`") if quoted else name).lower()
 
 
 def _transform(text: str, name: str, number: str | None) -> Transform:  # type: ignore[type-arg]

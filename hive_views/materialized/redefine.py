@@ -20,6 +20,7 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table.update import (
     AddSchemaUpdate,
     AssertTableUUID,
+    RemovePropertiesUpdate,
     SetCurrentSchemaUpdate,
     SetPropertiesUpdate,
 )
@@ -31,11 +32,14 @@ from hive_views.errors import CommitFailedError, CommitStateUnknownError, Invali
 from hive_views.materialized.fingerprint import fingerprint
 from hive_views.materialized.layout import METADATA, AssociatedView, Layout
 from hive_views.materialized.loading import MaterializedView, columns_problem, recorded
+from hive_views.materialized.settings import check_settings
 from hive_views.materialized.state import RefreshState
-from hive_views.spec.changes import AddVersion, Change, SetProperties, apply
+from hive_views.metastore.load import load
+from hive_views.spec.changes import AddVersion, SetProperties, apply
 from hive_views.spec.files import new_location
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.storage_link import link_of, with_link
+from hive_views.view import change
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -68,6 +72,7 @@ def redefine(
         CommitFailedError: If somebody else changed the definition meanwhile.
         HiveViewsError: As a commit does.
     """
+    check_settings(properties)
     if view.storage is not None and not _same_columns(view.metadata.current_schema(), definition.schema):
         following(str(view.name), view.storage.metadata, definition.schema)
     if view.layout is Layout.TABLE:
@@ -86,29 +91,42 @@ def _redefine_table(
     """First the view's new metadata file, which nobody knows yet, then the swap of the pointer in the table."""
     store, name = catalog._store, view.name
     assert view.storage is not None, "a view that only its table names was found by that table"
-    known = AssociatedView.decode(view.storage.metadata.properties[METADATA])
     columns = view.metadata.current_schema()
     schema = columns if _same_columns(columns, definition.schema) else definition.schema
-    changes: list[Change] = [AddVersion(schema, definition.version)]
-    if properties:
-        changes.append(SetProperties(catalog._view_properties(dict(properties))))
-    metadata = apply(view.metadata, changes, identifier=str(name), now_ms=int(time.time() * 1000))
+    metadata = apply(
+        view.metadata,
+        [AddVersion(schema, definition.version)],
+        identifier=str(name),
+        now_ms=int(time.time() * 1000),
+    )
+    changed = SetProperties(properties)
     if metadata == view.metadata:
-        return False
+        return _set_on_table(catalog, view, changed)
     refuse_cycle(store, name, metadata.current_version())
     if store.config.strict and metadata.current_schema_id != view.metadata.current_schema_id:
         from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
 
         refuse_breaking_definition(store, name, metadata)
+    _swap_definition(catalog, view, metadata, changed)
+    return True
+
+
+def _swap_definition(
+    catalog: HiveViewCatalog, view: MaterializedView, metadata: ViewMetadata, changed: SetProperties
+) -> None:
+    """Write the view's new metadata file, and make the table name it; its properties change in the same commit."""
+    store, name, table = catalog._store, view.name, view.storage
+    assert table is not None, "a view that only its table names was found by that table"
+    known = AssociatedView.decode(table.metadata.properties[METADATA])
     location = new_location(metadata, known.associated_view_location, str(uuid.uuid4()))
     store.files.write(location, metadata)
     text = replace(known, associated_view_location=location).encode()
-    table = view.storage
+    wanted = SetProperties({**changed.updates, METADATA: text}, changed.removals)
     for attempt in range(_ATTEMPTS):
         expected = AssertStorage.of(table, pointer=known.associated_view_location)
         try:
-            catalog.commit_table(table, (expected,), (SetPropertiesUpdate(updates={METADATA: text}),))
-            return True
+            catalog.commit_table(table, (expected,), _property_updates(wanted, table))
+            return
         except CommitStateUnknownError:
             raise  # the table may name the new file
         except CommitFailedError as error:
@@ -116,7 +134,7 @@ def _redefine_table(
             table = catalog.load_table(name.identifier)
             now = _pointer(table.metadata)
             if now == location:
-                return True
+                return
             if now != known.associated_view_location or attempt == _ATTEMPTS - 1:
                 store.files.delete(location)
                 raise CommitFailedError(
@@ -129,6 +147,64 @@ def _redefine_table(
             store.files.delete(location)
             raise
     raise AssertionError("unreachable: the loop either returns or raises")
+
+
+def set_properties(catalog: HiveViewCatalog, view: MaterializedView, changed: SetProperties) -> bool:
+    """Set and remove properties of a materialized view, its settings among them, where its layout keeps them.
+
+    Args:
+        catalog: Where it is.
+        view: It, in any of our layouts.
+        changed: What to set and to remove.
+
+    Returns:
+        Whether anything was changed.
+
+    Raises:
+        InvalidPropertyError: If a setting has a value that means nothing, or a property is not the user's.
+        CommitFailedError: If somebody else kept changing it.
+        HiveViewsError: As a commit does.
+    """
+    check_settings(changed.updates, changed.removals)
+    if view.layout is Layout.TABLE:
+        return _set_on_table(catalog, view, changed)
+    loaded = load(catalog._store, view.name)
+    after = change(catalog._store, loaded, [changed])
+    return after.row.metadata_location != loaded.row.metadata_location
+
+
+def _set_on_table(catalog: HiveViewCatalog, view: MaterializedView, changed: SetProperties) -> bool:
+    assert view.storage is not None, "a view that only its table names was found by that table"
+    keys = changed.updates.keys() | changed.removals
+    if keys & view.metadata.properties.keys():
+        # An earlier release kept properties in the view's file: there they would show again when the table's go.
+        rest = apply(
+            view.metadata,
+            [SetProperties(removals=frozenset(keys))],
+            identifier=str(view.name),
+            now_ms=int(time.time() * 1000),
+        )
+        _swap_definition(catalog, view, rest, changed)
+        return True
+    table = view.storage
+    for attempt in range(_ATTEMPTS):
+        known = table.metadata.properties
+        if changed.updates.items() <= known.items() and not changed.removals & known.keys():
+            return False
+        try:
+            catalog.commit_table(table, (AssertStorage.of(table),), _property_updates(changed, table))
+            return True
+        except CommitFailedError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            table = catalog.load_table(view.name.identifier)
+    raise AssertionError("unreachable: the loop either returns or raises")
+
+
+def _property_updates(changed: SetProperties, table: Table) -> tuple[TableUpdate, ...]:
+    removals = sorted(changed.removals & table.metadata.properties.keys())
+    set_ = (SetPropertiesUpdate(updates=dict(changed.updates)),) if changed.updates else ()
+    return *set_, *((RemovePropertiesUpdate(removals=removals),) if removals else ())
 
 
 def _pointer(metadata: TableMetadata) -> str | None:

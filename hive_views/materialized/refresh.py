@@ -23,12 +23,13 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness import Freshness, changed_tables, other_settings
 from hive_views.materialized.inline import catalogs_of, inline
 from hive_views.materialized.layout import Layout, encode_summary
-from hive_views.materialized.loading import TIME_TRAVEL, MaterializedView
+from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.partition_changes import changed_partitions
 from hive_views.materialized.publish import give_up, publish, target
 from hive_views.materialized.redefine import columns_to_be
 from hive_views.materialized.sequence import SequenceIds, encode_beside, encode_only, prepare_lineage
+from hive_views.materialized.settings import REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.state import (
     NO_SNAPSHOT,
     OTHER_STATES,
@@ -41,7 +42,9 @@ from hive_views.materialized.state import (
     SourceState,
     encode,
 )
+from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF
 from hive_views.materialized.work import Action, Engine, Input, Work
+from hive_views.spec.stale_data import says_true
 from hive_views.sql.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
 from hive_views.sql.repeatable import unrepeatable
 
@@ -52,9 +55,6 @@ if TYPE_CHECKING:
 
     from hive_views.catalog import HiveViewCatalog
     from hive_views.metadata_files import MetadataFiles
-
-REPEATABLE = "hive-views.repeatable"
-"""View property: `true` says that the definition gives the same rows each time, whatever functions it calls."""
 
 
 class Mode(Enum):
@@ -252,6 +252,7 @@ def refresh(
     begun = time.monotonic()
     if view.storage is None:
         raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
+    _check_storage(view, view.storage.metadata.properties)
     started_ms = int(time.time() * 1000)
     sources, freshness = look(view)
     observed = sources.observed
@@ -269,7 +270,7 @@ def refresh(
     leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
     found = unrepeatable(leaves.sql, leaves.dialect)
-    repeatable = not found or view.metadata.properties.get(REPEATABLE, "").lower() == "true"
+    repeatable = not found or says_true(view.properties, REPEATABLE)
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
@@ -280,7 +281,7 @@ def refresh(
     tell(f"{view.name}: {planned.action} refresh: {planned.why}")
     state = state_of(view, sources, started_ms)
     refresh_id = uuid.uuid4().hex
-    ids = SequenceIds.of(view.metadata.properties)
+    ids = SequenceIds.of(view.properties)
     if ids is SequenceIds.ONLY:
         state = replace(state, sources=tuple(replace(source, uuid=None) for source in state.sources))
     summary, properties = _summary(catalog, view, sources, state, ids, found, refresh_id)
@@ -301,7 +302,7 @@ def refresh(
         if moved:
             give_up(catalog, view, staged, snapshot, apart=columns is not None)
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
-        keep = view.metadata.properties.get(TIME_TRAVEL, "").lower() == "true"
+        keep = says_true(view.properties, TIME_TRAVEL)
         publish(catalog, view, staged, snapshot, state, keep, properties, columns)
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
     report = _report(view, planned.action, planned.why, snapshot.snapshot_id, counts, begun)
@@ -331,6 +332,25 @@ def _moved(catalog: HiveViewCatalog, sources: Sources, work: Work) -> list[str]:
         if item.live and (row is None or row.metadata_location != sources.locations[item.table]):
             found.append(str(item.table))
     return found
+
+
+def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> None:
+    """Refuse to write to a table that somebody put in the storage's place, or whose writes are seen at once."""
+    name = view.storage_name or "its storage"
+    owner = properties.get(STORAGE_OF)
+    if owner is not None and owner.lower() != view.metadata.view_uuid.lower():
+        raise RefreshError(
+            str(view.name),
+            f"{name} is the storage of another view, {owner}. Drop this view and create it again: it then gets one of "
+            "its own",
+        )
+    if not says_true(properties, STAGED_WRITES):
+        raise RefreshError(
+            str(view.name),
+            f"{name} has not the property {STAGED_WRITES} = true, with which every storage is created: somebody took "
+            "it away, or put another table in the place. If it is the storage, set the property by ALTER TABLE; if "
+            "not, rename that table, drop this view and create it again",
+        )
 
 
 def _check_pinned(view: MaterializedView, sources: Sources, leaves: Leaves) -> None:

@@ -87,6 +87,12 @@ class TrinoRows:
         Raises:
             InvalidRefreshStateError: If the row or its last refresh cannot be read.
         """
+        try:
+            return self._decided(row, now_ms)
+        except InvalidRefreshStateError as error:
+            raise error.of(str(row.name)) from error.__cause__
+
+    def _decided(self, row: Row, now_ms: int | None) -> Freshness:
         definition = trino.definition(row.texts.original)
         try:
             metadata = self._facts.table_metadata(str(row.name), self.storage(row))

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hive_views.errors import HiveViewsError, NoSuchViewError, NotMaterializedError
+from pyiceberg.table.snapshots import Operation
+
+from hive_views.errors import (
+    HiveViewsError,
+    InvalidPropertyError,
+    InvalidRefreshStateError,
+    NoSuchViewError,
+    NotMaterializedError,
+)
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
+from hive_views.materialized.abandoned import AbandonedMethods
+from hive_views.materialized.answers import Listed as Listed
+from hive_views.materialized.answers import PastRefresh as PastRefresh
+from hive_views.materialized.answers import Reading as Reading
+from hive_views.materialized.expire import OLDER_THAN_MS as EXPIRED_MS
+from hive_views.materialized.expire import Expired, expire
 from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
 from hive_views.materialized.layout import METADATA, Layout
 from hive_views.materialized.lifecycle import (
@@ -22,13 +35,13 @@ from hive_views.materialized.loading import MaterializedView, is_materialized, l
 from hive_views.materialized.looks import Looks
 from hive_views.materialized.observe import Sources
 from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
-from hive_views.materialized.redefine import redefine
+from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh import Mode, RefreshReport, refresh
 from hive_views.materialized.rows import Rows
-from hive_views.materialized.state import RefreshState
 from hive_views.materialized.travel import Stored, stored_rows
 from hive_views.materialized.trino_rows import TrinoRows
-from hive_views.metastore.flat_model import RowKind
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
@@ -43,51 +56,7 @@ _LISTED_AT_ONCE = 100
 """Rows of a database that are asked for together when it is listed."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a query on a materialized view should read, and why."""
-
-    from_storage: bool
-    """Whether the stored rows answer it; otherwise the definition does."""
-    why: str
-    """The reason, for people."""
-    freshness: Freshness
-    """How fresh the stored rows are."""
-    storage: ViewName | None = None
-    """The storage table's name in the catalog; None where no catalog knows it."""
-    metadata_location: str | None = None
-    """The storage table's metadata file."""
-    snapshot_id: int | None = None
-    """Which of its snapshots to read, so that the answer is the one that was decided on."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """The engine's settings under which the rows were computed: a session with others reads the definition."""
-
-
-@dataclass(frozen=True)
-class PastRefresh:
-    """One refresh that the storage still holds."""
-
-    snapshot_id: int
-    """Its snapshot."""
-    timestamp_ms: int
-    """When it was made."""
-    state: RefreshState
-    """What it read."""
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One line of a list of materialized views."""
-
-    name: ViewName
-    """Its name."""
-    layout: Layout
-    """Where it keeps its rows."""
-    freshness: Freshness
-    """How fresh they are."""
-
-
-class MaterializedViews:
+class MaterializedViews(AbandonedMethods):
     """The materialized views of one catalog. Safe for threads."""
 
     def __init__(self, catalog: HiveViewCatalog) -> None:
@@ -146,7 +115,7 @@ class MaterializedViews:
         else:
             made = sql
         request = Request(
-            name, made, Layout(layout), dict(properties or {}), tuple(partitioned_by), storage_properties, location
+            name, made, _layout(layout), dict(properties or {}), tuple(partitioned_by), storage_properties, location
         )
         create_materialized(self._catalog, request)
         return self.load(identifier)
@@ -189,6 +158,30 @@ class MaterializedViews:
         else:
             made = sql
         return redefine(self._catalog, view, made, dict(properties or {}))
+
+    def set_properties(
+        self,
+        identifier: str | Identifier,
+        updates: Mapping[str, str] | None = None,
+        *,
+        removals: Collection[str] = (),
+    ) -> bool:
+        """Set and remove properties, its settings among them; in the layout `table` they are the table's.
+
+        Args:
+            identifier: `database.name`.
+            updates: Properties to set; others stay.
+            removals: Keys to remove; one that is not there is no error.
+
+        Returns:
+            Whether anything was changed.
+
+        Raises:
+            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            InvalidPropertyError: If a setting has a value that means nothing, or a property is not the user's.
+        """
+        view = self.load(identifier)
+        return set_properties(self._catalog, view, SetProperties(updates or {}, frozenset(removals)))
 
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
@@ -343,7 +336,8 @@ class MaterializedViews:
             identifier: `database.name`.
 
         Returns:
-            Snapshots with what each refresh read; in the attached layout those that its list still has.
+            Snapshots with what each refresh read; in the attached layout those that its list still has. A compaction
+            of the storage is none: its rows are those of the refresh before it.
 
         Raises:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
@@ -355,7 +349,8 @@ class MaterializedViews:
         current = {entry.snapshot_id for entry in metadata.snapshot_log}
         found = []
         for snapshot in sorted(metadata.snapshots, key=lambda item: item.timestamp_ms):
-            if snapshot.snapshot_id not in current:
+            compacted = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+            if snapshot.snapshot_id not in current or compacted:
                 continue
             state = recorded(view, snapshot).state
             if state is not None:
@@ -395,7 +390,10 @@ class MaterializedViews:
             InvalidRefreshStateError: If its row cannot be read.
         """
         row = self._trino.row(self._name(identifier))
-        return trino.definition(row.texts.original)
+        try:
+            return trino.definition(row.texts.original)
+        except InvalidRefreshStateError as error:
+            raise error.of(str(row.name)) from error.__cause__
 
     def trino_storage(self, identifier: str | Identifier) -> str:
         """The metadata file of the storage of a materialized view that Trino made.
@@ -469,6 +467,10 @@ class MaterializedViews:
         """Remove what refreshes that were killed left behind; see `hive_views.materialized.orphans`."""
         return remove_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
 
+    def expire(self, identifier: str | Identifier, *, older_than_ms: int = EXPIRED_MS, keep: int = 1) -> Expired:
+        """Expire stored rows as they were, with their files; see `hive_views.materialized.expire`."""
+        return expire(self._catalog, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
+
     # -- Steps --------------------------------------------------------------------------------------------------------
 
     def _name(self, identifier: str | Identifier) -> ViewName:
@@ -510,6 +512,7 @@ class MaterializedViews:
             ordered.append(name)
 
     def _listed(self, name: ViewName, rows: Rows) -> Listed | None:
+        row = None
         try:
             row = rows.one(name)
             if row is None:
@@ -528,7 +531,22 @@ class MaterializedViews:
             return None  # dropped meanwhile
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
-            return Listed(name, Layout.REGISTERED, unknown)
+            return Listed(name, _layout_of(row), unknown)
+
+
+def _layout_of(row: Row | None) -> Layout:
+    """The layout that the row of a materialized view speaks for, whatever is wrong with it."""
+    if row is None or METADATA not in row.parameters:
+        of_trino = row is not None and trino.is_materialized_view(row.parameters)
+        return Layout.TRINO if of_trino else Layout.REGISTERED
+    return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
+
+
+def _layout(layout: Layout | str) -> Layout:
+    try:
+        return Layout(layout)
+    except ValueError:
+        raise InvalidPropertyError("layout", str(layout), "it is registered, attached or table") from None
 
 
 def _numbered(tell: Callable[[str], None], number: int, of: int) -> Callable[[str], None]:

@@ -7,6 +7,7 @@ first, which can hold a pom without its jar, and then looks no further.
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Mapping
@@ -79,6 +80,28 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
     return fetch([runtime], cache)[0]
 
 
+def fetch_s3(cache: str | Path = ".cache") -> Path:
+    """Fetch what Iceberg's S3 storage needs besides the runtime (Amazon's library), unless it is there.
+
+    Args:
+        cache: The directory that keeps it; made if it is not there.
+
+    Returns:
+        The jar.
+
+    Raises:
+        ArtifactFetchError: If it cannot be fetched.
+    """
+    bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG_VERSION)
+    return fetch([bundle], cache)[0]
+
+
+def cache_directory() -> Path:
+    """Where the command line keeps Iceberg's runtime: `hive-views` in the user's cache directory (XDG)."""
+    found = os.environ.get("XDG_CACHE_HOME")
+    return (Path(found) if found else Path.home() / ".cache") / "hive-views"
+
+
 def iceberg_session(
     uri: str,
     warehouse: str,
@@ -99,7 +122,7 @@ def iceberg_session(
         conf: More of Spark's settings; they go before ours.
 
     Returns:
-        The session, quiet and on loopback.
+        The session, quiet; a local one is on loopback.
 
     Raises:
         UnsupportedSparkError: If there is no runtime for the installed Spark.
@@ -138,19 +161,25 @@ def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = 
         conf: More of Spark's settings; they go before ours.
 
     Returns:
-        The session, quiet and on loopback.
+        The session, quiet; a local one is on loopback.
     """
     return _session(uri, warehouse, conf or {})
 
 
-def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
-    from pyspark.sql import SparkSession
+def session_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings for either session.
 
-    settings = {
+    Args:
+        uri: The metastore.
+        warehouse: Its warehouse; empty where that is not known.
+        conf: More settings; they go before ours.
+    """
+    # Executors elsewhere have to reach the driver: at the address that Spark finds for this machine, or is given.
+    local = conf.get("spark.master", "local").startswith("local")
+    return {
         "spark.hadoop.hive.metastore.uris": uri,
         **({"spark.sql.warehouse.dir": warehouse} if warehouse else {}),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **(dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1") if local else {}),
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": _JVM_OPTIONS,
         "spark.sql.shuffle.partitions": "2",
@@ -159,6 +188,12 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
         "spark.log.level": "ERROR",
         **conf,
     }
+
+
+def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    settings = session_settings(uri, warehouse, conf)
     builder = SparkSession.builder.master("local[2]").appName("hive_views").enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)

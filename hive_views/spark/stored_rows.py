@@ -112,10 +112,20 @@ class StoredRows:
         place = location
         if storage is not None:
             place = ".".join(f"`{part}`" for part in (self._catalog.name, *storage.identifier))
+            self._forget(place)
         reader = self._spark.read.format("iceberg")
         if snapshot_id is not None:
             reader = reader.option("versionAsOf", str(snapshot_id))
         return reader.load(place)
+
+    def _forget(self, place: str) -> None:
+        """Let Iceberg's catalog forget a table that another session or program may have written to since.
+
+        It keeps tables for half a minute by default (`cache-enabled`), and knows no snapshot that is newer.
+        """
+        cached = self._spark.conf.get(f"spark.sql.catalog.{self._catalog.name}.cache-enabled", "true")
+        if str(cached).lower() != "false":
+            self._spark.sql(f"REFRESH TABLE {place}")
 
     def _note(self, note: Note) -> None:
         logger.info("%s", note)

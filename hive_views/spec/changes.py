@@ -46,6 +46,7 @@ from hive_views.spec.metadata import (
     ViewRepresentation,
     ViewVersion,
 )
+from hive_views.spec.stale_data import agreed
 from hive_views.spec.storage_link import restored
 
 VERSION_HISTORY_SIZE = "version.history.num-entries"
@@ -230,6 +231,7 @@ class _Build:
 
     def finish(self, uuid: str) -> ViewMetadata:
         base = self._base
+        self._properties = agreed(base.properties if base else {}, self._properties)
         if (
             base is not None
             and not self._added

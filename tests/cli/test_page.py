@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli import dependency_values, values
+from hive_views.cli import dependency_values, materialized_values, values
 from hive_views.cli import metastore as metastore_commands
 from hive_views.cli.sql import SqlResult
 from hive_views.doctor import Finding, Report
@@ -26,7 +26,12 @@ from tests.metastore.rpc import connect
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 DOCUMENTS = [
-    *(item for each in (values, dependency_values) for item in vars(each).values() if dataclasses.is_dataclass(item)),
+    *(
+        item
+        for each in (values, dependency_values, materialized_values)
+        for item in vars(each).values()
+        if dataclasses.is_dataclass(item)
+    ),
     Report,
     Finding,
     SqlResult,

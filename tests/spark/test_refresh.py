@@ -279,10 +279,15 @@ def test_only_the_partitions_that_changed_are_written(spark, catalog, market, de
 
 def test_the_command_line_refreshes_on_a_session_of_its_own(catalog, market, metastore):
     catalog.materialized.create((market, "details"), QUERY)
-    words = [sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json"]
+    words = [
+        sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json",
+        "--spark", "local[1]", "--conf", "spark.sql.ansi.enabled=false", "--time-zone", "Asia/Tokyo",
+    ]  # fmt: skip
     environment = {**os.environ, "HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     [refreshed] = json.loads(done.stdout)["refreshed"]
     assert (refreshed["action"], refreshed["written"]) == ("full", 3)
     assert catalog.materialized.freshness((market, "details")).is_fresh
+    settings = catalog.materialized.reading((market, "details")).settings
+    assert settings == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
