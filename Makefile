@@ -48,9 +48,10 @@ lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# The full number of random histories of materialized views: 500 a kind, half an hour.
+# The full number of random histories of materialized views: 500 a kind, half an hour each; over each other and on Spark, too.
 histories: env
-	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/materialized/test_histories.py $(PYTEST_ARGS)
+	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/materialized/test_histories.py \
+	   tests/materialized/test_nested_histories.py tests/spark/test_refresh_histories.py $(PYTEST_ARGS)
 
 # Sixteen clients and a fault every few seconds, for half an hour (docs/soak.md); the figures go to build/soak.md.
 soak: env
