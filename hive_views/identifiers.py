@@ -55,6 +55,24 @@ class ViewName:
             raise InvalidIdentifierError(identifier, "a level of the name is empty")
         return cls(parts[0].lower(), parts[1].lower())
 
+    @classmethod
+    def from_text(cls, text: str) -> ViewName:
+        """Read what `str` gives of a name: no database has a dot in its name, and a table of Hive 4 may have some.
+
+        Args:
+            text: The name, as it was written to a file of ours.
+
+        Returns:
+            The name.
+
+        Raises:
+            InvalidIdentifierError: If it is not `database.name`.
+        """
+        database, _, name = text.partition(".")
+        if not database or not name:
+            raise InvalidIdentifierError(text, "it is not database.name")
+        return cls(database, name)
+
     @property
     def identifier(self) -> tuple[str, str]:
         """The name as PyIceberg's identifiers have it: a tuple of its levels."""

@@ -168,6 +168,8 @@ class ThriftProxy:
         self._rules: list[_Rule] = []
         self._calls: list[Call] = []
         self._connections = 0
+        self._here: list[Call] = []
+        self._most_at_once = 0
         self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
@@ -198,6 +200,13 @@ class ThriftProxy:
         with self._guard:
             return self._connections
 
+    @property
+    def most_at_once(self) -> int:
+        """How many calls were here at one time, at most: each until just before its answer is sent on, so that a
+        client which makes its next call then is not counted twice."""
+        with self._guard:
+            return self._most_at_once
+
     def on(self, method: str, action: Action, *, nth: int = 1, onwards: bool = False) -> Action:
         """Do something to calls of a method, from now on. The rule made first wins where several apply to a call.
 
@@ -219,6 +228,7 @@ class ThriftProxy:
         with self._guard:
             self._rules.clear()
             self._calls.clear()
+            self._most_at_once = len(self._here)
 
     def accept(self) -> None:
         """Let clients connect (again)."""
@@ -320,7 +330,13 @@ class ThriftProxy:
                 return False
         header, request = requests.read()
         call = self._admit(number, header.method, request)
-        action = call.action
+        try:
+            return self._carry(call, header, request, client, replies)
+        finally:
+            self._leave(call)
+
+    def _carry(self, call: Call, header: Header, request: bytes, client: socket.socket, replies: MessageStream) -> bool:
+        server, action = replies.source, call.action
         match action:
             case DropRequest(reset):
                 _close(client, reset=reset)
@@ -367,6 +383,7 @@ class ThriftProxy:
                 action.applied.set()
         # Said before it is sent: the client may have the reply, and the test may look, before this thread goes on.
         call.returned = True
+        self._leave(call)
         try:
             client.sendall(reply)
         except OSError:
@@ -380,7 +397,13 @@ class ThriftProxy:
             actions = [rule.action for rule in self._rules if rule.applies(method)]
             call = Call(number, method, actions[0] if actions else Pass(), request=request)
             self._calls.append(call)
+            self._here.append(call)
+            self._most_at_once = max(self._most_at_once, len(self._here))
         return call
+
+    def _leave(self, call: Call) -> None:
+        with self._guard:
+            self._here = [other for other in self._here if other is not call]
 
     def _pause(self, seconds: float) -> None:
         if self._stopping.wait(seconds):

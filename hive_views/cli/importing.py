@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import os
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +16,9 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import Connection
 from hive_views.cli.exits import ExitCode
-from hive_views.cli.output import console, print_table, shown
-from hive_views.errors import PlanError, UsageError
+from hive_views.cli.import_text import print_export, print_report
+from hive_views.cli.progress import bar
+from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ JournalFile = Annotated[str, typer.Option("--journal", "-j", metavar="FILE")]
 ToCatalog = Annotated[str | None, typer.Option(metavar="NAME")]
 ToUri = Annotated[str | None, typer.Option(metavar="URI")]
 ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR")]
+Spark = Annotated[str | None, typer.Option(metavar="MASTER")]
+MostCalls = Annotated[int, typer.Option(metavar="N")]
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ def plan_views(
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
+    spark: Spark = None,
+    most_calls: MostCalls = 8,
 ) -> ImportReport:
     """Plan an import: which legacy views can become Iceberg views, in which order, and which cannot and why.
 
@@ -123,13 +129,19 @@ def plan_views(
         to_catalog: A catalog of PyIceberg's configuration, where the new views go.
         to_uri: Another metastore, where the new views go.
         to_warehouse: Its warehouse.
+        spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too. Its
+            analyzer is asked about each view that is ready and stays in this metastore: the plan tells what it says
+            against a new text.
+        most_calls: How many calls the metastore gets at once, at most.
 
     Returns:
         The plan.
 
     Raises:
-        UsageError: If an option cannot be read, or no views are named.
-        NoSuchNamespaceError: If a database does not exist.
+        UsageError: If an option cannot be read, or no views are named, or the plan's file cannot be written.
+        NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
+        NoSuchViewError: If there is no legacy view of a name.
+        ImportJobError: If Spark gives up.
     """
     from hive_views.legacy.options import TRINO_CATALOGS, Options, Rule
     from hive_views.legacy.plan import write_plan
@@ -145,17 +157,40 @@ def plan_views(
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
         materialized=materialized,
     )
-    with _target(to_catalog, to_uri, to_warehouse) as target, _bar("planning") as advance:
-        plan = plan_import(
-            catalog,
-            databases=[name.lower() for name in databases],
-            names=[ViewName.parse(name) for name in view],
-            options=options,
-            to=target,
-            progress=advance,
-        )
     if output is not None:
-        _write(output, write_plan(plan))
+        _check_place(output, "--output")
+    wanted = [name.lower() for name in databases]
+    with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
+        if spark is None:
+            plan = plan_import(
+                catalog,
+                databases=wanted,
+                names=_names(view),
+                options=options,
+                to=target,
+                most_calls=most_calls,
+                progress=advance,
+            )
+        else:
+            from hive_views.spark.import_command import plan_on_spark
+
+            plan = plan_on_spark(
+                catalog,
+                databases=wanted,
+                names=_names(view),
+                options=options,
+                to=target,
+                master=spark,
+                most_calls=most_calls,
+                progress=advance,
+                told=lambda done, total: advance(done, total, "Spark's analyzer"),
+            )
+    named = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
+    for rule in options.renames:
+        if all(rule.apply(name) is None for name in named):
+            warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
+    if output is not None:
+        _write(output, write_plan(plan), "--output")
     return _report(report_of_plan(plan), output)
 
 
@@ -165,8 +200,8 @@ def run_views(
     *,
     journal: Annotated[str | None, typer.Option("--journal", "-j", metavar="FILE")] = None,
     dry_run: bool = False,
-    spark: Annotated[str | None, typer.Option(metavar="MASTER")] = None,
-    most_calls: Annotated[int, typer.Option(metavar="N")] = 8,
+    spark: Spark = None,
+    most_calls: MostCalls = 8,
     verify: Annotated[str | None, typer.Option(metavar="columns|rows|none")] = None,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
@@ -183,7 +218,7 @@ def run_views(
             .journal at its end.
         dry_run: Look whether it can be done now, and write nothing.
         spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too.
-        most_calls: With --spark: how many calls the metastore gets at once, at most.
+        most_calls: How many calls the metastore gets at once, at most.
         verify: `columns`, the default with --spark: ask Spark's analyzer for the columns of each view, before and
             after. `rows`: count its rows as well, and add up their checksums. `none`: ask nothing. What was before is
             kept beside the journal, for a run that goes on.
@@ -195,7 +230,7 @@ def run_views(
         How each view ended. Exit code 1 where something is left to do, or a view has other rows than before.
 
     Raises:
-        UsageError: If there is no such verification.
+        UsageError: If there is no such verification, or an option cannot be used.
         PlanError: If the file holds no plan, or one for another target.
         JournalError: If the journal is of another plan, or another run is writing it.
         ImportJobError: If Spark gives up. Run again.
@@ -206,7 +241,8 @@ def run_views(
     from hive_views.spark.import_verified import NONE, is_elsewhere, verification
 
     place = Path(journal or f"{plan}.journal")
-    with _target(to_catalog, to_uri, to_warehouse) as target, _bar("checking" if dry_run else "importing") as advance:
+    doing, words = ("checking", "Interrupted. Nothing was written") if dry_run else ("importing", _goes_on(str(place)))
+    with _target(to_catalog, to_uri, to_warehouse) as target, bar(doing) as advance, _interrupted(words):
         elsewhere = is_elsewhere(catalog, target)
         verify = verification(verify, spark=spark is not None, elsewhere=elsewhere, catalog=(target or catalog).name)
         read = _read_plan(plan)
@@ -220,7 +256,7 @@ def run_views(
             lines = tuple(Line(entry, ends[entry.name]) for entry in read.entries)
             return _report(Report(lines, tuple(tuple(map(str, cycle)) for cycle in read.cycles)), None, result.complete)
         if spark is None and verify == NONE:
-            result = run.run_plan(read, catalog, place, to=target, progress=told)
+            result = run.run_plan(read, catalog, place, to=target, most_calls=most_calls, progress=told)
             return _report(report_of(read_journal(place)), str(place), result.complete)
         from hive_views.spark.import_command import run_on_spark
 
@@ -258,28 +294,36 @@ def report_views(
         The report.
 
     Raises:
-        JournalError: If the file is neither.
+        JournalError: If the file is neither, or cannot be read.
+        NoSuchViewError: If it has no view of a name.
+        UsageError: If the page cannot be written.
     """
-    from hive_views.errors import JournalError
-    from hive_views.legacy.journal import read_journal
+    from hive_views.legacy.journal import is_journal, read_journal
     from hive_views.legacy.report import Report, report_of, report_of_plan
     from hive_views.legacy.rows_said import rows_said
 
+    if html is not None:
+        _check_place(html, "--html")
     try:
         found = report_of(read_journal(Path(journal)))
-    except JournalError:
+    except JournalError as error:
+        if not Path(journal).is_file() or is_journal(Path(journal)):
+            raise
         try:
             found = report_of_plan(_read_plan(journal))
-        except PlanError:
-            raise JournalError(journal, "it is neither a journal nor a plan") from None
-    names = {ViewName.parse(name) for name in view}
+        except PlanError as other:
+            raise JournalError(journal, f"it is neither a journal ({error.reason}) nor a plan ({other})") from None
+    names = _names(view)
+    for name in names:
+        if all(line.entry.name != name for line in found.lines):
+            raise NoSuchViewError(str(name), f"it is not in {journal}")
     if names:
         found = Report(tuple(line for line in found.lines if line.entry.name in names), found.cycles)
     said = rows_said(Path(journal))
     if html is not None:
         from hive_views.legacy.report_page.page import html as page
 
-        _write(html, page(found, Path(journal).name, rows=said))
+        _write(html, page(found, Path(journal).name, rows=said), "--html")
     return _with_rows(_report(found, html or journal), said)
 
 
@@ -308,16 +352,19 @@ def revert_views(
         What became of each view. Exit code 1 where one was not reverted.
 
     Raises:
-        UsageError: If neither a journal nor a view is named.
+        UsageError: If neither a journal nor a view is named, or another target without a journal.
         JournalError: If the journal cannot be used.
         PlanError: If the run was for another target.
     """
     from hive_views.legacy import revert
 
-    names = [ViewName.parse(name) for name in view]
+    names = _names(view)
     if journal is None and not names:
         raise UsageError("--journal", "name the run's journal, or with --view the views to revert without it")
-    with _target(to_catalog, to_uri, to_warehouse) as target, _bar("reverting") as advance:
+    if journal is None and (to_catalog or to_uri):
+        raise UsageError("--journal", "what was made in another metastore is only reverted by the run's journal")
+    words = f"Interrupted. Legacy rows that are back stay so; revert {journal or 'the views'} again, and it goes on"
+    with _target(to_catalog, to_uri, to_warehouse) as target, bar("reverting") as advance, _interrupted(words):
 
         def told(done: int, total: int, _: object) -> None:
             advance(done, total)
@@ -370,10 +417,12 @@ def export_views(
     if not databases and not view:
         raise UsageError("DATABASE", "name at least one database, or a view with --view")
     work = export_rows if in_place else export_script
+    if output is not None:
+        _check_place(output, "--output")
     found = work(catalog, [name.lower() for name in databases], [ViewName.parse(name) for name in view])
     script = script_text(found)
     if output is not None:
-        _write(output, script)
+        _write(output, script, "--output")
     return ExportResult(
         tuple(
             {
@@ -389,84 +438,7 @@ def export_views(
     )
 
 
-# -- For people -------------------------------------------------------------------------------------------------------
-
-_COLORS = {
-    "ready": "green",
-    "pending": "green",
-    "converted": "green",
-    "would-convert": "green",
-    "reverted": "green",
-    "refused": "red",
-    "failed": "red",
-    "unknown": "red",
-    "blocked": "yellow",
-    "reported": "cyan",
-}
-
-
-def print_report(value: ImportReport) -> None:
-    """The views as a table, what will not be as it was, and the texts' differences in colors; then the sums."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    table = Table("view", "status", "target", "what", box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
-    for view in value.views:
-        status = Text(view["status"], style=_COLORS.get(view["status"], ""))
-        target = view.get("target")
-        what = view["text"] or "; ".join([*filter(None, [view.get("rows")]), *(view.get("changes") or ())])
-        reason = f"{view['reason']}: " if view.get("reason") else ""
-        table.add_row(
-            shown(view["name"]), status, "" if target in (None, view["name"]) else shown(target), shown(reason + what)
-        )
-    print_table(table)
-    for view in value.views:
-        if view.get("difference"):
-            _print_difference(view)
-    counts = ", ".join(f"{count} {status}" for status, count in value.counts.items()) or "no legacy views"
-    out.print(counts, soft_wrap=True)
-    for cycle in value.cycles:
-        out.print(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}", soft_wrap=True)
-    if value.seconds:
-        share = value.writing / value.seconds
-        out.print(f"{value.seconds:.1f} s, of which {share:.0%} were writes", soft_wrap=True)
-    if value.differing:
-        many = f"{len(value.differing)} views are" if len(value.differing) > 1 else "1 view is"
-        out.print(
-            f"{many} not as before to Spark: {', '.join(map(shown, value.differing))}. To have the legacy row back: "
-            f"hive-views import revert --journal {shown(value.file)} --view NAME",
-            style="red",
-            soft_wrap=True,
-        )
-    if value.file is not None:
-        out.print(f"see {shown(value.file)}", soft_wrap=True)
-
-
-def _print_difference(view: dict[str, Any]) -> None:
-    from rich.text import Text
-
-    out = console()
-    styles = {"=": "dim", "-": "red strike", "+": "green"}
-    marks = {"-": ("[-", "-]"), "+": ("{+", "+}")}
-    text = Text()
-    for kind, piece in view["difference"]:
-        before, after = ("", "") if out.is_terminal else marks.get(kind, ("", ""))
-        text.append(before + shown(piece) + after, style=styles[kind])
-    out.print(f"{shown(view['name'])}:", soft_wrap=True)
-    out.print(text, soft_wrap=True)
-
-
-def print_export(value: ExportResult) -> None:
-    """The script, or where it was written; what could not be exported is in it as comments."""
-    out = console()
-    if value.file is None:
-        out.print(shown(value.script), end="", soft_wrap=True)
-        return
-    bad = sum(view["statement"] is None for view in value.views)
-    problems = f", {bad} could not be exported (see the comments)" if bad else ""
-    out.print(f"{len(value.views) - bad} views written to {shown(value.file)}{problems}", soft_wrap=True)
+# -- From here to there ------------------------------------------------------------------------------------------------
 
 
 def _report(report: Report, file: str | None, complete: bool = True) -> ImportReport:
@@ -494,64 +466,66 @@ def _code(value: ImportReport) -> ExitCode:
 
 
 def _read_plan(path: str) -> Plan:
+    from hive_views.legacy.journal import is_journal
     from hive_views.legacy.plan import read_plan
 
+    if is_journal(Path(path)):
+        raise PlanError(f"{path} is a journal of an import: name its plan here, and the journal with --journal")
     try:
         return read_plan(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, PlanError) as error:
         raise PlanError(f"{path}: {error}") from error
 
 
-def _write(path: str, text: str) -> None:
+def _names(views: list[str]) -> list[ViewName]:
+    """Names of legacy views as the user wrote them; a table of Hive 4 may have dots in its name."""
+    return [ViewName.from_text(name.lower()) for name in views]
+
+
+def _check_place(path: str, option: str) -> None:
+    """Refuse a file that could not be written, before the work is done; and a journal, which holds the legacy rows."""
+    from hive_views.legacy.journal import is_journal
+
+    place = Path(path)
+    if place.is_dir():
+        raise UsageError(option, f"{path} is a directory; name a file")
+    if not place.parent.is_dir():
+        raise UsageError(option, f"{path} cannot be written: there is no directory {place.parent}")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise UsageError(option, f"{path} cannot be written: permission denied")
+    if is_journal(place):
+        raise UsageError(option, f"{path} is the journal of an import, which holds the legacy rows; name another file")
+
+
+def _write(path: str, text: str, option: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError("--output", str(error)) from error
+        raise UsageError(option, f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _goes_on(journal: str) -> str:
+    return f"Interrupted. What was done is noted in {journal}: run the same plan again, and it goes on there"
+
+
+@contextlib.contextmanager
+def _interrupted(words: str) -> Iterator[None]:
+    """Say after Ctrl-C what the user can do now."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(words) from None
 
 
 @contextlib.contextmanager
 def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[HiveViewCatalog | None]:
     """The catalog that new views go to, where it is another one."""
+    if name is not None and uri is not None:
+        raise UsageError("--to-catalog", "it and --to-uri exclude each other: the new views go to one place")
     if name is None and uri is None:
+        if warehouse is not None:
+            raise UsageError("--to-warehouse", "it says of --to-uri or --to-catalog where its views are kept: add one")
         yield None
         return
     with contextlib.closing(Connection(name=name, uri=uri, warehouse=warehouse).catalog()) as catalog:
         yield catalog
-
-
-@contextlib.contextmanager
-def _bar(what: str) -> Iterator[Callable[..., None]]:
-    """A bar with rate and time left on stderr, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done, total, now=None: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed or 0:.1f}/s")
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        shown_now = what
-
-        def advance(done: int, total: int, now: str = what) -> None:
-            nonlocal task, shown_now
-            if now != shown_now:
-                # Another sort of work has a rate of its own.
-                progress.remove_task(task)
-                task, shown_now = progress.add_task(now, total=None), now
-            progress.update(task, completed=done, total=total)
-
-        yield advance

@@ -40,6 +40,8 @@ _ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
 class Application(TyperGroup):
     """The group of all commands: turns every error into an exit code and a message."""
 
+    _as_json = False
+
     def main(  # type: ignore[override]  # Click's own signature has overloads
         self,
         args: Sequence[str] | None = None,
@@ -61,7 +63,7 @@ class Application(TyperGroup):
             SystemExit: Always; with an `ExitCode`.
         """
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
-        as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
+        self._as_json = as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
         with warnings.catch_warnings():
             warnings.showwarning = _warning_printer(as_json)
             try:
@@ -85,8 +87,11 @@ class Application(TyperGroup):
         except BrokenPipeError:
             _silence()
             raise typer.Exit(exits.ExitCode.OK) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             # Here, since Click makes of it what its version likes.
+            if interrupt.args:
+                text = str(interrupt)
+                exits.say(text, {"error": text, "type": "KeyboardInterrupt", "operands": {}}, as_json=self._as_json)
             raise typer.Exit(exits.ExitCode.INTERRUPTED) from None
 
 

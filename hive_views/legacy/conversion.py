@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import time
 import uuid
@@ -18,10 +19,12 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy import spark
 from hive_views.legacy.define import LEGACY_WRITER, Made, RefusedError, changed_types, make, prepared
 from hive_views.legacy.detached import detached
+from hive_views.legacy.mangled import demangled
 from hive_views.legacy.model import LegacyView, Reason, Writer
 from hive_views.legacy.options import Options
 from hive_views.legacy.read import read_view
 from hive_views.legacy.storage import LEGACY_STORAGE, Storage, planned_storage, recorded_state, staleness
+from hive_views.legacy.trino import rights
 from hive_views.materialized.fingerprint import fingerprint as definition_fingerprint
 from hive_views.materialized.taken_over import TAKEN_OVER, encode_taken_over
 from hive_views.metastore.commit import Loaded, Store
@@ -197,6 +200,9 @@ def convert(
         schema = made.definition.schema
         storage, stored = planned_storage(place.catalog, store, row, view, target, schema, identity, in_place=in_place)
         made = replace(made, definition=_linked(made.definition, storage), changes=(*made.changes, storage.sentence))
+    security = rights(view, row.owner, in_place=in_place)
+    if security is not None:
+        made = replace(made, changes=(*made.changes, security))
     properties = place.catalog._view_properties(_properties(view, detached(row, view)))
     backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
@@ -280,6 +286,15 @@ def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location
     """
     writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
     legacy = detached(legacy, read_view(legacy))
+    comment = metadata.properties.get("comment")
+    if (
+        writer is not Writer.TRINO
+        and comment is not None
+        and comment == demangled(legacy.parameters.get("comment", ""))
+    ):
+        table = copy.copy(legacy.table)
+        table.parameters = {**legacy.parameters, "comment": comment}
+        legacy = read_row(table)
     return converted_row(
         store,
         legacy,
@@ -303,8 +318,8 @@ def _properties(view: LegacyView, row: Row) -> dict[str, str]:
         for key, value in row.parameters.items()
         if key not in _NOT_PROPERTIES and not key.startswith(_PREFIXES) and 0 < len(key) <= MAX_KEY_LENGTH
     }
-    if view.writer is Writer.TRINO:
-        found.pop("comment", None)
-        if view.comment is not None:
-            found["comment"] = view.comment
+    # Of a view of Trino's the row's parameter says `Presto View`; of another it may have been repaired.
+    found.pop("comment", None)
+    if view.comment is not None:
+        found["comment"] = view.comment
     return {key: value for key, value in found.items() if value is not None}

@@ -20,6 +20,7 @@ from hive_views.config import CatalogConfig
 from hive_views.definition import HIVE, ORIGINAL_SQL
 from hive_views.errors import HiveViewsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.legacy.mangled import demangled, mended_columns
 from hive_views.legacy.model import LegacyView, Reason, Refusal, Writer
 from hive_views.legacy.options import Options
 from hive_views.legacy.portable import portable
@@ -96,14 +97,16 @@ def prepared(view: LegacyView, options: Options) -> LegacyView:
     if view.materialized and options.materialized == "report":
         raise RefusedError(Reason.MATERIALIZED, _materialized(view))
     if view.mangled is None or options.mangled == "keep":
-        return view
+        return mended_columns(view, options.mangled)
     if options.mangled == "refuse":
         raise RefusedError(
             Reason.MANGLED,
             "its text looks like UTF-8 that a latin1 database damaged; repaired it would be: " + view.mangled[:300],
         )
     note = "characters that a latin1 database damaged are repaired"
-    return replace(view, sql=view.mangled, mangled=None, original=None, repaired=(*view.repaired, note))
+    original = view.original and (demangled(view.original) or view.original)
+    view = replace(view, sql=view.mangled, mangled=None, original=original, repaired=(*view.repaired, note))
+    return mended_columns(view, options.mangled)
 
 
 def make(
@@ -252,7 +255,7 @@ class _Maker:
         self._target = target
         self._sql = sql
         self._own = own
-        self._changes = list(view.repaired)
+        self._changes = [*view.repaired, *view.told]
         self._schemas = MetastoreSchemas(store)
         self._schema = self._columns()
 

@@ -40,6 +40,7 @@ def read(row: Row) -> LegacyView:
         database=row.name.database,
         columns=columns_of(row),
         original=original,
+        comment=row.parameters.get("comment"),
         settings={ANSI: "false"},  # Hive's casts give NULL where they fail
         partitioned=bool(row.table.partitionKeys),
         materialized=materialized,

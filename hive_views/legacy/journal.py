@@ -27,7 +27,8 @@ from hive_views.legacy.plan import Plan, plan_hook
 FORMAT = 1
 """The number of the journal's form."""
 
-_BEGIN = f'{{"event": "plan", "format": {FORMAT}, "plan": '.encode()
+_SIGN = b'{"event": "plan", "format": '
+_BEGIN = _SIGN + f'{FORMAT}, "plan": '.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,11 @@ class History:
         Raises:
             KeyError, ValueError, TypeError: If it is none of a journal's.
         """
-        name = ViewName.parse(event["name"])
+        name = ViewName.from_text(event["name"])
         if event["event"] == "prepared":
             item = Prepared(
                 name,
-                ViewName.parse(event["target"]),
+                ViewName.from_text(event["target"]),
                 event["row"] if rows else "",
                 event["backup"],
                 event["metadata_location"],
@@ -118,6 +119,8 @@ class Journal:
         self.path = path
         self._guard = threading.Lock()
         self._rows = plan is None
+        if path.exists() and not path.is_file():
+            raise JournalError(str(path), "it is no file; name one")
         try:
             self._file = path.open("a+b")
         except OSError as error:
@@ -217,6 +220,19 @@ class Journal:
             raise JournalError(str(self.path), str(error)) from error
 
 
+def is_journal(path: Path) -> bool:
+    """Whether a file is a journal, of whatever format, begun by a run: it holds the legacy rows.
+
+    Args:
+        path: The file.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SIGN)) == _SIGN
+    except OSError:
+        return False
+
+
 def read_journal(path: Path) -> History:
     """Read a journal, also while a run is writing it.
 
@@ -229,6 +245,8 @@ def read_journal(path: Path) -> History:
     Raises:
         JournalError: If it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise JournalError(str(path), "it is no file; name one")
     try:
         with path.open("rb") as file:
             history = _history(path, file, None, rows=True)

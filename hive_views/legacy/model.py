@@ -85,7 +85,7 @@ class LegacyView:
     query_columns: tuple[str, ...] | None = None
     """The columns of the query, where the writer recorded them."""
     comment: str | None = None
-    """The view's comment, where it is not the row's parameter."""
+    """The view's comment."""
     owner: str | None = None
     """Its owner, where it is not the row's."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +99,9 @@ class LegacyView:
     storage: Mapping[str, str] = field(default_factory=dict)
     """For a materialized view: what its writer says of its storage and refresh."""
     repaired: tuple[str, ...] = ()
-    """What a reader mended, in words."""
+    """What a reader mended in the text, in words."""
+    told: tuple[str, ...] = ()
+    """What else there is to be told of it, in words."""
     mangled: str | None = None
     """`sql` as it was before a database with a latin1 schema damaged it, if it looks as if; None otherwise."""
     problem: Refusal | None = None

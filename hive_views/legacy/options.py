@@ -11,12 +11,28 @@ from hive_views.identifiers import ViewName
 TRINO_CATALOGS = ("hive", "iceberg", "awsdatacatalog")
 """Names that Trino and Athena usually give to catalogs on this metastore."""
 
+MOST_CALLS = 8
+"""Default of how many calls an import makes to the metastore at once; each row costs that a dozen queries."""
+
 MANGLED = ("refuse", "repair", "keep")
 """What is done with a text that looks as if a latin1 database had damaged it."""
 
 
 MATERIALIZED = ("convert", "report")
 """What is done with materialized views: made ours, or shown and left as they are."""
+
+
+def check_most_calls(most_calls: int) -> None:
+    """Refuse a bound under which nothing could be asked.
+
+    Args:
+        most_calls: How many calls the metastore may get at once.
+
+    Raises:
+        UsageError: If it is not positive.
+    """
+    if most_calls < 1:
+        raise UsageError("--most-calls", f"{most_calls} is not positive: an import needs at least one call at a time")
 
 
 @dataclass(frozen=True)
@@ -53,7 +69,10 @@ class Rule:
             return None
         parts = iter(found.groups())
         text = "".join(next(parts) if char == "*" else char for char in self.replacement)
-        return ViewName(*text.split(".")) if whole else ViewName(name.database, text)
+        if not whole:
+            return ViewName(name.database, text)
+        database, _, table = text.partition(".")  # a table of Hive 4 may have more dots in its name
+        return ViewName(database, table)
 
     def __str__(self) -> str:
         return f"{self.pattern}:{self.replacement}"

@@ -91,12 +91,12 @@ class Outcome:
             KeyError, ValueError, TypeError: If it is something else.
         """
         return cls(
-            name=ViewName.parse(item["name"]),
-            target=ViewName.parse(item["target"]),
+            name=ViewName.from_text(item["name"]),
+            target=ViewName.from_text(item["target"]),
             status=Status(item["status"]),
             reason=None if item["reason"] is None else Reason(item["reason"]),
             text=item["text"],
-            blocked_by=None if item["blocked_by"] is None else ViewName.parse(item["blocked_by"]),
+            blocked_by=None if item["blocked_by"] is None else ViewName.from_text(item["blocked_by"]),
             seconds=float(item["seconds"]),
             writing=float(item["writing"]),
             swapping=float(item.get("swapping", 0)),

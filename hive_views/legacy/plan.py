@@ -187,7 +187,7 @@ def read_plan(text: str) -> Plan:
     except (ValueError, RecursionError) as error:
         if isinstance(error, PlanError):
             raise
-        raise PlanError(f"this is no JSON: {error}") from error
+        raise PlanError(f"this is no whole plan of an import, plan again: {error}") from error
 
 
 def plan_hook() -> Callable[[dict[str, Any]], Any]:
@@ -242,16 +242,16 @@ def entry_from_json(item: Mapping[str, Any]) -> Entry:
         KeyError, TypeError, AttributeError, ValueError: If it is none.
     """
     return Entry(
-        name=_name(item["name"]),
-        target=_name(item["target"]),
+        name=ViewName.from_text(item["name"]),
+        target=ViewName.from_text(item["target"]),
         writer=Writer(item["writer"]),
         dialect=item["dialect"],
         verdict=Verdict(item["verdict"]),
         fingerprint=item["fingerprint"],
         level=int(item["level"]),
-        reads=tuple(map(_name, item["reads"])),
+        reads=tuple(map(ViewName.from_text, item["reads"])),
         refusal=None if item["reason"] is None else Refusal(Reason(item["reason"]), item["text"]),
-        blocked_by=None if item["blocked_by"] is None else _name(item["blocked_by"]),
+        blocked_by=None if item["blocked_by"] is None else ViewName.from_text(item["blocked_by"]),
         old_original=item["old_original"],
         old_text=item["old_text"],
         new_text=item["new_text"],
@@ -276,17 +276,10 @@ def _plan_from_json(document: Any) -> Plan:
             trino_catalogs=tuple(options["trino_catalogs"]),
             materialized=options.get("materialized", "report"),
         ),
-        cycles=tuple(tuple(map(_name, cycle)) for cycle in document["cycles"]),
+        cycles=tuple(tuple(map(ViewName.from_text, cycle)) for cycle in document["cycles"]),
         to=None if document["to"] is None else str(document["to"]),
     )
 
 
 def _target(to: str | None) -> str:
     return "the metastore of the legacy views itself" if to is None else f"views in the metastore {to}"
-
-
-def _name(text: str) -> ViewName:
-    database, _, name = text.partition(".")
-    if not database or not name:
-        raise ValueError(f"{text!r} is not database.name")
-    return ViewName(database, name)

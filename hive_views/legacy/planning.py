@@ -12,18 +12,18 @@ from typing import Any
 
 from hive_views.catalog import HiveViewCatalog
 from hive_views.dependencies.graph import components
-from hive_views.errors import HiveViewsError, InvalidViewError, MetastoreUnavailableError
+from hive_views.errors import HiveViewsError, InvalidViewError, MetastoreUnavailableError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.conversion import Place, convert
 from hive_views.legacy.define import RefusedError, prepared, reads
 from hive_views.legacy.model import LegacyView, Reason, Refusal, Writer
-from hive_views.legacy.options import Options
+from hive_views.legacy.options import MOST_CALLS, Options, check_most_calls
 from hive_views.legacy.plan import Entry, Plan, Shared, Verdict
 from hive_views.legacy.read import is_legacy, names_in, read_view
 from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.commit import Loaded, Store
 from hive_views.metastore.find import rows
-from hive_views.metastore.flat_model import Row
+from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.legacy_rows import fingerprint, with_columns
 from hive_views.spec.files import parse, serialize
 from hive_views.spec.metadata import ViewMetadata
@@ -196,6 +196,7 @@ def plan_import(
     names: Sequence[ViewName] = (),
     options: Options | None = None,
     to: HiveViewCatalog | None = None,
+    most_calls: int = MOST_CALLS,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the import of all legacy views of some databases, or of some views.
@@ -206,21 +207,78 @@ def plan_import(
         names: Views, besides those of the databases.
         options: How to import.
         to: Where the new views go; None is the same catalog.
+        most_calls: How many calls the metastore gets at once, at most; more than two are never made.
         progress: Told how far it is.
 
     Returns:
         The plan; one view that cannot be read or converted never stops the others.
 
     Raises:
-        NoSuchNamespaceError: If a database does not exist.
+        NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
+        NoSuchViewError: If one of `names` is no legacy view.
         MetastoreUnavailableError: If no metastore can be reached.
         MetastoreError: If it cannot list the views.
+        UsageError: If `most_calls` is not positive.
     """
+    check_most_calls(most_calls)
     options = options or Options()
-    store = catalog._store
-    wanted = dict.fromkeys((*names_in(store, databases), *names))
-    found = (look(row, options) for row in rows(store, list(wanted)) if is_legacy(row))
-    return arrange(found, catalog, options, to=to, progress=progress)
+    wanted = wanted_views(catalog, databases, names, options, to)
+    found = (look(row, options) for row in rows(catalog._store, wanted, most_calls=most_calls) if is_legacy(row))
+    plan = arrange(found, catalog, options, to=to, progress=progress)
+    return with_all(plan, catalog, names)
+
+
+def wanted_views(
+    catalog: HiveViewCatalog,
+    databases: Sequence[str],
+    names: Sequence[ViewName],
+    options: Options,
+    to: HiveViewCatalog | None,
+) -> list[ViewName]:
+    """The views that a plan has to look at, of which some may be Iceberg's already.
+
+    Args:
+        catalog: Where they are.
+        databases: Their databases.
+        names: Views, besides those of the databases.
+        options: How to import.
+        to: Where the new views go; None is the same catalog.
+
+    Returns:
+        Their names, each once.
+
+    Raises:
+        NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
+        MetastoreError: If the metastore cannot list the views.
+    """
+    if options.to_database is not None:
+        (to or catalog)._store.client.get_database(options.to_database.lower())
+    return list(dict.fromkeys((*names_in(catalog._store, databases), *names)))
+
+
+def with_all(plan: Plan, catalog: HiveViewCatalog, names: Sequence[ViewName]) -> Plan:
+    """A plan that has every view which the user named: what is mistyped must not be missing without a word.
+
+    Args:
+        plan: The plan.
+        catalog: Where the views are.
+        names: The views that were named one by one.
+
+    Returns:
+        The plan itself.
+
+    Raises:
+        NoSuchViewError: If one of them is not there, or is no legacy view.
+    """
+    planned = {entry.name for entry in plan.entries}
+    for name in names:
+        if name not in planned:
+            row = catalog._store.row(name)
+            if row is None:
+                raise NoSuchViewError(str(name))
+            what = "an Iceberg view already" if row.kind is RowKind.ICEBERG_VIEW else "a table, not a view"
+            raise NoSuchViewError(str(name), f"it is {what}")
+    return plan
 
 
 def arrange(

@@ -66,7 +66,7 @@ def revert_run(
     Args:
         catalog: Where the legacy views were.
         journal_path: The run's journal.
-        names: Only these views; none is all.
+        names: Only these views; none is all. One that the run's plan does not have is refused.
         force: Whether changes that were made since the import may be lost.
         to: Where the new views went; None is the same catalog.
         progress: Told after each view.
@@ -89,6 +89,7 @@ def revert_run(
             outcomes.append(outcome)
             if progress is not None:
                 progress(len(outcomes), len(wanted), outcome)
+        outcomes += [_unconverted(history, name, journal_path) for name in names if name not in wanted]
     return tuple(outcomes)
 
 
@@ -133,6 +134,13 @@ def _converted(history: History) -> list[ViewName]:
         ) or (outcome is not None and outcome.status is Status.CONVERTED):
             found.append(name)
     return found
+
+
+def _unconverted(history: History, name: ViewName, journal: Path) -> RevertOutcome:
+    """What is to be said of a view that somebody names and the run did not convert."""
+    if any(entry.name == name for entry in history.plan.entries):
+        return RevertOutcome(name, Reverted.ALREADY, "the run did not convert it")
+    return RevertOutcome(name, Reverted.REFUSED, f"the import of {journal} has no legacy view of this name")
 
 
 def _guarded(name: ViewName, revert: Callable[[], RevertOutcome]) -> RevertOutcome:

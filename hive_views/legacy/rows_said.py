@@ -45,7 +45,7 @@ def rows_said(journal: Path) -> dict[ViewName, str]:
     """
     try:
         found = json.loads(file_of(journal).read_text())
-        return {ViewName.parse(name): str(text) for name, text in found.items()}
+        return {ViewName.from_text(name): str(text) for name, text in found.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:

@@ -12,7 +12,7 @@ from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.journal import Journal, Prepared
 from hive_views.legacy.model import Reason
-from hive_views.legacy.options import Options
+from hive_views.legacy.options import MOST_CALLS, Options, check_most_calls
 from hive_views.legacy.outcome import Outcome, Status, planned
 from hive_views.legacy.plan import Entry, Plan, Verdict
 from hive_views.legacy.planning import planned_store, target_of
@@ -79,6 +79,7 @@ def run_plan(
     journal_path: Path,
     *,
     to: HiveViewCatalog | None = None,
+    most_calls: int = MOST_CALLS,
     progress: Progress | None = None,
 ) -> RunResult:
     """Import the views of a plan. Run again after a crash, it goes on where it was.
@@ -91,6 +92,8 @@ def run_plan(
         catalog: Where the legacy views are.
         journal_path: The journal's file; begun where it is not there.
         to: Where the new views go; None is the same catalog.
+        most_calls: How many calls the metastore gets at once, at most; besides, a lock may be kept alive. More than
+            three are never made.
         progress: Told after each view.
 
     Returns:
@@ -99,9 +102,15 @@ def run_plan(
     Raises:
         PlanError: If the plan is for another target.
         JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
+        UsageError: If `most_calls` is not positive.
     """
+    check_most_calls(most_calls)
     work = work_for(plan, catalog, to)
-    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(_HANDS, "hive-views-import") as pool:
+    # Each hand makes one call at a time, and so does this thread, which waits for them or is at work on a swap. With
+    # one call alone they take turns.
+    hands = min(_HANDS, most_calls - 1)
+    ahead = _AHEAD if hands else 0
+    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(max(hands, 1), "hive-views-import") as pool:
         ledger = Ledger(plan, journal, (to or catalog)._store, progress)
         # Level by level, so that neighbors seldom read each other.
         order = sorted(plan.entries, key=lambda entry: entry.level)
@@ -115,7 +124,7 @@ def run_plan(
             for number, entry in enumerate(order):
                 if not ledger.waits(entry):
                     continue
-                for later in order[number : number + 1 + _AHEAD]:
+                for later in order[number : number + 1 + ahead]:
                     if later.name not in begun and (later is entry or ledger.may_begin(later)):
                         begin(later)
                 future, patient = begun[entry.name]

@@ -122,6 +122,7 @@ def read(row: Row) -> LegacyView:
         original=row.texts.original if row.texts.original != text else None,
         catalog=namespace[0] if namespace is not None and len(namespace) > 1 else None,
         query_columns=output,
+        comment=parameters.get("comment"),
         # As plain Spark reads a view that records none (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's
         # catalog takes the session's.
         settings={ANSI: "false"}

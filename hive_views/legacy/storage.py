@@ -97,7 +97,7 @@ class Storage:
             item = json.loads(text)
             return Storage(
                 Action(item["action"]),
-                ViewName.parse(item["table"]),
+                ViewName.from_text(item["table"]),
                 str(item["view-uuid"]),
                 item["metadata-location"],
                 item["snapshot-id"],

@@ -49,6 +49,39 @@ def read(row: Row) -> LegacyView:
         return _broken(row, f"its base64 text holds no view of Trino's: {error!r}")
 
 
+def rights(view: LegacyView, row_owner: str | None, *, in_place: bool) -> str | None:
+    """Say with whose rights Trino runs a view, and what becomes of that.
+
+    Args:
+        view: What `read` gave.
+        row_owner: The owner that the row names.
+        in_place: Whether the row stays, and with it what Trino reads.
+
+    Returns:
+        A sentence; None for a view that says nothing of it.
+    """
+    if view.writer is not Writer.TRINO:
+        return None
+    # The JSON of a materialized view names nobody: Trino takes the row's owner.
+    owner = view.owner or row_owner
+    if view.run_as_invoker:
+        if in_place:
+            return "in Trino it goes on running with its reader's rights (SECURITY INVOKER)"
+        return "Trino runs it with its reader's rights (SECURITY INVOKER); of the new view that is recorded, no more"
+    if owner is None:
+        return None
+    if in_place:
+        also = f"; the row's owner stays {row_owner}" if row_owner not in (None, owner) else ""
+        return (
+            f"in Trino it goes on running with the rights of its owner {owner} (SECURITY DEFINER), which no other "
+            f"engine heeds{also}"
+        )
+    return (
+        f"Trino runs it with the rights of its owner {owner} (SECURITY DEFINER); the new view is {owner}'s as well, "
+        "and no engine reads it with that one's rights: its readers need their own"
+    )
+
+
 def document_of(text: str) -> dict[str, Any]:
     """The JSON in a text of Trino's encoding that `read` could read.
 

@@ -136,12 +136,13 @@ def all_views(store: Store, database: str) -> list[ViewName]:
     return sorted(ViewName(database, name) for name in names)
 
 
-def rows(store: Store, names: Sequence[ViewName]) -> Iterator[Row]:
+def rows(store: Store, names: Sequence[ViewName], *, most_calls: int = _MOST_REQUESTS) -> Iterator[Row]:
     """The rows that stand under some names, asked for in batches, two at a time.
 
     Args:
         store: Metastore, files and properties.
         names: Any names; those under which nothing stands are passed over.
+        most_calls: 1 asks for one batch at a time; more than two are never asked for.
 
     Yields:
         The rows, those of one database together; the next batches are on their way meanwhile.
@@ -154,7 +155,7 @@ def rows(store: Store, names: Sequence[ViewName]) -> Iterator[Row]:
         for database, listed in wanted.items()
         for start in range(0, len(listed), BATCH_SIZE)
     ]
-    if len(batches) < _MOST_REQUESTS:
+    if min(len(batches), most_calls) < _MOST_REQUESTS:
         for batch in batches:
             yield from rows_of(store, *batch)
         return

@@ -91,7 +91,7 @@ class RowCheck:
                 os.truncate(file, whole)  # the line that a crash cut off
             for line in data[:whole].splitlines():
                 item = json.loads(line)
-                name = ViewName.parse(item.pop("name"))
+                name = ViewName.from_text(item.pop("name"))
                 self._before[name] = Rows(
                     **{**item, "columns": tuple(item["columns"]), "types": tuple(item.get("types", ()))}
                 )

@@ -1,22 +1,70 @@
-"""`hive-views import run` on Spark: a session for the command, and the run, checked by Spark."""
+"""`hive-views import plan` and `run` on Spark: a session for the command, and plan or run, checked by Spark."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hive_views.identifiers import ViewName
+from hive_views.legacy.options import Options
 from hive_views.legacy.plan import Plan
+from hive_views.legacy.planning import Progress as Planned
+from hive_views.legacy.planning import target_of
 from hive_views.legacy.run import Progress, RunResult, run_plan
 from hive_views.spark.import_check import Checked
 from hive_views.spark.import_job import SparkImport
+from hive_views.spark.import_plan import told_by_spark
 from hive_views.spark.import_verified import NONE, CheckedRun, is_elsewhere, run_verified, verification
+from hive_views.spark.names import SESSION_CATALOG
 from hive_views.spark.runtime import iceberg_session, plain_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog import HiveViewCatalog
+
+
+def plan_on_spark(
+    catalog: HiveViewCatalog,
+    *,
+    databases: Sequence[str] = (),
+    names: Sequence[ViewName] = (),
+    options: Options | None = None,
+    to: HiveViewCatalog | None = None,
+    master: str,
+    most_calls: int,
+    progress: Planned | None = None,
+    told: Planned | None = None,
+    session: SparkSession | None = None,
+) -> Plan:
+    """Plan an import on Spark, and ask its analyzer about the new texts where one Spark can read both sides.
+
+    Args:
+        catalog: Where the legacy views are.
+        databases: Their databases.
+        names: Views, besides those of the databases.
+        options: How to import.
+        to: Where the new views go; None is the same catalog.
+        master: Which Spark the work is spread over.
+        most_calls: How many calls the metastore gets at once.
+        progress: Told how many views are planned.
+        told: Told how many views Spark was asked about.
+        session: A Spark to use; None starts one, and stops it at the end.
+
+    Returns:
+        The plan.
+
+    Raises:
+        As `SparkImport.plan`; UsageError also where the session knows nothing of the views' databases.
+    """
+    verify = to is None and catalog.name != SESSION_CATALOG
+    with _session(catalog, master, catalog.name if verify else None, session) as spark:
+        job = SparkImport(spark, catalog, most_calls=most_calls)
+        plan = job.plan(databases=databases, names=names, options=options, to=to, progress=progress)
+        return told_by_spark(spark, catalog, plan, told) if verify else plan
 
 
 def run_on_spark(
@@ -50,39 +98,54 @@ def run_on_spark(
         How each view ended, and what the comparison says of each; the latter is kept beside the journal, too.
 
     Raises:
+        PlanError: If the plan is for another target.
         UsageError: If what is wanted cannot be compared.
         ImportJobError: If Spark gives up.
         JournalError: If the journal cannot be used.
     """
+    plan.check_target(target_of(to))  # before a Spark is started
     target = to or catalog
     verify = verification(verify, spark=True, elsewhere=is_elsewhere(catalog, to), catalog=target.name)
-    if session is None:
-        # PySpark writes each refusal of its analyzer to the terminal, with a stack trace; the report says it in a line.
-        from pyspark.logger import PySparkLogger
-
-        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
-    spark = session or _session(catalog, master or "local[2]", target.name if verify != NONE else None)
-    try:
+    with _session(catalog, master or "local[2]", target.name if verify != NONE else None, session) as spark:
         if master is not None:
             job = SparkImport(spark, catalog, most_calls=most_calls)
             return job.run(plan, journal, to=to, verify=verify, progress=progress, told=told)
 
         def run() -> RunResult:
-            return run_plan(plan, catalog, journal, to=to, progress=progress)
+            return run_plan(plan, catalog, journal, to=to, most_calls=most_calls, progress=progress)
 
         return run_verified(spark, plan, catalog, journal, run, to=to, verify=verify, told=told)
-    finally:
-        if session is None:
-            spark.stop()
 
 
-def _session(catalog: HiveViewCatalog, master: str, iceberg: str | None) -> SparkSession:
-    """A session on the catalog's metastore, with an Iceberg catalog of some name on it, or none."""
+@contextlib.contextmanager
+def _session(
+    catalog: HiveViewCatalog, master: str, iceberg: str | None, given: SparkSession | None
+) -> Iterator[SparkSession]:
+    """A session on the catalog's metastore, with an Iceberg catalog of some name on it, or none; stopped if it is new.
+
+    A process can have one Spark only: where one is there (a notebook's), it is what is used, and goes on.
+    """
+    if given is not None:
+        yield given
+        return
+    from pyspark import SparkContext
+    from pyspark.logger import PySparkLogger
+
+    another = SparkContext._active_spark_context is not None
+    if not another:
+        # PySpark writes each refusal of its analyzer to the terminal, with a stack trace; the report says it in a line.
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     properties = catalog.properties
     uri, warehouse, conf = properties["uri"], properties.get("warehouse", ""), {"spark.master": master}
-    if iceberg is not None:
-        return iceberg_session(uri, warehouse, catalog=iceberg, cache=_cache(), conf=conf)
-    return plain_session(uri, warehouse, conf=conf)
+    if iceberg is None:
+        spark = plain_session(uri, warehouse, conf=conf)
+    else:
+        spark = iceberg_session(uri, warehouse, catalog=iceberg, cache=_cache(), conf=conf)
+    try:
+        yield spark
+    finally:
+        if not another:
+            spark.stop()
 
 
 def _cache() -> Path:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import HiveViewsError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy.journal import Journal, Prepared
-from hive_views.legacy.options import Options
+from hive_views.legacy.options import MOST_CALLS, Options, check_most_calls
 from hive_views.legacy.outcome import Outcome
 from hive_views.legacy.plan import Entry, Plan, Verdict
-from hive_views.legacy.planning import Found, Order, Planner, look, order_of, target_of
+from hive_views.legacy.planning import Found, Order, Planner, look, order_of, target_of, wanted_views, with_all
 from hive_views.legacy.planning import Progress as Planned
-from hive_views.legacy.read import is_legacy, names_in
+from hive_views.legacy.read import is_legacy
 from hive_views.legacy.run import Ledger, Progress, RunResult, work_for
 from hive_views.legacy.work import Work, catalog_of
 from hive_views.metastore.commit import Loaded
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
 
 logger = logging.getLogger(__name__)
-
-MOST_CALLS = 8
-"""Default of how many calls an import makes to the metastore at once; each row costs that a dozen queries."""
 
 _NAMES = 50
 """Rows that a worker reads in one request."""
@@ -78,8 +75,7 @@ class SparkImport:
                 "Spark Connect has no way from its executors to this process, whose journal must be written before a "
                 "row is; import in one process, or with a classic session on a machine of the cluster",
             )
-        if most_calls < 1:
-            raise UsageError("most_calls", f"{most_calls} is not positive")
+        check_most_calls(most_calls)
         self._spark = spark
         self._catalog = catalog
         self._most_calls = most_calls
@@ -107,11 +103,12 @@ class SparkImport:
 
         Raises:
             ImportJobError: If Spark gives up, or the metastore cannot be reached from the executors.
-            NoSuchNamespaceError: If a database does not exist.
+            NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
+            NoSuchViewError: If one of `names` is no legacy view.
             MetastoreError: If the metastore cannot list the views.
         """
         options = options or Options()
-        wanted = list(dict.fromkeys((*names_in(self._catalog._store, databases), *names)))
+        wanted = wanted_views(self._catalog, databases, names, options, to)
         batches = [wanted[start : start + _NAMES] for start in range(0, len(wanted), _NAMES)]
         work = work_for(Plan((), options, to=target_of(to)), self._catalog, to)
         reading = _Reading(batches)
@@ -121,7 +118,8 @@ class SparkImport:
         places = {name: number for number, name in enumerate(order.found)}
         needs = {name: [child for child in order.below[name] if places[child] < places[name]] for name in order.found}
         self._do(planning, needs, partial(_plan, work, secrets.token_hex(8)))
-        return Plan(tuple(planning.done_entries[name] for name in order.found), options, order.cycles, target_of(to))
+        entries = tuple(planning.done_entries[name] for name in order.found)
+        return with_all(Plan(entries, options, order.cycles, target_of(to)), self._catalog, names)
 
     def run(
         self,
@@ -334,7 +332,9 @@ def _catalogs(work: Work) -> tuple[HiveViewCatalog, HiveViewCatalog | None]:
 
 def _look(work: Work, names: list[ViewName], _: Announce) -> Any:
     source, _to = _catalogs(work)
-    return _told(lambda: [look(row, work.options) for row in rows(source._store, names) if is_legacy(row)])
+    return _told(
+        lambda: [look(row, work.options) for row in rows(source._store, names, most_calls=1) if is_legacy(row)]
+    )
 
 
 @lru_cache(maxsize=1)

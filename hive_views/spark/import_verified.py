@@ -123,7 +123,7 @@ def run_verified(
     if verify == NONE:
         return CheckedRun(run().outcomes)
     history = known_history(journal, plan)
-    _refuse_a_stranger(spark, catalog, plan)
+    refuse_a_stranger(spark, catalog, plan)
     check = RowCheck(spark, target, journal.with_name(f"{journal.name}.{verify}"), columns_only=verify == COLUMNS)
     try:
         outcomes = {} if history is None else history.outcomes
@@ -137,8 +137,17 @@ def run_verified(
     return CheckedRun(result.outcomes, said, verify)
 
 
-def _refuse_a_stranger(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan) -> None:
-    """Refuse a session of another metastore, which would say of each view that it could not be read before."""
+def refuse_a_stranger(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan) -> None:
+    """Refuse a session of another metastore, which would say of each view that it could not be read before.
+
+    Args:
+        spark: The session.
+        catalog: Where the legacy views are.
+        plan: What is to be imported.
+
+    Raises:
+        UsageError: If its session catalog has none of their databases.
+    """
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
         if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quoted(database)}"):
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -22,8 +23,11 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.legacy_rows import encode
 from tests.catalog.samples import files_below
+from tests.cli.conftest import cli
 from tests.legacy.rows import hive_view_row, table_row
 from tests.metastore.rpc import connect
+
+__all__ = ["cli"]
 
 IDS = [("id", "bigint")]
 
@@ -85,6 +89,57 @@ def test_to_another_metastore_and_back(catalog, target, short, views, journal, e
     assert everything() == here
     assert target.list_views(views) == []
     assert target._store.client.get_all_tables(views) == ["orders"]
+
+
+def test_the_command_line_to_another_metastore_and_back(cli, target, short, views, everything, tmp_path):
+    here, there = everything(), below(short, target, views)
+    plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
+    uri = ("--to-uri", short.uri, "--to-warehouse", short.warehouse)
+    planned = cli("--json", "import", "plan", views, "--rename", "old_*:new_*", *uri, "-o", plan).json
+    ends = {view["name"].partition(".")[2]: (view["target"], view["reason"]) for view in planned["views"]}
+    assert ends == {
+        "old_base": (f"{views}.new_base", None),
+        "top": (f"{views}.top", None),
+        "people": (f"{views}.people", "missing-table"),
+    }
+    assert f"{views}.old_base  pending  {views}.new_base" in cli("import", "report", plan).out
+
+    # Without the target it is refused, and never done in place.
+    for words in (("run", plan), ("run", plan, "--dry-run"), ("run", plan, "--spark", "local[1]", "--verify", "none")):
+        assert cli("--json", "import", *words).error["type"] == "PlanError"
+    verified = cli("--json", "import", "run", plan, *uri, "--verify", "rows").error
+    assert verified["error"].endswith("views in another metastore cannot be read by the same Spark")
+    assert cli("--json", "import", "run", plan, "--dry-run", *uri).json["counts"] == {"refused": 1, "would-convert": 2}
+    assert (everything(), below(short, target, views)) == (here, there)
+
+    # The same metastore, named in another way.
+    configured = {"PYICEBERG_CATALOG__THERE__URI": short.uri, "PYICEBERG_CATALOG__THERE__WAREHOUSE": short.warehouse}
+    done = json.loads(cli("--json", "import", "run", plan, "--to-catalog", "there", **configured).out)
+    assert done["counts"] == {"converted": 2, "refused": 1}
+    assert everything() == here
+    assert sorted(target.list_views(views)) == [(views, "new_base"), (views, "top")]
+
+    # What stands here under a copy's name is never touched for it.
+    assert cli("--json", "import", "revert", "--view", f"{views}.top", *uri).error["type"] == "UsageError"
+    assert cli("--json", "import", "revert", "-j", journal).error["type"] == "PlanError"
+    assert cli("--json", "import", "revert", "-j", journal, *uri).json["counts"] == {"reverted": 2}
+    assert everything() == here
+    assert target._store.client.get_all_tables(views) == ["orders"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--to-uri", "thrift://127.0.0.1:1", "--to-catalog", "x"), "exclude each other"),
+        (("--to-warehouse", "file:///x"), "says of --to-uri or --to-catalog"),
+        (("--to-catalog", "nobody_s"), "has no catalog 'nobody_s'"),
+        (("--to-database", "nobody_s"), "Namespace does not exist: nobody_s"),
+    ],
+)
+def test_a_target_that_means_nothing_is_refused(cli, database, words, told):
+    done = cli("import", "plan", database, *words)
+    assert done.code in (2, 3)
+    assert told in done.err
 
 
 def test_a_plan_is_run_and_reverted_only_where_it_was_made_for(catalog, target, short, views, journal, everything):

@@ -375,6 +375,76 @@ def test_a_mangled_text_is_refused_repaired_or_kept(add, sales, plan, mangled, t
         assert entry.new_text == f"select '{text}' as `c` from `{sales}`.`orders`"
 
 
+def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, catalog, journal):
+    whole, damaged = "größe", "größe".encode().decode("latin-1")
+    row = hive_view_row(
+        sales,
+        "v",
+        "select id, note from orders",
+        f"select `o`.`id`, `o`.`note` from `{sales}`.`orders` `o`",
+        [("id", "bigint", damaged), ("note", "varchar(20)")],
+        comment=f"die {damaged}",
+        transient_lastDdlTime="1600000000",
+    )
+    add(row)
+    before = encode(catalog._store.row(ViewName(sales, "v")))
+    (entry,) = plan(mangled="keep").entries
+    assert not [text for text in entry.changes if "latin1" in text]
+    (entry,) = plan().entries
+    (told,) = [text for text in entry.changes if "latin1" in text]
+    assert told.endswith(f"--mangled repair: comment of column id: {whole}; comment: die {whole}")
+
+    found = plan(mangled="repair")
+    (told,) = [text for text in found.entries[0].changes if "latin1" in text]
+    assert told == (f"repaired is what a latin1 database damaged: comment of column id: {whole}; comment: die {whole}")
+    assert run_plan(found, catalog, journal).complete
+    view = catalog.load_view((sales, "v"))
+    assert view.schema().fields[0].doc == whole
+    assert view.metadata.properties["comment"] == f"die {whole}"
+    after = catalog._store.row(ViewName(sales, "v"))
+    assert (after.parameters["comment"], after.columns[0][2]) == (f"die {whole}", whole)
+    assert view.drift == ()
+    assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
+    assert encode(catalog._store.row(ViewName(sales, "v"))) == before
+
+
+def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_database, catalog, journal):
+    documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "nobody": {"owner": None}}
+    for name, document in documents.items():
+        old = {"transient_lastDdlTime": "1600000000"}
+        row = trino_view_row(sales, name, "SELECT id FROM orders", IDS, parameters=old, **document)
+        row.owner = "boss"
+        add(row)
+    there = plan_import(catalog, databases=[sales], options=Options(to_database=other_database))
+    here = plan_import(catalog, databases=[sales])
+    told = {
+        (entry.in_place, entry.name.name): text
+        for entry in (*there.entries, *here.entries)
+        for text in entry.changes
+        if "rights" in text
+    }
+    definer = (
+        "in Trino it goes on running with the rights of its owner {} (SECURITY DEFINER), which no other engine heeds"
+    )
+    copied = (
+        "Trino runs it with the rights of its owner {0} (SECURITY DEFINER); the new view is {0}'s as well, and no "
+        "engine reads it with that one's rights: its readers need their own"
+    )
+    assert told == {
+        (True, "definer"): f"{definer.format('analyst')}; the row's owner stays boss",
+        (True, "invoker"): "in Trino it goes on running with its reader's rights (SECURITY INVOKER)",
+        (True, "nobody"): definer.format("boss"),
+        (False, "definer"): copied.format("analyst"),
+        (False, "invoker"): (
+            "Trino runs it with its reader's rights (SECURITY INVOKER); of the new view that is recorded, no more"
+        ),
+        (False, "nobody"): copied.format("boss"),
+    }
+    for found, owners in ((there, ["analyst", "analyst", "boss"]), (here, ["boss"] * 3)):
+        assert run_plan(found, catalog, journal.with_name(str(len(owners[0])))).complete
+        assert [catalog._store.row(entry.target).owner for entry in found.entries] == owners
+
+
 def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, plan, journal):
     parameters = {
         "spark.sql.create.version": "3.5.1",

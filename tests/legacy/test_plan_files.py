@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy.journal import Journal, known_history, read_journal
+from hive_views.legacy.journal import Journal, Prepared, known_history, read_journal
 from hive_views.legacy.model import Reason, Refusal, Writer
 from hive_views.legacy.options import Options, Rule
 from hive_views.legacy.outcome import planned
 from hive_views.legacy.plan import Entry, Plan, Verdict, read_plan, write_plan
 from hive_views.legacy.planning import look, order_of
+from hive_views.legacy.rows_said import rows_said, write_rows_said
 from hive_views.metastore.flat_model import read_row
 from tests.legacy.rows import hive_view_row, trino_view_row
 
@@ -115,6 +117,24 @@ def test_a_journal_goes_on_and_is_read_by_line(tmp_path: Path):
     assert read_journal(path).plan == plan
     with pytest.raises(JournalError, match="another plan"):
         known_history(path, plan_of(2))
+
+
+def test_a_name_with_dots_is_read_as_it_was_written(tmp_path: Path):
+    # Hive 4 takes nearly every character in the name of a table.
+    plan, path = plan_of(1), tmp_path / "journal"
+    odd = ViewName("sales", "a.b.c`ü")
+    plan = replace(plan, entries=(replace(plan.entries[0], name=odd, target=odd, reads=(odd,)),), cycles=((odd,),))
+    assert read_plan(write_plan(plan)) == plan
+    with Journal(path, plan) as journal:
+        journal.prepared(Prepared(odd, odd, "row", "backup", "location"))
+        journal.outcome(replace(planned(plan.entries[0]), blocked_by=odd))
+        journal.reverted(odd, "reverted")
+    found = read_journal(path)
+    assert (found.plan, set(found.prepared), found.outcomes[odd].blocked_by) == (plan, {odd}, odd)
+    assert found.reverted == {odd: "reverted"}
+    write_rows_said(path, {odd: "the same 7 rows"})
+    assert rows_said(path) == {odd: "the same 7 rows"}
+    assert Rule.parse("sales.*:other.*").apply(odd) == ViewName("other", odd.name)
 
 
 @pytest.mark.parametrize("content", [b"a letter without a line break", b"a letter\n", b'{"event": "plan", "other": 1'])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy.mangled import demangled
+from hive_views.legacy import hive
+from hive_views.legacy.mangled import demangled, mended_columns
 from hive_views.legacy.model import LegacyColumn, Reason, Writer
 from hive_views.legacy.read import is_legacy, read_view
 from hive_views.legacy.trino_types import hive_type
@@ -247,3 +249,21 @@ def test_what_counts_as_a_change(change, counts):
     before = fingerprint(read_row(row))
     change(row)
     assert (fingerprint(read_row(row)) != before) is counts
+
+
+@pytest.mark.parametrize(
+    ("how", "partitioned"), [("repair", False), ("repair", True), ("refuse", False), ("keep", False)]
+)
+def test_damaged_columns_are_repaired_with_the_text(how, partitioned):
+    whole, damaged = "größe", "größe".encode().decode("latin-1")
+    given = hive.read(
+        read_row(hive_view_row("d", "v", "x", "select 1", [(damaged, f"struct<{damaged}:int>", damaged)]))
+    )
+    view = mended_columns(replace(given, partitioned=partitioned), how)
+    assert mended_columns(view, how) == view
+    (column,) = view.columns
+    names = (
+        (whole, f"struct<{whole}:int>") if how == "repair" and not partitioned else (damaged, f"struct<{damaged}:int>")
+    )
+    assert (column.name, column.type, column.comment) == (*names, whole if how == "repair" else damaged)
+    assert len(view.told) == (how != "keep")

@@ -202,11 +202,15 @@ def test_a_request_that_applies_after_its_client_has_gone(
 def test_a_held_request_whose_client_waits(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
     hold = Hold()
     proxy.on(CREATE, hold)
-    with connect(proxy.port) as client:
+    with connect(proxy.port) as client, connect(proxy.port) as other:
         waiting = threading.Thread(target=client.create_database, args=(Database(name=name),))
         waiting.start()
         hold.wait_until_held()
         assert not exists(metastore, name)
+        assert proxy.most_at_once == 1
+        for _ in range(2):
+            other.get_all_databases()
+            assert proxy.most_at_once == 2
         hold.release()
         waiting.join(30)
         assert not waiting.is_alive()
