@@ -1,4 +1,7 @@
-"""A run in a process of its own, for the tests that kill it; its arguments: PROPERTIES PLAN JOURNAL."""
+"""A run in a process of its own, for the tests that kill it; its arguments: PROPERTIES PLAN JOURNAL [HOW].
+
+HOW is `run`, `spark` (the run is spread over the executors of a Spark of this process' own) or `revert`.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,34 @@ import sys
 from pathlib import Path
 
 from hive_views import HiveViewCatalog
-from hive_views.legacy.plan import read_plan
+from hive_views.legacy.plan import Plan, read_plan
+from hive_views.legacy.revert import revert_run
 from hive_views.legacy.run import run_plan
 
 
-def main(properties: str, plan: str, journal: str) -> None:
-    """Run a plan; at its end a line is printed."""
+def main(properties: str, plan: str, journal: str, how: str = "run") -> None:
+    """Run a plan, or take its run back; at its end a line is printed."""
     with HiveViewCatalog("prod", **json.loads(properties)) as catalog:
-        result = run_plan(read_plan(Path(plan).read_text()), catalog, Path(journal))
-    print("complete" if result.complete else "incomplete", flush=True)
+        if how == "revert":
+            print(*(outcome.result.value for outcome in revert_run(catalog, Path(journal))), flush=True)
+            return
+        asked = read_plan(Path(plan).read_text())
+        complete = (
+            _on_spark(asked, catalog, Path(journal))
+            if how == "spark"
+            else run_plan(asked, catalog, Path(journal)).complete
+        )
+    print("complete" if complete else "incomplete", flush=True)
+
+
+def _on_spark(plan: Plan, catalog: HiveViewCatalog, journal: Path) -> bool:
+    from hive_views.spark.import_job import SparkImport
+    from hive_views.spark.runtime import plain_session
+
+    spark = plain_session(catalog.properties["uri"], catalog.properties["warehouse"])
+    complete = SparkImport(spark, catalog, most_calls=2).run(plan, journal, verify="none").complete
+    spark.stop()
+    return complete
 
 
 if __name__ == "__main__":

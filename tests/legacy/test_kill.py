@@ -16,7 +16,8 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
-from hive_views.legacy.journal import read_journal
+from hive_views.legacy.journal import known_history, read_journal
+from hive_views.legacy.model import Reason
 from hive_views.legacy.outcome import Status
 from hive_views.legacy.plan import Plan, write_plan
 from hive_views.legacy.planning import plan_import
@@ -65,8 +66,10 @@ def catalog(settings: dict[str, str]) -> Iterator[HiveViewCatalog]:
         yield opened
 
 
-def start(settings: dict[str, str], proxy: ThriftProxy, plan: Path, journal: Path) -> subprocess.Popen[str]:
-    """Begin a run in a process of its own, behind the proxy."""
+def start(
+    settings: dict[str, str], proxy: ThriftProxy, plan: Path, journal: Path, how: str = "run"
+) -> subprocess.Popen[str]:
+    """Begin a run in a process of its own, behind the proxy; see `tests.legacy.run_worker`."""
     return subprocess.Popen(
         [
             sys.executable,
@@ -75,6 +78,7 @@ def start(settings: dict[str, str], proxy: ThriftProxy, plan: Path, journal: Pat
             json.dumps({**settings, "uri": proxy.uri}),
             str(plan),
             str(journal),
+            how,
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -209,12 +213,82 @@ def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, sh
     check_end(catalog, short, shop, plan, journal)
 
 
+def test_a_revert_killed_in_the_middle_and_run_again(catalog, short, shop, settings, tmp_path):
+    plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
+    before = {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES}
+    assert run_plan(plan, catalog, journal).complete
+    held = Hold()
+    with ThriftProxy(short.port) as proxy:
+        # The topmost comes first: its row is put back, and the process dies before it hears of that.
+        proxy.on(ALTER, DropReply(silent=True))
+        with start(settings, proxy, journal, journal, "revert") as first:
+            until(lambda: any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls))
+            first.kill()
+        proxy.clear()
+        proxy.on(ALTER, held)
+        with start(settings, proxy, journal, journal, "revert") as second:
+            held.wait_until_held()
+            second.kill()
+        assert (first.returncode, second.returncode) == (-9, -9)
+        assert [catalog.view_exists((shop, name)) for name in NAMES] == [True, True, False]
+        outcomes = {outcome.name.name: outcome for outcome in revert_run(catalog, journal)}
+        while lost := [outcome.name for outcome in outcomes.values() if lost_a_lock(outcome.text)]:
+            outcomes |= {outcome.name.name: outcome for outcome in revert_run(catalog, journal, names=lost)}
+        held.release()  # what the dead process asked for arrives late
+    results = {name: outcome.result for name, outcome in outcomes.items()}
+    assert results == {"top": Reverted.ALREADY, "middle": Reverted.REVERTED, "base": Reverted.REVERTED}
+    assert {name: encode(catalog._store.row(ViewName(shop, name))) for name in NAMES} == before
+    # Files of the import that nothing names any more are left; a second import is not disturbed by them.
+    assert {outcome.result for outcome in revert_run(catalog, journal)} <= {Reverted.ALREADY}
+    assert run_plan(plan, catalog, tmp_path / "second").complete
+
+
+def noted(journal: Path, plan: Plan) -> bool:
+    """Whether a run that is at work has announced a view, or has found one that is done."""
+    history = known_history(journal, plan)
+    return history is not None and bool(history.prepared or history.outcomes)
+
+
+def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None:
+    """What several runs of one plan say must be true, and no view may have been converted by two of them."""
+    reports = [read_journal(journal).outcomes for journal in journals]
+    for entry in plan.ready:
+        ends = [report[entry.name] for report in reports]
+        there = catalog.view_exists(entry.target.identifier)
+        pointer = catalog.load_view(entry.target.identifier).metadata_location if there else None
+        done = [end for end in ends if end.status is Status.CONVERTED]
+        assert bool(done) == there, ends
+        assert len([end for end in done if not end.found]) <= 1, ends
+        for end, report in zip(ends, reports, strict=True):
+            if end.status is Status.CONVERTED:
+                assert end.metadata_location == pointer, ends
+            elif end.status is Status.REFUSED:
+                assert (end.reason, there) == (Reason.CHANGED, True), ends
+            elif end.status is Status.BLOCKED:
+                assert end.blocked_by is not None
+                assert report[end.blocked_by].status is not Status.CONVERTED, ends
+            else:
+                assert lost_a_lock(end.text), ends
+
+
 def test_two_imports_at_once(catalog, short, shop, settings, tmp_path):
     plan, file = plan_import(catalog, databases=[shop]), tmp_path / "plan"
     file.write_text(write_plan(plan))
-    with ThriftProxy(short.port) as proxy:
-        runs = [start(settings, proxy, file, tmp_path / f"journal{number}") for number in range(2)]
-        ends = [run.communicate(timeout=120)[0].strip() for run in runs]
-    assert set(ends) <= {"complete", "incomplete"}
-    check_end(catalog, short, shop, plan, tmp_path / "journal0")
-    check_end(catalog, short, shop, plan, tmp_path / "journal1")
+    journals = tmp_path / "journal0", tmp_path / "journal1"
+    held = Hold()
+    with ThriftProxy(short.port) as proxy, ThreadPoolExecutor(1) as pool:
+        proxy.on(ALTER, held, nth=2)  # the first of all marks the table
+        with start(settings, proxy, file, journals[0]) as first:
+            held.wait_until_held()
+            second = pool.submit(run_plan, plan, catalog, journals[1])
+            # Both are at work on the first view: one is swapping its row, the other has looked at the same one.
+            until(lambda: noted(journals[1], plan))
+            held.release()
+            said = first.communicate(timeout=120)[0].strip()
+        result = second.result()
+    check_reports(catalog, plan, *journals)
+    ends = read_journal(journals[0]).outcomes.values()
+    assert said == ("complete" if {end.status for end in ends} == {Status.CONVERTED} else "incomplete")
+    assert result.complete == ({end.status for end in result.outcomes} == {Status.CONVERTED})
+    check_end(catalog, short, shop, plan, journals[0])
+    check_end(catalog, short, shop, plan, journals[1])
