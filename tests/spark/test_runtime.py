@@ -14,7 +14,7 @@ from hive_views.artifacts import MIRROR
 from hive_views.errors import ArtifactFetchError
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.spark import runtime
-from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates
+from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates, session_settings
 from tests.metastore.rpc import connect
 from tests.spark.conftest import CACHE
 from tests.spark.plain_reader import PlainReader, PlainSparkError
@@ -88,6 +88,15 @@ def test_the_coordinates_fit_the_installed_spark() -> None:
 def test_a_warehouse_that_is_not_known_is_no_empty_one() -> None:
     assert catalog_settings("thrift://h:1", "file:///w", "prod")["spark.sql.catalog.prod.warehouse"] == "file:///w"
     assert "spark.sql.catalog.prod.warehouse" not in catalog_settings("thrift://h:1", "", "prod")
+
+
+@pytest.mark.parametrize(
+    ("master", "host"),
+    [(None, "127.0.0.1"), ("local[4]", "127.0.0.1"), ("yarn", None), ("spark://host:7077", None)],
+)
+def test_executors_elsewhere_can_reach_the_driver(master: str | None, host: str | None) -> None:
+    settings = session_settings("thrift://h:1", "", {} if master is None else {"spark.master": master})
+    assert settings.get("spark.driver.host") == settings.get("spark.driver.bindAddress") == host
 
 
 def test_a_broken_jar_is_fetched_again(tmp_path: Path) -> None:
