@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from hive_views.authoring import Analyzer, Definition, author_statement
 from hive_views.describe import COMMENT, create_statement, describe
 from hive_views.errors import (
+    HiveViewsError,
     InvalidIdentifierError,
     InvalidViewError,
+    MetadataFileError,
     NoSuchTableError,
     NoSuchViewError,
     SqlError,
@@ -113,14 +115,49 @@ def execute_statement(
     """
     current = parse_namespace(database, catalog=catalog.name)
     run = Run(catalog, statement, current, analyzer, summary or {}, engine)
-    kind = type(statement)
-    if kind not in _HANDLERS or _is_materialized(statement):
+    try:
+        return _done(run)
+    except HiveViewsError as error:
+        if error.line is None:
+            point_into(statement, current, error)
+        raise
+
+
+def _done(run: Run) -> Result:
+    kind = type(run.statement)
+    if kind not in _HANDLERS or _is_materialized(run.statement):
         from hive_views.execute_materialized import HANDLERS, check
 
         if kind in HANDLERS:
             return HANDLERS[kind](run)
         check(run)
     return _HANDLERS[kind](run)
+
+
+def point_into(statement: sql.Statement, database: str, error: HiveViewsError) -> None:
+    """Let an error of the catalog point at the name of what it is about, where that stands in the statement.
+
+    Args:
+        statement: What was asked for.
+        database: The current database.
+        error: What it ended with; one that points somewhere already stays as it is.
+    """
+    identifier, namespace = getattr(error, "identifier", None), getattr(error, "namespace", None)
+    written = [getattr(statement, part, None) for part in ("name", "new_name")]
+    names = [(name.parts, name.start) for name in written if isinstance(name, sql.ObjectName)]
+    query = getattr(statement, "query", None)
+    if isinstance(query, sql.Query):
+        try:
+            tables = references(query.sql, statement.dialect).tables
+        except SqlError:  # what it cannot read is told by whoever reads it
+            tables = ()
+        names += [(table.parts, query.start + table.start) for table in tables]
+    for parts, start in names:
+        place = (parts[-2] if len(parts) > 1 else database).lower()
+        alone = isinstance(error, MetadataFileError) and len(names) == 1
+        if alone or namespace == place or identifier == f"{place}.{parts[-1].lower()}":
+            error.point_at(*position_of(statement.text, start))
+            return
 
 
 def _is_materialized(statement: Any) -> bool:

@@ -14,6 +14,7 @@ from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.names import Context, Names
 from hive_views.spark.reading import Reader
 from hive_views.spark.rewrite import places, position
+from hive_views.spark.settings import PARSER
 from hive_views.sql.statements import AlterViewAs, CreateMaterializedView, CreateView
 
 if TYPE_CHECKING:
@@ -53,9 +54,11 @@ class Definer:
             current: What is current in the session.
 
         Raises:
-            SqlError: If a name leads to a temporary view or to another catalog; it points at the name.
+            SqlError: If a name leads to a temporary view or to another catalog, or the session reads characters of the
+                text in a way of its own; it points there.
         """
         query = statement.query
+        self._check_parser(statement)
         temporary: tuple[str, ...] | None = None
         for place in places(query.sql):
             written = ".".join(place.parts)
@@ -78,6 +81,17 @@ class Definer:
             if reason is not None:
                 line, column = position(statement.text, query.start + place.start)
                 raise SqlError(reason, line=line, column=column, name=written)
+
+    def _check_parser(self, statement: CreateView | AlterViewAs | CreateMaterializedView) -> None:
+        query = statement.query
+        for key, character in PARSER.items():
+            at = query.sql.find(character)
+            if at >= 0 and self._names.setting(key).lower() == "true":
+                line, column = position(statement.text, query.start + at)
+                reason = f"{key} is on, and this text has a {character} in it, which other readers of the view take for"
+                raise SqlError(
+                    f"{reason} something else. Write it another way, or set it off", line=line, column=column
+                )
 
     def analyzer(self, statement: CreateView | AlterViewAs | CreateMaterializedView, database: str) -> Analyzer:
         """Where the column types of a statement's query come from; errors point into the statement.
@@ -111,7 +125,7 @@ class Definer:
         def analyze(expanded: str) -> Schema:
             home = self._reader.home(expanded, database)
             # What was typed, so that Spark's errors point into it; then the text whose columns have their final names.
-            prepared = self._reader.prepare_definition(typed, home)
+            prepared = self._reader.prepare_definition(typed, home, (whole, start), view)
             inner = prepared.source
             source = Source(whole, inner.given, lambda at: start + (inner.offset(at) or 0), view)
             with self._helper.under(home, settings) as (session, _), pointing_into(source, self._reader.definition):

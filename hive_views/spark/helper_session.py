@@ -19,7 +19,7 @@ from uuid import uuid4
 from hive_views.errors import SqlError
 from hive_views.spark.failures import Source, failures, pointing_into, unchanged
 from hive_views.spark.names import GLOBAL_TEMP, Context, quoted
-from hive_views.spark.settings import all_of
+from hive_views.spark.settings import READING, SUBSTITUTE, all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -247,6 +247,8 @@ class HelperSession:
 
     def _settle(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
         wanted = {key: value for key, value in all_of(self._spark).items() if key.startswith("spark.sql.")}
+        # What is analyzed here are texts of views, which say the same in every session.
+        wanted.update({key: "false" for key in READING if key == SUBSTITUTE or key in wanted})
         wanted.update(settings)
         there = {key: value for key, value in all_of(session).items() if key.startswith("spark.sql.")}
         for key in there.keys() - wanted.keys():

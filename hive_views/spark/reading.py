@@ -7,6 +7,7 @@ session says. Neither reads other versions than the current one.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pyiceberg.types import IcebergType
 from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import (
     CyclicViewError,
+    HiveViewsError,
     NoSuchRefreshError,
     NoSuchVersionError,
     NotMaterializedError,
@@ -38,6 +40,7 @@ from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.metadata_tables import METADATA_TABLES, REFRESHES, STORAGE, metadata_table, refreshes_table
 from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quoted
 from hive_views.spark.rewrite import Place, Replacement, Rewritten, Travel, places, position, possible_places, replace
+from hive_views.spark.settings import READING
 from hive_views.spark.stored_rows import StoredRows
 
 if TYPE_CHECKING:
@@ -125,6 +128,9 @@ class Reader:
                 instead = self._place(text, place, context, (), temporary=True, unread=True)
             except _AtPlaceError as error:
                 why = error.reason
+            except HiveViewsError as error:
+                error.point_at(*position(text, place.start))
+                raise
             else:
                 if instead is None:
                     continue
@@ -135,12 +141,16 @@ class Reader:
                 f"{why}; and this statement cannot be rewritten: {reason}", line=line, column=column, name=shown
             )
 
-    def prepare_definition(self, text: str, context: Context) -> Prepared:
+    def prepare_definition(
+        self, text: str, context: Context, whole: tuple[str, int] | None = None, view: str | None = None
+    ) -> Prepared:
         """The same for a query that is to be a view's definition: it sees no temporary views.
 
         Args:
             text: The query.
             context: What is current for it.
+            whole: The statement for errors to point into, and where in it the query begins; None is the query itself.
+            view: The view whose definition it is already, where it is not what the user has typed.
 
         Returns:
             The query for Spark.
@@ -148,7 +158,7 @@ class Reader:
         Raises:
             SqlError: As `prepare` does.
         """
-        return self._replaced(text, places(text), context, (), temporary=False)
+        return self._replaced(text, places(text), context, (), temporary=False, view=view, whole=whole)
 
     def home(self, text: str, database: str) -> Context:
         """The catalog of Spark in which a query over this metastore's tables is analyzed (see `authoring`).
@@ -206,16 +216,27 @@ class Reader:
         *,
         temporary: bool,
         view: str | None = None,
+        whole: tuple[str, int] | None = None,
     ) -> Prepared:
+        """The text with its places replaced; `whole` is what the user typed, where this is in it."""
         replacements: list[Replacement] = []
         views: dict[str, ViewName] = {}
+        typed, start = whole or (text, 0)
         for place in found:
             assert context is not None
             try:
                 made = self._place(text, place, context, above, temporary=temporary)
             except _AtPlaceError as error:
-                line, column = position(text, place.start)
-                raise SqlError(error.reason, line=line, column=column, name=view or ".".join(place.parts)) from None
+                line, column = position(typed, start + place.start)
+                if view is not None:
+                    reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
+                    raise SqlError(reason, name=view) from None
+                raise SqlError(error.reason, line=line, column=column, name=".".join(place.parts)) from None
+            except HiveViewsError as error:
+                # What is wrong with an object is told where the user names it, or names what reads it.
+                if view is None and getattr(error, "view", None) is None:
+                    error.point_at(*position(typed, start + place.start))
+                raise
             if made is not None:
                 replacements.append(Replacement(place, made.name, made.target.complete))
                 if made.needed:
@@ -380,7 +401,7 @@ class Reader:
         text = _text(target.name, version)
         context = self._home_of(version, target.name)
         settings = recorded(version.summary)
-        native = place.travel is None and self._reads(target, view, context, settings)
+        native = place.travel is None and self._reads(target, view, context, settings, text)
         try:
             found = places(text)
         except SqlError as error:
@@ -433,9 +454,13 @@ class Reader:
             catalog = SESSION_CATALOG
         return Context(catalog, tuple(version.default_namespace) or (name.database,))
 
-    def _reads(self, target: Target, view: HiveView, context: Context, settings: Mapping[str, str]) -> bool:
+    def _reads(self, target: Target, view: HiveView, context: Context, settings: Mapping[str, str], text: str) -> bool:
         """Whether Spark reads the current version of a view as it is meant."""
+        if any(part in text and self._names.setting(key).lower() == "true" for key, part in READING.items()):
+            return False
         if target.catalog == self._catalog.name:
+            if _WINDOW.search(text):
+                return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
             known = self._names.iceberg
             return known and all(same(key, value, self._names.setting(key)) for key, value in settings.items())
         # The session catalog: the row's text, ANSI off, the default time zone; names without a catalog mean the
@@ -528,12 +553,14 @@ def _first(view: HiveView) -> str:
     return datetime.fromtimestamp(min(times) / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
+_WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 _WIDER = ("int", "long", "float", "double")
+_WRITTEN = (*_WIDER, "boolean", "date", "timestamp", "timestamptz")
 _SPARK_TYPES = {"long": "BIGINT", "timestamptz": "TIMESTAMP", "timestamp": "TIMESTAMP_NTZ"}
 
 
 def upcast(found: IcebergType, declared: IcebergType) -> str | None:
-    """Spark's name for a declared type that a query's type fits into without loss (Cast.canUpCast, without strings).
+    """Spark's name for a declared type that a query's type fits into without loss (Cast.canUpCast).
 
     Args:
         found: The query's type.
@@ -546,6 +573,8 @@ def upcast(found: IcebergType, declared: IcebergType) -> str | None:
     shown = _SPARK_TYPES.get(other, other.upper())
     if one in _WIDER and other in _WIDER:
         return shown if _WIDER.index(one) < _WIDER.index(other) else None
+    if other == "string" and (one in _WRITTEN or one.startswith("decimal")):
+        return shown
     if one == "date" and other in ("timestamp", "timestamptz"):
         return shown
     if one.startswith("decimal") and other.startswith("decimal"):

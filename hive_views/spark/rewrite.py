@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -20,7 +20,7 @@ from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text, parser_of
 
 _EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN(?:\s+(?:EXTENDED|CODEGEN|COST|FORMATTED))?(?=\s)", re.I | re.S
+    r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*EXPLAIN(?:\s+(?:EXTENDED|CODEGEN|COST|FORMATTED))?(?=\s)", re.I | re.S
 )
 _SYSTEM = re.compile(r"\bSYSTEM_(VERSION|TIME)(?=\s+AS\s+OF\b)", re.IGNORECASE)
 
@@ -109,11 +109,12 @@ def places(sql: str) -> tuple[Place, ...]:
     return tuple(sorted(found, key=lambda place: place.start))
 
 
-def possible_places(sql: str) -> tuple[Place, ...]:
+def possible_places(sql: str, in_front: Container[str] | None = None) -> tuple[Place, ...]:
     """Names in a text that is not read: those that may be tables, by the word in front of them.
 
     Args:
         sql: Any text.
+        in_front: The words, in capitals; None are those in front of what is read.
 
     Returns:
         Their places; some may be no tables. None for a text that cannot even be split into tokens.
@@ -123,8 +124,9 @@ def possible_places(sql: str) -> tuple[Place, ...]:
     except SqlError:
         return ()
     found = []
+    words = _IN_FRONT if in_front is None else in_front
     for index in range(1, len(text.tokens)):
-        if text.raw(index - 1).split()[-1].upper() not in _IN_FRONT or not _is_name(text.raw(index)):
+        if text.raw(index - 1).split()[-1].upper() not in words or not _is_name(text.raw(index)):
             continue
         last = index
         while last + 2 < len(text.tokens) and text.raw(last + 1) == "." and _is_name(text.raw(last + 2)):
@@ -219,6 +221,8 @@ def _tables(tree: exp.Expr) -> Iterator[exp.Table]:
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
     while stack:
         node, visible = stack.pop()
+        if isinstance(node, exp.Hint):
+            continue  # BROADCAST(name) names what stands behind FROM
         with_ = node.args.get("with_")
         if with_ is not None:
             recursive = bool(with_.args.get("recursive"))

@@ -9,19 +9,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sqlglot.tokenizer_core import TokenType
+
 from hive_views.errors import HiveViewsError, SqlError
-from hive_views.execute import execute_statement
+from hive_views.execute import execute_statement, point_into
 from hive_views.metastore.flat_model import RowKind
 from hive_views.spark import answers, materialized_statements
 from hive_views.spark.defining import Definer
-from hive_views.spark.failures import failure, failures, fragment_of, in_view, pointing_into
+from hive_views.spark.failures import Source, failure, failures, fragment_of, in_view, pointing_into
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.names import Names, Target
 from hive_views.spark.reading import Prepared, Reader
+from hive_views.spark.rewrite import Rewritten, offset_of, possible_places
+from hive_views.spark.variables import with_values
 from hive_views.sql import statements as ddl
-from hive_views.sql.cursor import Cursor
+from hive_views.sql.cursor import Cursor, first_word
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import position_of
+from hive_views.sql.tokens import Text
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     from hive_views.identifiers import ViewName
     from hive_views.spark.stored_rows import Note
 
-_FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
 _DDL = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
 _READING = frozenset(
     {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "MERGE", "CACHE", "EXPLAIN", "UPDATE", "DELETE"}
@@ -42,6 +46,10 @@ _OURS_ALONE = re.compile(
     r"(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:MATERIALIZED\s+)?VIEW|(?:ALTER|DROP|REFRESH|SHOW)\s+MATERIALIZED\s+VIEWS?)\b",
     re.IGNORECASE,
 )
+_CHANGED = frozenset({"VIEW", "EXISTS"})
+"""Words in front of a view that is made, changed or dropped."""
+_SCRIPTS = frozenset({"BEGIN", "EXECUTE", "DECLARE"})
+"""Statements of Spark with others in them, or in strings in them."""
 _REMEMBERED = 64
 """Statements that are kept for `errors()`."""
 
@@ -71,7 +79,7 @@ class ViewSession:
         self._helper = HelperSession(spark, helper)
         self._reader = Reader(spark, catalog, self._names, self._helper)
         self._definer = Definer(catalog, self._names, self._reader, self._helper)
-        self._prepared: deque[Prepared] = deque(maxlen=_REMEMBERED)
+        self._prepared: deque[tuple[Prepared, Rewritten]] = deque(maxlen=_REMEMBERED)
 
     def __enter__(self) -> ViewSession:
         return self
@@ -104,28 +112,13 @@ class ViewSession:
             SqlError: If it cannot be read, or asks for what cannot be done; it points into `text`.
             HiveViewsError: As the method of `HiveViewCatalog` does that the statement stands for.
         """
-        found = _FIRST.match(text)
-        first = found.group(1).upper() if found else ""
-        if first in _DDL:
-            statement = self._statement(text)
-            handler = _HANDLERS.get(type(statement)) if statement is not None else None
-            if statement is not None and materialized_statements.is_about_materialized(statement):
-                return self._materialized(statement)
-            if handler is not None:
-                frame = handler(self, statement)
-                if frame is not None:
-                    return frame
-            if first == "SHOW" and (frame := self._show_views(text)) is not None:
-                return frame
-        if first and first not in _READING:
-            if first not in _DDL:
-                self._reader.check_unread(text, f"{first} is handed to Spark as it is")
-            return self._spark(Prepared.untouched(text), args)
-        prepared = self._reader.prepare(text)
-        self._prepared.append(prepared)
-        if prepared.views and first in ("CREATE", "CACHE"):
-            self._helper.keep(set(prepared.views))
-        return self._spark(prepared, args)
+        typed = with_values(self.spark, text)
+        try:
+            return self._sql(typed, args)
+        except HiveViewsError as error:
+            if typed.text != text and error.line is not None and getattr(error, "view", None) is None:
+                _move(error, typed)
+            raise
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -147,6 +140,51 @@ class ViewSession:
 
     # -- Parts --------------------------------------------------------------------------------------------------------
 
+    def _sql(self, typed: Rewritten, args: dict[str, Any] | list[Any] | None) -> DataFrame:
+        """Run a statement whose variables have their values; errors point into that text."""
+        text = typed.text
+        first, _ = first_word(text)
+        if first in _DDL:
+            statement = self._statement(text)
+            if statement is not None and (frame := self._handled(statement)) is not None:
+                return frame
+            if first == "SHOW" and (frame := self._show_views(text)) is not None:
+                return frame
+        if first and first not in _READING:
+            if first not in _DDL:
+                self._reader.check_unread(text, f"{first} is handed to Spark as it is")
+                if first in _SCRIPTS:
+                    self._check_unchanged(text, text)
+            return self._spark(Prepared.untouched(text), args)
+        prepared = self._reader.prepare(text)
+        self._prepared.append((prepared, typed))
+        if prepared.views and first in ("CREATE", "CACHE"):
+            self._helper.keep(set(prepared.views))
+        return self._spark(prepared, args)
+
+    def _check_unchanged(self, text: str, inner: str) -> None:
+        """Refuse a script, or a statement in a string, in which Spark would be asked to change one of our views.
+
+        Args:
+            text: What the user typed.
+            inner: It, or a string in it.
+        """
+        for place in possible_places(inner, _CHANGED):
+            name = ddl.ObjectName(place.parts)
+            if self._own(name) is not None:
+                at = text.find(inner)
+                line, column = position_of(text, at + place.start) if at >= 0 else (None, None)
+                reason = f"{name} is a view of {self.catalog.name}, which Spark must not change inside a statement"
+                raise SqlError(f"{reason}: run what changes it by itself", line=line, column=column, name=str(name))
+        try:
+            tokens = Text(inner, "spark").tokens
+        except SqlError:
+            return
+        for token in tokens:
+            # EXECUTE IMMEDIATE is one string to sqlglot, and has another one in it.
+            if token.token_type is TokenType.STRING and "VIEW" in token.text.upper():
+                self._check_unchanged(text, token.text)
+
     def _source_of(self, error: Exception) -> Any:
         inside = in_view(error)
         if inside is not None:
@@ -155,9 +193,9 @@ class ViewSession:
         if fragment is None:
             return None
         start, shown = fragment
-        for prepared in reversed(self._prepared):
+        for prepared, typed in reversed(self._prepared):
             if prepared.rewritten.text[start : start + len(shown)] == shown:
-                return prepared.source
+                return _typed(prepared.source, typed)
         return None
 
     def _spark(self, prepared: Prepared, args: dict[str, Any] | list[Any] | None) -> DataFrame:
@@ -166,13 +204,29 @@ class ViewSession:
             frame: DataFrame = self.spark.sql(text) if args is None else self.spark.sql(text, args)
             return frame
 
+    def _handled(self, statement: ddl.Statement) -> DataFrame | None:
+        """The answer to a statement about our views; None for one that is Spark's."""
+        handler = _HANDLERS.get(type(statement))
+        if materialized_statements.is_about_materialized(statement):
+            handler = ViewSession._materialized
+        if handler is None:
+            return None
+        try:
+            return handler(self, statement)
+        except HiveViewsError as error:
+            # In the middle of its work it names objects, and not where the user did.
+            if error.line is None and getattr(error, "view", None) is None:
+                point_into(statement, ".".join(self._names.current().namespace), error)
+            raise
+
     def _statement(self, text: str) -> ddl.Statement | None:
         """The statement as ours; None for one that is Spark's alone."""
+        if "IDENTIFIER" in text.upper():
+            self._altered(text)  # refuses a name that is an expression, which is read as a name and a query
         try:
             return parse_statement(text, "spark")
         except SqlError:
-            found = _FIRST.match(text)
-            if found and _OURS_ALONE.match(text, found.start(1)):
+            if _OURS_ALONE.match(text, first_word(text)[1]):
                 raise
             altered = self._altered(text)
             if altered is not None and self._own(altered):
@@ -180,15 +234,24 @@ class ViewSession:
             return None
 
     def _altered(self, text: str) -> ddl.ObjectName | None:
-        """The view of an ALTER VIEW that is not ours to read: Spark must not do it to one of our views."""
+        """The view of an ALTER VIEW that is not ours to read: Spark must not do it to one of our views.
+
+        Raises:
+            SqlError: If it, or a DROP VIEW, names the view by an expression.
+        """
         try:
             cursor = Cursor(text, "spark")
-            if cursor.first != "ALTER" or not cursor.accept("VIEW"):
+            first = cursor.first
+            if first not in ("ALTER", "DROP") or not cursor.accept("VIEW"):
                 return None
             cursor.accept("IF", "EXISTS")
-            return cursor.name()
+            name = cursor.name()
         except SqlError:
             return None
+        if name.parts[0].upper() == "IDENTIFIER" and cursor.sql[cursor.start :].startswith("("):
+            line, column = position_of(text, name.start)
+            raise SqlError("IDENTIFIER(…) may be one of our views: write its name", line=line, column=column)
+        return name
 
     def _target(self, name: ddl.ObjectName) -> Target | None:
         return self._names.resolve(name.parts, self._names.current())
@@ -327,6 +390,21 @@ class ViewSession:
         line, column = position_of(statement.text, statement.name.start)
         reason = f"{statement.name} is not on the metastore of the catalog {self.catalog.name}"
         return SqlError(reason, line=line, column=column, name=str(statement.name))
+
+
+def _typed(source: Source, typed: Rewritten) -> Source:
+    """For errors that are to point into what was typed, with variables."""
+    return Source(typed.original, source.given, lambda at: typed.offset(source.offset(at) or 0))
+
+
+def _move(error: HiveViewsError, typed: Rewritten) -> None:
+    """Let an error that points into a statement with values point into what was typed, with variables."""
+    assert error.line is not None
+    assert error.column is not None
+    shown = f"line {error.line}:{error.column} "
+    at = typed.offset(offset_of(typed.text, error.line, error.column - 1))
+    error.line, error.column = position_of(typed.original, at)
+    error.args = (str(error).replace(shown, f"line {error.line}:{error.column} ", 1),)
 
 
 _HANDLERS: dict[type[ddl.Statement] | None, Callable[[ViewSession, Any], DataFrame | None]] = {

@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SUBSTITUTE = "spark.sql.variable.substitute"
+"""Whether Spark puts settings in place of `${name}` before it reads a text, which is its default."""
+
+PARSER = {
+    "spark.sql.parser.escapedStringLiterals": "\\",
+    "spark.sql.parser.quotedRegexColumnNames": "`",
+    "spark.sql.ansi.doubleQuotedIdentifiers": '"',
+}
+"""Settings, off by default, that change what a text says, and the character that each is about."""
+
+READING = {SUBSTITUTE: "${", **PARSER}
+"""All that make Spark read a text otherwise than it stands. A view's text is always read with them off."""
+
 
 def all_of(spark: SparkSession) -> dict[str, str]:
     """All settings of a session, as `spark.conf.getAll` gives them, in one piece.

@@ -15,8 +15,39 @@ from hive_views.sql.tokens import Text
 
 T = TypeVar("T")
 
-_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+_LINE = re.compile(r"--(?:\\\n|[^\r\n])*")
+"""A comment to the end of its line; a backslash there goes on with it (Spark's SIMPLE_COMMENT)."""
+_MARK = re.compile(r"/\*|\*/")
+_WORD = re.compile("[A-Za-z]+")
 _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "CREATE", "EXPLAIN", "USE"})
+
+
+def first_word(sql: str) -> tuple[str, int]:
+    """The word that a statement begins with, as Spark sees it: behind spaces and comments, which may be nested.
+
+    Args:
+        sql: A statement.
+
+    Returns:
+        The word in capitals, empty where none stands there; and where it begins, in characters.
+    """
+    at = 0
+    while True:
+        while at < len(sql) and (sql[at].isspace() or sql[at] == "\ufeff"):
+            at += 1
+        if sql.startswith("--", at):
+            found = _LINE.match(sql, at)
+        elif sql.startswith("/*", at) and not sql.startswith("/*+", at):
+            depth, found = 0, None
+            for mark in _MARK.finditer(sql, at):
+                depth += 1 if mark.group() == "/*" else -1
+                if not depth:
+                    found = mark
+                    break
+        else:
+            word = _WORD.match(sql, at)
+            return (word.group().upper(), at) if word else ("", at)
+        at = found.end() if found else len(sql)
 
 
 class Cursor:
@@ -31,13 +62,12 @@ class Cursor:
     """
 
     def __init__(self, sql: str, dialect: str) -> None:
-        found = _FIRST_WORD.match(sql)
-        self.first = found.group(1).upper() if found else ""
-        self.first_at = found.start(1) if found else 0
+        self.first, self.first_at = first_word(sql)
         hidden = sql
-        if found and self.first in _COMMANDS:
+        if self.first in _COMMANDS:
             # sqlglot's tokenizer takes what follows some of these words for one string
-            hidden = sql[: found.start(1)] + " " * len(self.first) + sql[found.end(1) :]
+            end = self.first_at + len(self.first)
+            hidden = sql[: self.first_at] + " " * len(self.first) + sql[end:]
         self.text = Text(hidden, dialect, whole=sql)
         self.sql = sql
         self.dialect = dialect

@@ -32,6 +32,7 @@ of the metastore's row all read the expanded text, which is the one of dialect `
 """
 
 
+_VARIABLE = re.compile(r"\$\{")
 _RAW = re.compile("[rR]['\"]")
 
 
@@ -119,7 +120,9 @@ def plain_strings(sql: str, dialect: str) -> str:
 
     Measured on Spark 4.1.4 and Hive 2.3.10: a quote that is doubled inside a string is a quote to Spark; to Hive it is
     the end of the string, and another string that belongs to it. Raw strings are Spark's alone. Both read backslashes
-    in front of quotes and backslashes, and strings with a space between them, alike.
+    in front of quotes and backslashes, and strings with a space between them, alike. For `${name}` Iceberg's Spark
+    catalog puts in a setting of whoever reads; with a backslash behind the dollar sign it is the same string, and
+    left alone.
 
     Args:
         sql: The text.
@@ -131,7 +134,7 @@ def plain_strings(sql: str, dialect: str) -> str:
     Raises:
         SqlError: If it cannot be split into tokens.
     """
-    if "''" not in sql and '""' not in sql and not _RAW.search(sql):
+    if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW.search(sql):
         return sql
     text = Text(sql, dialect)
     pieces: list[str] = []
@@ -141,12 +144,17 @@ def plain_strings(sql: str, dialect: str) -> str:
         before = text.tokens[index - 1] if index else token
         strings = before.token_type is TokenType.STRING is token.token_type
         if token.token_type is TokenType.RAW_STRING:
-            pieces.append(sql[at : token.start] + raw[1] + raw[2:-1].replace("\\", "\\\\") + raw[1])
+            content = raw[2:-1].replace("\\", "\\\\").replace("${", "$\\{")
+            pieces.append(sql[at : token.start] + raw[1] + content + raw[1])
             at = token.end + 1
         elif strings and before.end + 1 == token.start and sql[before.end] == raw[0]:
             between = "\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"
             pieces.append(sql[at : before.end] + between)
             at = token.start + 1
+        if token.token_type is TokenType.STRING:
+            for found in _VARIABLE.finditer(raw):
+                pieces.append(sql[at : token.start + found.start()] + "$\\{")
+                at = token.start + found.end()
     return "".join([*pieces, sql[at:]])
 
 

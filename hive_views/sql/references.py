@@ -113,6 +113,8 @@ def named_tables(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, ctes)]
     while stack:
         node, visible = stack.pop()
+        if isinstance(node, exp.Hint):
+            continue  # BROADCAST(name) names what stands behind FROM
         with_ = node.args.get("with_")
         if with_ is not None:
             recursive = bool(with_.args.get("recursive"))

@@ -54,12 +54,16 @@ def plain(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory
         yield reader
 
 
+def connect_address(spark: SparkSession) -> str:
+    """Where the Spark Connect server listens that is a plugin of a session."""
+    service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
+    return f"sc://127.0.0.1:{service.__getattr__('MODULE$').localPort()}"
+
+
 @pytest.fixture
 def connect_spark(spark: SparkSession) -> Iterator[ConnectSession]:
     """A client of a real Spark Connect server, which is a plugin of `spark`: no JVM behind this object."""
-    service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
-    port = service.__getattr__("MODULE$").localPort()
-    session = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    session = ConnectSession.builder.remote(connect_address(spark)).create()
     yield session
     end_session(session)
 

@@ -8,6 +8,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql import statements as s
+from hive_views.sql.cursor import first_word
 from hive_views.sql.ddl import parse_statement
 
 NAME = s.ObjectName(("v",))
@@ -191,3 +192,21 @@ def test_strings_mean_what_they_mean_to_each_engine(
         statement = parse_statement(sql, dialect)
         assert isinstance(statement, s.CreateView)
         assert statement.comment == value
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "at"),
+    [
+        ("  select 1", "SELECT", 2),
+        ("/* a /* b */ c */ CREATE VIEW v AS SELECT 1", "CREATE", 18),
+        ("-- it's\rDROP VIEW v\n-- SELECT", "DROP", 8),
+        ("-- goes \\\n on\nDROP VIEW v", "DROP", 14),
+        ("/* x */ " * 60 + "(SELECT 1)", "", 480),  # no way to be read in two ways
+        ("/*+ a hint */ SELECT", "", 0),
+        ("/* open SELECT", "", 14),
+        ("-- nothing", "", 10),
+        ("", "", 0),
+    ],
+)
+def test_the_first_word_stands_behind_comments_as_spark_sees_them(text: str, word: str, at: int) -> None:
+    assert first_word(text) == (word, at)

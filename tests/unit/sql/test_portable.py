@@ -6,7 +6,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
-from hive_views.sql.dialects import READERS, hive_text, representations, text_for
+from hive_views.sql.dialects import READERS, hive_text, plain_strings, representations, text_for
 from hive_views.sql.expand import expand
 from hive_views.sql.references import columns_read, references
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
@@ -334,3 +334,18 @@ def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> 
     assert hive_text("trino", plain, WAREHOUSE, database="sales") == wanted
     assert hive_text("trino", unnest, WAREHOUSE, database="sales") is None
     assert hive_text("trino", escaped, WAREHOUSE, database="sales") is None
+
+
+@pytest.mark.parametrize(
+    ("dialect", "typed", "plain"),
+    [
+        ("spark", r"""select 'it''s', r'\d', "a""b" x""", r"""select 'it\'s', '\\d', "a\"b" x"""),
+        ("hive", "select 'it''s'", "select 'it' 's'"),
+        ("spark", r"select '${a}', r'\${b}', `${e}`", r"select '$\{a}', '\\$\{b}', `${e}`"),
+        ("spark", "select '${c}''${d}'", r"select '$\{c}\'$\{d}'"),
+        ("hive", "select '${hiveconf:a} ${b}'", r"select '$\{hiveconf:a} $\{b}'"),
+        ("hive", "select '$', '{', '$ {' -- ${c}", "select '$', '{', '$ {' -- ${c}"),
+    ],
+)
+def test_strings_that_all_readers_read_alike(dialect: str, typed: str, plain: str) -> None:
+    assert plain_strings(typed, dialect) == plain
