@@ -24,7 +24,8 @@ CATALOG = "hive_views_mv"
 """What Spark calls the catalog of a refresh that the command line starts."""
 
 _PREFIX = f"spark.sql.catalog.{CATALOG}."
-_S3_FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+_FILE_IO = "org.apache.iceberg.io.ResolvingFileIO"
+"""Iceberg's storage that takes S3's for locations on S3, and Hadoop's for others."""
 _S3 = ("s3", "s3a", "s3n")
 
 _RENAMED = {
@@ -117,7 +118,7 @@ def storage_settings(properties: Mapping[str, str]) -> dict[str, str]:
     own = {key: value for key, value in properties.items() if key.startswith(("s3.", "client."))}
     if not own and urlparse(properties.get("warehouse", "")).scheme not in _S3:
         return {}
-    found = {"io-impl": _S3_FILE_IO}
+    found = {"io-impl": _FILE_IO}
     # The same setting by its S3 name goes before.
     for key in sorted(own, key=lambda key: not key.startswith("client.")):
         found[_RENAMED.get(key, key)] = own[key]

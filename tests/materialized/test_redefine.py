@@ -28,10 +28,8 @@ from hive_views.materialized.work import Work
 from hive_views.sql.ddl import parse_statement
 from tests.materialized.conftest import rows
 from tests.materialized.duck_engine import DuckEngine
-from tests.materialized.test_killed import killer
 from tests.proxy import DropReply, DropRequest, ThriftProxy
 
-__all__ = ["killer"]
 KILL_STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 31
 
 LAYOUTS = ["registered", "attached", "table"]
@@ -234,7 +232,7 @@ def test_a_refresh_that_brings_columns_is_killed(open_catalog, market, killer):
     known, wanted = OLD, NEW
     while True:
         views.replace(name, wanted)
-        if (said := killer(name, point)) == "done":
+        if (said := killer(name, point, "refresh")) == "done":
             break
         assert said == "killed"
         fresh = views.freshness(name).is_fresh

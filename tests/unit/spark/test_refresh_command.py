@@ -6,7 +6,7 @@ import pytest
 
 from hive_views.spark.refresh_command import storage_settings
 
-S3 = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
+S3 = {"io-impl": "org.apache.iceberg.io.ResolvingFileIO"}
 
 
 @pytest.mark.parametrize(
