@@ -65,7 +65,7 @@ class Abandoned:
     rows: tuple[ViewName, ...] = ()
     """Rows that a refresh made for itself (`…__refresh_…`), of any view."""
     files: tuple[str, ...] = ()
-    """Files of these tables, and of storages that no row names."""
+    """Files of these tables, and of storages that no row names; metadata files without a byte in them."""
     definitions: tuple[str, ...] = ()
     """Metadata files of the views themselves: `register_view` brings back the view of one."""
     doubts: tuple[str, ...] = ()
@@ -213,6 +213,9 @@ class _Search:
         """What rows say by themselves: enough to see that all is somebody's."""
         self._born: dict[str, int] = {}
         """When the view was created whose metadata files are in a directory, in milliseconds."""
+        self._empty: set[str] = set()
+        """Metadata files without a byte, which nothing points to: who made one was killed before it wrote."""
+        self._pointers = {path_of(at) for row in self._rows.values() for at in _pointers(row)}
         for row in views:
             if row.uuid is not None:
                 self._said.uuids.add(row.uuid.lower())
@@ -227,6 +230,7 @@ class _Search:
         known = Abandoned(rows=tuple(sorted(self._staging)))
         looked = {path_of(place): place for place in (*places, *map(_place, self._storages))}
         roots, definitions = self._look(looked.values())
+        known = replace(known, files=tuple(sorted(self._empty)))
         suspects = [row for row in self._storages if row.name not in self._said.links or self._has_no_view(row)]
         owners = {uuid for root in roots for uuid in root.owners} | definitions.keys()
         if not suspects and owners <= self._said.uuids:
@@ -236,7 +240,7 @@ class _Search:
             return replace(known, doubts=tuple(sorted(living.doubts)))
         dead = {_base(row): row for row in suspects if self._is_abandoned(row, living)}
         living.places |= {_base(row) for row in self._storages} - dead.keys()
-        files: set[str] = set()
+        files = set(self._empty)
         for root in roots:
             if root.path in living.places or (root.owners & living.uuids and root.path not in dead):
                 continue
@@ -265,11 +269,14 @@ class _Search:
                 if path_of(location) in self._said.places:
                     continue  # of a storage or table that is there: `find_orphans` tells what is left of its refreshes
                 listed = files_below(files, f"{location}/metadata", deep=False)
-                documents = [item for item in listed if item[0].endswith(_METADATA_FILES)]
+                documents = [item for item in listed if item.location.endswith(_METADATA_FILES)]
                 # Where a view has its files now, what is older than it is another's.
                 until_ms = min(self._until_ms, self._born.get(path_of(location), self._until_ms))
-                owners = {}
-                for uri, changed_ms in documents:
+                owners, empty = {}, set()
+                for uri, changed_ms, size in documents:
+                    if changed_ms <= until_ms and not size and path_of(uri) not in self._pointers:
+                        empty.add(uri)
+                        continue
                     document = self._document(uri) if changed_ms <= until_ms else {}
                     properties = document.get("properties")
                     owner = properties.get(STORAGE_OF) if isinstance(properties, dict) else None
@@ -277,8 +284,9 @@ class _Search:
                         owners[uri] = owner.lower()
                     elif "view-uuid" in document and (location.endswith(_DEFINITIONS) or self._is_materialized(uri)):
                         definitions.setdefault(str(document["view-uuid"]).lower(), []).append(uri)
+                self._empty |= empty
                 if owners:
-                    whole = len(owners) == len(documents)
+                    whole = len(owners) + len(empty) == len(documents)
                     roots.append(_Root(location, frozenset(owners.values()), tuple(owners), whole))
         return roots, definitions
 
@@ -349,10 +357,10 @@ class _Search:
         listed = [item for part in parts for item in files_below(self._store.files, part)]
         if not root.whole:
             named = self._named_by(root)
-            listed = [item for item in listed if path_of(item[0]) in named]
-        if any(changed_ms > self._until_ms for _, changed_ms in listed):
+            listed = [item for item in listed if path_of(item.location) in named]
+        if any(item.changed_ms > self._until_ms for item in listed):
             return None
-        return {location for location, _ in listed}
+        return {item.location for item in listed}
 
     def _named_by(self, root: _Root) -> set[str]:
         """Paths of what a storage's metadata files name, for a directory in which there are files of others as well."""
@@ -385,6 +393,14 @@ def _is_layout_table(row: Row) -> bool:
     """Whether a row is a materialized view of the layout `table`; that of a refresh has such properties too."""
     known = METADATA in row.parameters and STORAGE_OF in row.parameters
     return known and _STAGING_NAME.search(row.name.name) is None
+
+
+def _pointers(row: Row) -> Iterator[str]:
+    """The metadata files that a row names."""
+    yield from filter(None, (row.metadata_location, row.previous_metadata_location))
+    if METADATA in row.parameters:
+        with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):
+            yield AssociatedView.decode(row.parameters[METADATA]).associated_view_location
 
 
 def _place(row: Row) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlparse
 
 if TYPE_CHECKING:
@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from hive_views.metadata_files import MetadataFiles
 
 
-def files_below(files: MetadataFiles, location: str, *, deep: bool = True) -> list[tuple[str, int]]:
+class FoundFile(NamedTuple):
+    """A file that was listed."""
+
+    location: str
+    """Its URI."""
+    changed_ms: int
+    """When it was changed, in milliseconds from the epoch."""
+    size: int
+    """How many bytes it has."""
+
+
+def files_below(files: MetadataFiles, location: str, *, deep: bool = True) -> list[FoundFile]:
     """The files below a location.
 
     Args:
@@ -22,10 +33,10 @@ def files_below(files: MetadataFiles, location: str, *, deep: bool = True) -> li
         deep: Whether those of its directories are meant, too.
 
     Returns:
-        URIs, with when each was changed in milliseconds from the epoch; none where the storage cannot list.
+        The files; none where the storage cannot list.
     """
     return [
-        (uri, info.mtime_ns // 1_000_000)
+        FoundFile(uri, info.mtime_ns // 1_000_000, info.size or 0)
         for uri, info in _listed(files, location, deep)
         if info.is_file and info.mtime_ns is not None and not info.base_name.endswith(".crc")
     ]

@@ -72,7 +72,7 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
         sorted(
             location
             for part in ("data", "metadata")
-            for location, modified_ms in files_below(catalog._store.files, f"{metadata.location.rstrip('/')}/{part}")
+            for location, modified_ms, _ in files_below(catalog._store.files, f"{metadata.location.rstrip('/')}/{part}")
             if path_of(location) not in named and now_ms - modified_ms >= older_than_ms
         )
     )
