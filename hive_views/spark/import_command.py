@@ -103,9 +103,9 @@ def run_on_spark(
         ImportJobError: If Spark gives up.
         JournalError: If the journal cannot be used.
     """
-    plan.check_target(target_of(to))  # before a Spark is started
     target = to or catalog
     verify = verification(verify, spark=True, elsewhere=is_elsewhere(catalog, to), catalog=target.name)
+    plan.check_target(target_of(to))  # before a Spark is started
     with _session(catalog, master or "local[2]", target.name if verify != NONE else None, session) as spark:
         if master is not None:
             job = SparkImport(spark, catalog, most_calls=most_calls)
