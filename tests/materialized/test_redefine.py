@@ -64,7 +64,7 @@ def test_columns_and_rows_come_together_with_the_next_refresh(catalog, views, en
     done = run(f"CREATE OR REPLACE MATERIALIZED VIEW mv TBLPROPERTIES ('team' = 'bi') AS {NEW}")
     assert done.kind == "replaced"
     view = views.load(name)
-    assert view.metadata.current_version_id == 2 and view.metadata.properties["team"] == "bi"
+    assert view.metadata.current_version_id == 2 and view.properties["team"] == "bi"
     assert stored(views, name) == OLD_ROWS, "who reads the storage alone finds the old columns with the old rows"
     reading = views.reading(name, allow_stale_data=True, max_staleness_ms=10**9)
     assert not reading.from_storage and Cause.DEFINITION in {reason.cause for reason in reading.freshness.reasons}
