@@ -19,6 +19,8 @@ from datetime import date
 from pathlib import Path
 from uuid import uuid4
 
+from thrift.transport.TTransport import TTransportException
+
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, HiveViewsError, LockError
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, EnvironmentContext, MetaException
@@ -104,6 +106,8 @@ def _bare(task: Task) -> Written:
                 client.alter_table_with_environment_context(task.database, VIEW, row, EnvironmentContext({}))
             except MetaException:
                 continue  # a deadlock in its database: refused, not lost
+            except TTransportException as error:
+                return Written(done, f"{type(error).__name__}: {error.message}")  # Derby waits longer for its locks
             done.append(key(task.writer, number))
     return Written(done)
 
@@ -145,7 +149,10 @@ def measure(pool: ProcessPoolExecutor, server: str) -> str:
                 lambda: {"uri": metastore.uri, **local},
                 dict,
             ]
-            cells = [contest(pool, metastore, way()) for way in ways]
+            cells = []
+            for way in ways:
+                cells.append(contest(pool, metastore, way()))
+                print(f"  {server}: {cells[-1]}", file=sys.stderr, flush=True)
     return f"| {server} | {' | '.join(cells)} | {date.today()} |"
 
 
