@@ -26,6 +26,8 @@ def cached(spark: SparkSession, metastore) -> SparkSession:
     for key, value in catalog_settings(metastore.uri, metastore.warehouse, "cached").items():
         if key.startswith("spark.sql.catalog.") and not key.endswith(".cache-enabled"):
             session.conf.set(key, value)
+    # For ever, and not for half a minute: no test is to hang on how quick this machine is.
+    session.conf.set("spark.sql.catalog.cached.cache.expiration-interval-ms", "-1")
     return session
 
 
