@@ -44,6 +44,7 @@ from hive_views.materialized.state import (
 )
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF
 from hive_views.materialized.work import Action, Engine, Input, Work
+from hive_views.session_settings import same
 from hive_views.spec.stale_data import says_true
 from hive_views.sql.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
 from hive_views.sql.repeatable import unrepeatable
@@ -132,6 +133,8 @@ def plan(
     known_rows = view.recorded()
     state = known_rows.state
     changed = changed_tables(freshness)
+    if not freshness.reasons and _computed_otherwise(view, settings or {}):
+        return Plan("full", f"its rows were computed with {shown_settings(known_rows.settings)}")
     if state is None or not freshness.reasons or changed is None:
         against = [str(reason) for reason in freshness.reasons]
         return Plan("full", "; ".join(against) or "it was asked for")
@@ -168,6 +171,12 @@ def plan(
         why = f"its definition cannot be kept up by what was added: {error}"
         return _by_partitions(view, sources, leaves, changed, why, files)
     return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(grown)))}", ways, aggregate)
+
+
+def _computed_otherwise(view: MaterializedView, settings: Mapping[str, str]) -> bool:
+    """Whether the stored rows, fresh as they may be, were computed under settings in which the engine's differ."""
+    known = view.recorded().settings
+    return any(key in known and not same(key, known[key], value) for key, value in settings.items())
 
 
 def shown_settings(settings: Mapping[str, str]) -> str:
@@ -262,7 +271,7 @@ def refresh(
     settings = dict(engine.settings())
     _check_settings(view, sources, settings)
     tell = tell or _nobody
-    if freshness.is_fresh and mode is not Mode.FULL:
+    if freshness.is_fresh and mode is not Mode.FULL and not _computed_otherwise(view, settings):
         tell(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.storage.metadata.current_snapshot_id, None, begun)
     columns = columns_to_be(view)

@@ -94,3 +94,14 @@ def test_a_refresh_under_other_settings_than_a_views_own_is_refused(catalog, vie
         views.refresh(name, DuckEngine(catalog, TOKYO))
     assert views.refresh(name, DuckEngine(catalog, UTC))[-1].action == "full", "ANSI is written otherwise"
     assert amounts(views, name) == [5, 10, 20, 40] and views.freshness(name).is_fresh
+
+
+def test_fresh_rows_of_another_session_are_computed_anew(catalog, views, market):
+    """They would not answer in the session that asks for the refresh (found by a random history)."""
+    name = (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales")
+    views.refresh(name, DuckEngine(catalog, UTC))
+    assert views.refresh(name, DuckEngine(catalog, {**UTC, ANSI: "TRUE"}))[-1].action == "unchanged"
+    report = views.refresh(name, DuckEngine(catalog, TOKYO))[-1]
+    assert report.action == "full" and f"{TIME_ZONE}=UTC" in report.why
+    assert views.reading(name).settings[TIME_ZONE] == "Asia/Tokyo" and views.freshness(name).is_fresh
