@@ -28,8 +28,10 @@ from tests.metastore.rpc import connect
 from tests.proxy import ANY, Action, Delay, DropReply, Hold, ThriftProxy
 
 TIMEOUT_S = 1.0
+HASTY = {"hive-views.call-timeout-ms": str(int(TIMEOUT_S * 1000))}
+"""Of clients whose calls are not answered in time; the others wait, however slow the machine is."""
+
 PROPERTIES = {
-    "hive-views.call-timeout-ms": str(int(TIMEOUT_S * 1000)),
     "view-default.version.history.num-entries": "100",
     "view-default.commit.retry.min-wait-ms": "1",
 }
@@ -117,15 +119,17 @@ class Model:
             self.open.enter_context(ThriftProxy(old.port if number == LOCK_ONLY else self.metastore.port))
             for number in range(4)
         ]
-        self.clients = [self._catalog(self.proxies[number].uri, locks=number != SWAP_ONLY) for number in range(4)]
+        self.clients = [self._catalog(number) for number in range(4)]
+        self.hasty = [self._catalog(number, **HASTY) for number in range(4)]
         self.mortal = self.open.enter_context(ThriftProxy(self.metastore.port))
         # The one without locks tries out now whether it may: what faults may make of that is another test's.
         for name, number in (("a", SWAP_ONLY), ("b", LOCK_ONLY)):
             make(self.clients[number], self.database, Change("create", name, text=self.text()))
         self.world = self.seen()
 
-    def _catalog(self, uri: str, *, locks: bool) -> HiveViewCatalog:
-        return self.open.enter_context(HiveViewCatalog("prod", **self._properties(uri, locks=locks)))
+    def _catalog(self, number: int, **more: str) -> HiveViewCatalog:
+        properties = self._properties(self.proxies[number].uri, locks=number != SWAP_ONLY)
+        return self.open.enter_context(HiveViewCatalog("prod", **properties, **more))
 
     def _properties(self, uri: str, *, locks: bool = True) -> dict[str, str]:
         enabled = {"iceberg.engine.hive.lock-enabled": str(locks).lower()}
@@ -182,7 +186,8 @@ class Model:
         """Make a change while calls go wrong, as `step` does."""
         wanted = self.after(change)
         drops = change.kind == "drop"
-        self.step(client, wanted, faults, lambda: make(self.clients[client], self.database, change), drops=drops)
+        catalog = (self.hasty if any(is_slow(action) for _, action in faults) else self.clients)[client]
+        self.step(client, wanted, faults, lambda: make(catalog, self.database, change), drops=drops)
 
     def step(
         self, client: int, wanted: World | None, faults: Faults, run: Callable[[], object], *, drops: bool = False
@@ -397,6 +402,11 @@ def agree(seen: World, wanted: World, name: str | None = None) -> bool:
         and (key not in seen or seen[key] == replace(wanted[key], identity=wanted[key].identity or seen[key].identity))
         for key in names
     )
+
+
+def is_slow(action: Action) -> bool:
+    """Whether a client gets no answer, and no end of its connection either, for longer than it waits."""
+    return isinstance(action, Delay) or (isinstance(action, DropReply) and action.silent)
 
 
 def _reached(proxy: ThriftProxy, action: Action) -> bool:

@@ -50,11 +50,8 @@ ACTIONS: list[Action] = [
     Duplicate(),
 ]
 SLOW: list[Action] = [Delay(request_s=1.5 * TIMEOUT_S), Delay(reply_s=1.5 * TIMEOUT_S), DropReply(silent=True)]
-FAULTS = st.one_of(
-    st.just([]),
-    st.lists(st.tuples(CALLS, st.sampled_from(ACTIONS)), min_size=1, max_size=3),
-    st.lists(st.tuples(CALLS, st.sampled_from(SLOW)), min_size=1, max_size=1),
-)
+FAST_FAULTS = st.one_of(st.just([]), st.lists(st.tuples(CALLS, st.sampled_from(ACTIONS)), min_size=1, max_size=3))
+FAULTS = st.one_of(FAST_FAULTS, st.lists(st.tuples(CALLS, st.sampled_from(SLOW)), min_size=1, max_size=1))
 MAKES = st.sampled_from(["create", "create or replace", "register"])
 SWAPS = st.sampled_from(["replace", "color", "roll back"])
 MOVES = st.sampled_from(["rename", "drop"])
@@ -109,7 +106,7 @@ class Machine(RuleBasedStateMachine):
             self.stale = (view, self.model.world[name], name, client)
 
     @precondition(lambda self: self.stale is not None)
-    @rule(faults=FAULTS)
+    @rule(faults=FAST_FAULTS)
     def replace_what_was_remembered(self, faults: Faults) -> None:
         """A definition that was made for one state of a view never replaces another one."""
         assert self.stale is not None
