@@ -20,7 +20,7 @@ from tests.legacy.rows import fields, hive_view_row, table_row, trino_view_row
 
 FIXTURES = Path(__file__).parents[1] / "unit" / "sql" / "fixtures"
 DATABASES = ("sales", "hr", "web")
-_EVERY = {"generated": 40, "type": 8, "typeagg": 8}
+_EVERY = {"generated": 80, "type": 16, "typeagg": 8, "split": 15, "expr": 10, "group": 10, "lateral": 10}
 _OTHERS = 5
 _CHANGING = re.compile(r"(?i)\b(uuid|rand|unix_timestamp)\s*\(|\bcurrent_(timestamp|date)\b")
 _BACKTICKS = re.compile(r"`((?:[^`]|``)*)`")

@@ -1,7 +1,7 @@
 """Plain Spark, without Iceberg on its class path, in a process of its own: a program has one JVM only.
 
 Requests and answers are lines of JSON: `{"sql": …}` in; `{"columns": […], "rows": [[…]]}` or `{"error": …}` out.
-`{"sql": …, "views": true}` goes through a `ViewSession`.
+`{"sql": …, "views": true}` goes through a `ViewSession`. `{"contents": {name: query}}` asks what many queries return.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from tests.spark.contents import Content
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
@@ -69,6 +72,17 @@ class PlainReader:
         """
         return self._ask(text, views=True, args=args)
 
+    def contents(self, queries: Mapping[str, str]) -> dict[str, Content]:
+        """What many queries return, under plain Spark's defaults.
+
+        Args:
+            queries: The queries, by name.
+
+        Returns:
+            See `tests.spark.contents.contents`.
+        """
+        return dict(self._answer({"contents": dict(queries)})["contents"])
+
     def close(self) -> None:
         """End it."""
         if self._process is not None:
@@ -85,6 +99,12 @@ class PlainReader:
         self.close()
 
     def _ask(self, text: str, *, views: bool = False, args: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = self._answer({"sql": text, "views": views, "args": args})
+        if "error" in answer and not views:
+            raise PlainSparkError(answer["error"])
+        return answer
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._process is None:
             with self._log.open("w") as log:
                 self._process = subprocess.Popen(
@@ -98,15 +118,12 @@ class PlainReader:
                 )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"sql": text, "views": views, "args": args}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"plain Spark has ended; its output:\n{self._log.read_text()[-3000:]}")
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer and not views:
-            raise PlainSparkError(answer["error"])
-        return answer
+        return dict(json.loads(line))
 
 
 def serve(uri: str, warehouse: str) -> None:
@@ -117,6 +134,7 @@ def serve(uri: str, warehouse: str) -> None:
     from hive_views import HiveViewCatalog
     from hive_views.spark import ViewSession
     from hive_views.spark.runtime import plain_session
+    from tests.spark.contents import contents
     from tests.spark.speakers import told
 
     # Spark's JVM inherits standard output: what it prints must not come between the answers.
@@ -127,8 +145,10 @@ def serve(uri: str, warehouse: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if request["views"]:
-                answer: dict[str, Any] = told(session, request["sql"], request["args"])
+            if "contents" in request:
+                answer: dict[str, Any] = {"contents": contents(spark.newSession(), request["contents"])}
+            elif request["views"]:
+                answer = told(session, request["sql"], request["args"])
             else:
                 frame = spark.sql(request["sql"])
                 answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
