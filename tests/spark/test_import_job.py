@@ -7,8 +7,10 @@ import re
 import resource
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,17 +21,21 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy.journal import History, Journal, read_journal
 from hive_views.legacy.options import Options, Rule
 from hive_views.legacy.outcome import Status
-from hive_views.legacy.plan import Plan
+from hive_views.legacy.plan import Plan, write_plan
 from hive_views.legacy.planning import plan_import
 from hive_views.legacy.revert import Reverted, revert_run
 from hive_views.legacy.run import run_plan
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
+from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.legacy_rows import encode
 from hive_views.spark.import_job import ImportJobError, SparkImport
+from tests.faults.observer import until
 from tests.legacy.conftest import catalog, open_catalog, raw, short
 from tests.legacy.rows import hive_view_row, table_row, trino_view_row
+from tests.legacy.test_kill import ALTER, check_reports, check_reverted, lost_a_lock, noted, start
 from tests.metastore.rpc import connect
+from tests.proxy import Hold, ThriftProxy
 
 __all__ = ["catalog", "open_catalog", "raw", "short"]
 
@@ -171,6 +177,94 @@ def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: P
             assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
     assert {item.result for item in revert_run(catalog, tmp_path / "journal")} == {Reverted.REVERTED}
     assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
+    """A new database with the views of all kinds, and how to reach it: a dead process' lock is waited for, seconds."""
+    name = f"at_{uuid4().hex[:8]}"
+    with connect(short.port) as client:
+        client.create_database(Database(name=name, locationUri=f"{short.warehouse}/{name}.db"))
+        for row in rows(name):
+            client.create_table(row)
+    return name, {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+
+
+def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
+    """Run what is left, in one process; each view must be what its report says, and go back to what it was."""
+    result = run_plan(plan, catalog, journal)
+    while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
+        result = run_plan(plan, catalog, journal)
+    ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
+    refused = {"broken": Status.REFUSED, "above_broken": Status.BLOCKED, "ring_a": Status.REFUSED}
+    assert result.complete
+    assert {name: end for name, end in ends.items() if end is not Status.CONVERTED} == {
+        **refused,
+        "ring_b": Status.REFUSED,
+    }
+    check_reports(catalog, plan, journal)
+    check_reverted(catalog, journal)
+
+
+def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
+    spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path
+) -> None:
+    database, settings = shop(short)
+    journals = tmp_path / "on_spark", tmp_path / "one_process"
+    with (
+        ThriftProxy(short.port) as proxy,
+        HiveViewCatalog("prod", **settings) as catalog,
+        HiveViewCatalog("prod", **{**settings, "uri": proxy.uri}) as behind,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        plan = plan_import(catalog, databases=[database])
+        before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+        job, held = SparkImport(spark, behind, most_calls=2), Hold()
+        proxy.on(ALTER, held, nth=3)
+        running = pool.submit(job.run, plan, journals[0], verify="none")
+        held.wait_until_held()
+        os.kill(short.pid, signal.SIGKILL)
+        short.stop()
+        proxy.disconnect()
+        short.start()
+        ends = {outcome.name: outcome for outcome in running.result().outcomes}
+        for name, outcome in ends.items():
+            if outcome.status is Status.CONVERTED:
+                assert catalog.load_view(name.identifier).metadata_location == outcome.metadata_location
+            elif outcome.status is not Status.UNKNOWN:
+                assert not catalog.view_exists(name.identifier), outcome
+
+        # What is left is done by two at once: on Spark, behind the proxy, and in this process.
+        proxy.clear()
+        held = Hold()
+        proxy.on(ALTER, held)
+        running = pool.submit(job.run, plan, journals[0], verify="none")
+        held.wait_until_held()
+        other = pool.submit(run_plan, plan, catalog, journals[1])
+        until(lambda: noted(journals[1], plan))
+        held.release()
+        running.result()
+        other.result()
+        check_reports(catalog, plan, *journals)
+        check_done(catalog, plan, journals[0])
+        assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_path: Path) -> None:
+    database, settings = shop(short)
+    file, journal, held = tmp_path / "plan", tmp_path / "journal", Hold()
+    with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
+        plan = plan_import(catalog, databases=[database])
+        file.write_text(write_plan(plan))
+        before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+        proxy.on(ALTER, held, nth=4)
+        with start(settings, proxy, file, journal, "spark") as driver:
+            held.wait_until_held(120)
+            driver.kill()
+        assert driver.returncode == -9
+        # What a worker had asked for before it went still arrives, and is carried out.
+        held.release()
+        check_done(catalog, plan, journal)
+        assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
 
 
 def workers() -> list[int]:
