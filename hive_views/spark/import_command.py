@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from hive_views.spark.import_job import SparkImport
 from hive_views.spark.import_plan import told_by_spark
 from hive_views.spark.import_verified import NONE, CheckedRun, is_elsewhere, run_verified, verification
 from hive_views.spark.names import SESSION_CATALOG
-from hive_views.spark.runtime import iceberg_session, plain_session
+from hive_views.spark.runtime import cache_directory, iceberg_session, plain_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,15 +139,9 @@ def _session(
     if iceberg is None:
         spark = plain_session(uri, warehouse, conf=conf)
     else:
-        spark = iceberg_session(uri, warehouse, catalog=iceberg, cache=_cache(), conf=conf)
+        spark = iceberg_session(uri, warehouse, catalog=iceberg, cache=cache_directory(), conf=conf)
     try:
         yield spark
     finally:
         if not another:
             spark.stop()
-
-
-def _cache() -> Path:
-    """Where Iceberg's runtime is kept: `hive-views` in the user's cache directory (XDG)."""
-    found = os.environ.get("XDG_CACHE_HOME")
-    return (Path(found) if found else Path.home() / ".cache") / "hive-views"
