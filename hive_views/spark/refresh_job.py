@@ -108,6 +108,19 @@ def _holds(computed: DataType, stored: DataType) -> bool:
     return False
 
 
+def _set(session: SparkSession, key: str, value: str) -> None:
+    """Set what is a session's to set.
+
+    `builder.config("spark.jars", …).getOrCreate()` leaves settings of the whole program in a session that was there
+    already, without any effect; Spark lets nobody set them in another one.
+    """
+    try:
+        session.conf.set(key, value)
+    except failures() as error:
+        if not str(getattr(error, "getCondition", lambda: None)()).startswith("CANNOT_MODIFY"):
+            raise
+
+
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WIDER = frozenset(
     {(one, other) for at, one in enumerate(_INTEGERS) for other in _INTEGERS[at:]}
@@ -181,7 +194,7 @@ class SparkEngine:
         # SET, which shows asterisks in place of what looks like a secret.
         for key, value in all_of(self._spark).items():
             if there.get(key) != value and not key.startswith(_WAP):
-                session.conf.set(key, value)
+                _set(session, key, value)
         return session
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:

@@ -26,7 +26,7 @@ from hive_views.spec.storage_link import link_of, with_link
 from tests.materialized.conftest import SALES, SHOPS, rows
 from tests.materialized.duck_engine import DuckEngine, bag, compact
 
-HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "6"))
+HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
 LAYOUTS = ("registered", "attached", "table")
 
 QUERIES = (

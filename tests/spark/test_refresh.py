@@ -95,6 +95,15 @@ def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
     assert (session.conf.get(secret), session.conf.get(zone)) == ("shown to nobody", "Asia/Tokyo")
 
 
+def test_a_session_in_which_settings_of_the_program_were_left(spark, catalog):
+    there = spark.newSession()
+    # What `getOrCreate` with other settings does to the session that it finds.
+    there._jsparkSession.sessionState().conf().setConfString("spark.jars", "other.jar")
+    there.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    session = SparkEngine(there, catalog)._session()
+    assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+
+
 def test_an_empty_result_is_committed(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY)

@@ -29,7 +29,7 @@ from tests.catalog.fixtures import catalog, open_catalog
 
 __all__ = ["catalog", "open_catalog"]
 
-HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "6"))
+HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
 LAYOUTS = ("registered", "attached", "table")
 
 FACTS = Schema(
