@@ -206,8 +206,8 @@ def convert(
     properties = place.catalog._view_properties(_properties(view, detached(row, view)))
     backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
-    if not in_place and (view.owner or row.owner):
-        properties[OWNER_PROPERTY] = str(view.owner or row.owner)
+    if not in_place and (row.owner or view.owner):
+        properties[OWNER_PROPERTY] = str(row.owner or view.owner)
     if storage is not None:
         link = StorageLink((storage.table.database,), storage.table.name)
         properties |= {STORAGE_TABLE_COPY: link.encode(), LEGACY_STORAGE: storage.encode()}

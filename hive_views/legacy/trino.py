@@ -62,8 +62,8 @@ def rights(view: LegacyView, row_owner: str | None, *, in_place: bool) -> str | 
     """
     if view.writer is not Writer.TRINO:
         return None
-    # The JSON of a materialized view names nobody: Trino takes the row's owner.
-    owner = view.owner or row_owner
+    # Trino's getView: "use owner from table metadata if it exists", and not the JSON's.
+    owner = row_owner or view.owner
     if view.run_as_invoker:
         if in_place:
             return "in Trino it goes on running with its reader's rights (SECURITY INVOKER)"
@@ -71,7 +71,7 @@ def rights(view: LegacyView, row_owner: str | None, *, in_place: bool) -> str | 
     if owner is None:
         return None
     if in_place:
-        also = f"; the row's owner stays {row_owner}" if row_owner not in (None, owner) else ""
+        also = f"; Trino passes over {view.owner}, whom its own text names" if view.owner not in (None, owner) else ""
         return (
             f"in Trino it goes on running with the rights of its owner {owner} (SECURITY DEFINER), which no other "
             f"engine heeds{also}"

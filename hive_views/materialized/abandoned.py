@@ -35,7 +35,7 @@ from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.orphans import OLDER_THAN_MS
 from hive_views.materialized.publish import STAGING
 from hive_views.materialized.storage import STORAGE_OF
-from hive_views.metastore.find import databases, named_by_uuid, rows
+from hive_views.metastore.find import databases, rows
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
 from hive_views.table_files import all_files
@@ -70,6 +70,16 @@ class Abandoned:
     """Metadata files of the views themselves: `register_view` brings back the view of one."""
     doubts: tuple[str, ...] = ()
     """Views that may own some of it and cannot be read. Where there are any, only `rows` are listed besides."""
+
+    def __and__(self, other: Abandoned) -> Abandoned:
+        """What two looks agree on, and the doubts of both."""
+        return Abandoned(
+            tuple(name for name in self.tables if name in other.tables),
+            tuple(name for name in self.rows if name in other.rows),
+            tuple(sorted({*self.files} & {*other.files})),
+            tuple(sorted({*self.definitions} & {*other.definitions})),
+            tuple(sorted({*self.doubts, *other.doubts})),
+        )
 
 
 def find_abandoned(
@@ -123,12 +133,11 @@ def remove_abandoned(
         HiveViewsError: As `find_abandoned` and `drop_table` do.
     """
     store = catalog._store
-    found = find_abandoned(catalog, database, older_than_ms=older_than_ms, locations=locations)
-    for name in found.tables:
-        row = store.row(name)
-        if row is not None and named_by_uuid(store, row.parameters.get(STORAGE_OF, "").lower()):
-            # Its view came a moment ago: nothing of what was found is sure any more.
-            return Abandoned()
+    once, again = (
+        find_abandoned(catalog, database, older_than_ms=older_than_ms, locations=locations) for _ in range(2)
+    )
+    # A view that is renamed while the metastore is looked through may be missed, and one may have come meanwhile.
+    found = once & again
     for name in (*found.rows, *found.tables):
         with suppress(NoSuchTableError):
             TableCatalog.drop_table(catalog, name.identifier)
@@ -282,6 +291,8 @@ class _Search:
                     owner = properties.get(STORAGE_OF) if isinstance(properties, dict) else None
                     if "table-uuid" in document and isinstance(owner, str):
                         owners[uri] = owner.lower()
+                    elif path_of(uri) in self._pointers:
+                        continue
                     elif "view-uuid" in document and (location.endswith(_DEFINITIONS) or self._is_materialized(uri)):
                         definitions.setdefault(str(document["view-uuid"]).lower(), []).append(uri)
                 self._empty |= empty

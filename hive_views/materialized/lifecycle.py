@@ -17,9 +17,11 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 
 from hive_views.authoring import Definition
+from hive_views.dependencies.drop import drop_view
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import (
     CommitStateUnknownError,
+    HiveViewsError,
     InvalidPropertyError,
     NotMaterializedError,
     TableAlreadyExistsError,
@@ -120,7 +122,7 @@ def _registered(catalog: HiveViewCatalog, request: Request) -> None:
         _create_view(catalog, request, version, view_uuid, {STORAGE_TABLE_COPY: link.encode()})
     except CommitStateUnknownError:
         raise  # the view may be there
-    except BaseException:
+    except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change
         drop_storage(catalog, table, view_uuid)
         raise
 
@@ -146,7 +148,7 @@ def _attached(catalog: HiveViewCatalog, request: Request) -> None:
         _create_view(catalog, request, request.definition.version, view_uuid, {METADATA: attached.encode()}, location)
     except CommitStateUnknownError:
         raise
-    except BaseException:
+    except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change
         catalog._store.files.delete(storage)
         raise
 
@@ -175,7 +177,7 @@ def _table(catalog: HiveViewCatalog, request: Request) -> None:
         _create_storage(catalog, name, request, properties)
     except CommitStateUnknownError:
         raise
-    except BaseException:
+    except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change
         store.files.delete(location)
         raise
 
@@ -311,7 +313,11 @@ def drop_materialized(
     # Read before the view is gone: what cannot be read is refused, and nothing has happened.
     attached = view.storage if view.layout is Layout.ATTACHED and purge else None
     files = files_to_purge(attached, catalog._store.files) if attached is not None else None
-    report = catalog.drop_view(name.identifier, restrict=restrict, cascade=cascade, purge_files=purge)
+    if view.layout is Layout.REGISTERED and view.storage is not None and purge:
+        files_to_purge(view.storage, catalog._store.files)
+    # The files of views that go with it by CASCADE stay: theirs are definitions, which nobody could write again.
+    behavior = catalog._behavior(restrict, cascade)
+    report = catalog._drop(name, behavior, lambda: drop_view(catalog._store, name, purge_files=purge))
     if view.layout is Layout.REGISTERED and view.storage_name is not None:
         drop_storage(catalog, view.storage_name, view.metadata.view_uuid, purge=purge)
     elif attached is not None:
@@ -394,7 +400,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
         change(catalog._store, loaded, changes)
     except CommitStateUnknownError:
         raise
-    except BaseException:
+    except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change
         if made is not None:
             drop_storage(catalog, made, metadata.view_uuid)
         raise

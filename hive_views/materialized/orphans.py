@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.directories import files_below, path_of
+from hive_views.materialized.layout import METADATA, AssociatedView, Layout
 from hive_views.materialized.publish import STAGING, give_up, published
 from hive_views.materialized.state import REFRESH_ID
 from hive_views.table_files import all_files
@@ -68,6 +69,9 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     rows = tuple(name for name in names if _age_ms(catalog, name, view.storage, now_ms) >= older_than_ms)
     named = {path_of(location) for location in all_files(view.storage, catalog._store.files)}
     named.add(path_of(view.row.metadata_location or ""))
+    if view.layout is Layout.TABLE:
+        # Ours is beside the table; another program's definition may be within.
+        named.add(path_of(AssociatedView.decode(metadata.properties[METADATA]).associated_view_location))
     files = tuple(
         sorted(
             location

@@ -28,7 +28,13 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import NestedField
 
 from hive_views.dependencies.graph import refuse_cycle
-from hive_views.errors import CommitFailedError, CommitStateUnknownError, InvalidPropertyError, RefreshError
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    HiveViewsError,
+    InvalidPropertyError,
+    RefreshError,
+)
 from hive_views.materialized.fingerprint import fingerprint
 from hive_views.materialized.layout import METADATA, AssociatedView, Layout
 from hive_views.materialized.loading import MaterializedView, columns_problem, recorded
@@ -143,7 +149,7 @@ def _swap_definition(
                     expected=known.associated_view_location,
                     found=now,
                 ) from error
-        except BaseException:
+        except HiveViewsError:  # a refusal: what else ends it may come after the table's change
             store.files.delete(location)
             raise
     raise AssertionError("unreachable: the loop either returns or raises")

@@ -281,3 +281,12 @@ def test_two_tables_that_change_names_with_each_other(catalog, views, engine, ma
     views.refresh((market, "mv"), engine)
     assert ids(views, (market, "mv")) == [7, 101, 102, 103]
     assert views.freshness((market, "mv")).is_fresh
+
+
+def test_what_goes_by_cascade_can_be_brought_back(catalog, views, market, stored):
+    catalog.execute(f"CREATE VIEW over AS SELECT * FROM {stored[1]}", database=market)
+    before = catalog.load_view((market, "over"))
+    report = views.drop(stored, cascade=True)
+    (step,) = [step for step in report.steps if step.name.name == "over"]
+    assert step.metadata_location == before.metadata_location
+    assert catalog.register_view((market, "over"), step.metadata_location).expanded_text == before.expanded_text
