@@ -72,12 +72,18 @@ def find_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_than
     if view.layout is Layout.TABLE:
         # Ours is beside the table; another program's definition may be within.
         named.add(path_of(AssociatedView.decode(metadata.properties[METADATA]).associated_view_location))
+    listed = [
+        item
+        for part in ("data", "metadata")
+        for item in files_below(catalog._store.files, f"{metadata.location.rstrip('/')}/{part}")
+    ]
+    # Where not one file in use is among them, the storage spells paths otherwise than the listing: nothing is known.
+    alike = any(path_of(location) in named for location, _, _ in listed)
     files = tuple(
         sorted(
             location
-            for part in ("data", "metadata")
-            for location, modified_ms, _ in files_below(catalog._store.files, f"{metadata.location.rstrip('/')}/{part}")
-            if path_of(location) not in named and now_ms - modified_ms >= older_than_ms
+            for location, modified_ms, _ in listed
+            if alike and path_of(location) not in named and now_ms - modified_ms >= older_than_ms
         )
     )
     return Orphans(snapshots, rows, files)
