@@ -15,7 +15,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.children import ChildKind
-from hive_views.dependencies.drop import GC_ENABLED as GC_ENABLED
 from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.dependencies.methods import DependencyMethods

@@ -11,9 +11,10 @@ from hive_views.describe import COMMENT
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, NotMaterializedError, ViewAlreadyExistsError
 from hive_views.execute import Result, Run, dropped, like_pattern, refused, statement_properties
 from hive_views.materialized.layout import Layout
-from hive_views.materialized.loading import MAX_STALENESS_MS, MaterializedView
+from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.redefine import set_properties
 from hive_views.materialized.refresh import Mode
+from hive_views.materialized.settings import MAX_STALENESS_MS
 from hive_views.spec.changes import SetProperties
 from hive_views.sql import statements as sql
 

@@ -8,7 +8,8 @@ is deleted, and a pointer to a place that the catalog does not trust is not even
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlparse
 
@@ -20,12 +21,13 @@ from hive_views.metadata_files import MetadataFiles
 logger = logging.getLogger(__name__)
 
 GC_ENABLED = "gc.enabled"
-"""Property (Iceberg's TableProperties): `false` says that the files may be those of others as well."""
+"""Property of tables and views (Iceberg's TableProperties): `false` keeps every file of one that is purged."""
 
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 """Properties (Iceberg's TableProperties, the last two their older names) that name a table's places beside its own."""
 
-_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
+METADATA_FILES = (".metadata.json", ".metadata.json.gz")
+"""How the names of metadata files end, those of older releases of Iceberg among them."""
 _SHOWN = 3
 """How many files a warning names."""
 
@@ -92,7 +94,7 @@ def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
         RefusedLocationError: If a manifest is at a place that is not trusted.
         MetadataFileError: If a manifest cannot be read.
     """
-    if not is_collected(table):
+    if not is_collected(table.metadata.properties):
         return None
     named = (table.metadata.location, *(table.metadata.properties.get(key, "") for key in _PLACES))
     places = tuple(dict.fromkeys(place for place in named if _parts(place)[1:]))
@@ -101,9 +103,9 @@ def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
     return TableFiles(own, tuple(sorted(set(found) - set(own))), places)
 
 
-def is_collected(table: Table) -> bool:
-    """Whether a purge may delete a table's files (`gc.enabled`)."""
-    return table.metadata.properties.get(GC_ENABLED, "true").lower() != "false"
+def is_collected(properties: Mapping[str, str]) -> bool:
+    """Whether a purge may delete the files of a table or view with such properties (`gc.enabled`)."""
+    return properties.get(GC_ENABLED, "true").lower() != "false"
 
 
 def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -> None:
@@ -118,7 +120,7 @@ def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -
         logger.warning("The files of %s are left, because its property %s is false", name, GC_ENABLED)
         return
     # What tells whose the others are goes last, for whoever looks at what a killed process left.
-    for location in sorted(found.own, key=lambda file: file.endswith(_METADATA_FILES)):
+    for location in sorted(found.own, key=lambda file: file.endswith(METADATA_FILES)):
         files.delete(location)
     if found.others:
         logger.warning(
@@ -135,19 +137,15 @@ def _some(locations: Iterable[str]) -> str:
     return ", ".join(listed[:_SHOWN]) + (" …" if len(listed) > _SHOWN else "")
 
 
-class _reading:  # noqa: N801 -- used like a function
+@contextmanager
+def _reading(location: str) -> Iterator[None]:
     """Says which file it was that could not be read."""
-
-    def __init__(self, location: str) -> None:
-        self._location = location
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, FileNotFoundError):
-            raise MetadataFileError(self._location, "it does not exist") from None
-        if isinstance(error, (OSError, ValueError, EOFError)):
-            raise MetadataFileError(self._location, str(error)) from error
+    try:
+        yield
+    except FileNotFoundError:
+        raise MetadataFileError(location, "it does not exist") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise MetadataFileError(location, str(error)) from error
 
 
 def _is_below(location: str, place: str) -> bool:

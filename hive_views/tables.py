@@ -287,7 +287,8 @@ class TableCatalog(HiveCatalog):
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
         uuid = str(table.metadata.table_uuid)
-        twins = [other for other in named_by_uuid(self._store, uuid) if other != name] if is_collected(table) else []
+        collected = is_collected(table.metadata.properties)
+        twins = [other for other in named_by_uuid(self._store, uuid) if other != name] if collected else []
         if twins:
             raise SharedFilesError(str(name), str(twins[0]))
         self._purge(name, table)

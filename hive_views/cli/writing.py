@@ -267,14 +267,14 @@ def drop_view(
     """
     if restrict and cascade:
         raise UsageError("--restrict", "it does not go with --cascade")
-    from hive_views.catalog import GC_ENABLED
+    from hive_views.table_files import is_collected
 
     shown = _plain_name(name)
     kept = False
     try:
         view = catalog.load_view(name)
         location: str | None = view.metadata_location
-        kept = view.metadata.properties.get(GC_ENABLED, "true").lower() == "false"
+        kept = not is_collected(view.metadata.properties)
     except MetadataFileError as error:
         location = error.location  # its row can be dropped all the same
     except NotAnIcebergViewError:

@@ -24,11 +24,9 @@ from hive_views.metastore.hive_rows import drop_hive_view
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.load import load
 from hive_views.purge import purge
+from hive_views.table_files import is_collected
 
 logger = logging.getLogger(__name__)
-
-GC_ENABLED = "gc.enabled"
-"""View property (Iceberg's TableProperties): `false` keeps every file of a view that is dropped with `purge`."""
 
 _MOST_ROUNDS = 20
 
@@ -209,7 +207,7 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     if not purge_files:
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     loaded = load(store, name)
-    collected = loaded.metadata.properties.get(GC_ENABLED, "true").lower() != "false"
+    collected = is_collected(loaded.metadata.properties)
     twins = [other for other in named_by_uuid(store, loaded.metadata.view_uuid) if other != name] if collected else []
     if twins:
         raise InvalidViewError(

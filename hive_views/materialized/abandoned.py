@@ -38,7 +38,7 @@ from hive_views.materialized.storage import STORAGE_OF
 from hive_views.metastore.find import databases, rows
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
-from hive_views.table_files import all_files
+from hive_views.table_files import METADATA_FILES, all_files
 from hive_views.tables import TableCatalog
 from hive_views.view import check_location
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
     from hive_views.metastore.commit import Store
 
-_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
 _STORAGE_NAME = re.compile(f"{SUFFIX}(_[0-9a-f]{{8}})?$")
 _STAGING_NAME = re.compile(f"{STAGING}[0-9a-f]{{32}}$")
 _ATTACHED = re.compile("storage-[0-9a-f]{8}")
@@ -142,7 +141,7 @@ def remove_abandoned(
         with suppress(NoSuchTableError):
             TableCatalog.drop_table(catalog, name.identifier)
     # What tells whose the others are goes last.
-    for location in sorted(found.files, key=lambda file: (file.endswith(_METADATA_FILES), file)):
+    for location in sorted(found.files, key=lambda file: (file.endswith(METADATA_FILES), file)):
         store.files.delete(location)
     for location in found.definitions if definitions else ():
         store.files.delete(location)
@@ -278,7 +277,7 @@ class _Search:
                 if path_of(location) in self._said.places:
                     continue  # of a storage or table that is there: `find_orphans` tells what is left of its refreshes
                 listed = files_below(files, f"{location}/metadata", deep=False)
-                documents = [item for item in listed if item.location.endswith(_METADATA_FILES)]
+                documents = [item for item in listed if item.location.endswith(METADATA_FILES)]
                 # Where a view has its files now, what is older than it is another's.
                 until_ms = min(self._until_ms, self._born.get(path_of(location), self._until_ms))
                 owners, empty = {}, set()

@@ -32,9 +32,6 @@ from hive_views.materialized.layout import (
 )
 from hive_views.materialized.rows import Rows
 from hive_views.materialized.sequence import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
-from hive_views.materialized.settings import ALLOW_STALE_DATA as ALLOW_STALE_DATA
-from hive_views.materialized.settings import MAX_STALENESS_MS as MAX_STALENESS_MS
-from hive_views.materialized.settings import TIME_TRAVEL as TIME_TRAVEL
 from hive_views.materialized.settings import allows_stale_data, max_staleness_ms, settings
 from hive_views.materialized.state import (
     OTHER_STATES,

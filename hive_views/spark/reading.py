@@ -30,7 +30,8 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA
-from hive_views.materialized.loading import TIME_TRAVEL, is_materialized
+from hive_views.materialized.loading import is_materialized
+from hive_views.materialized.settings import TIME_TRAVEL
 from hive_views.materialized.travel import stored_rows
 from hive_views.metastore.flat_model import RowKind
 from hive_views.session_settings import RECORDED, recorded, same

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.state import NO_SNAPSHOT
 from hive_views.materialized.work import Action, Input, Work
+from hive_views.session_settings import RECORDED
 from hive_views.spark.failures import failures
 from hive_views.spark.helper_session import end_session, is_classic, second_session
 from hive_views.spark.settings import all_of
@@ -34,9 +35,6 @@ WAP_ID = "spark.wap.id"
 _WAP = "spark.wap."
 """How settings begin by which a session stages its writes: the caller's are not those of a refresh."""
 
-SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-"""Settings under which the same query gives other rows: what a date and time is called, and what an overflow gives."""
-
 
 def session_settings(spark: SparkSession) -> dict[str, str]:
     """The settings of a session that the rows of a query depend on.
@@ -45,9 +43,9 @@ def session_settings(spark: SparkSession) -> dict[str, str]:
         spark: The session.
 
     Returns:
-        `SETTINGS` with their values.
+        `RECORDED` with their values.
     """
-    return {key: str(spark.conf.get(key)) for key in SETTINGS}
+    return {key: str(spark.conf.get(key)) for key in RECORDED}
 
 
 def _check_types(work: Work, computed: StructType, stored: StructType) -> None:
@@ -148,7 +146,7 @@ class SparkEngine:
         """The session's settings that the rows of a query depend on; see `hive_views.materialized.work.Engine`.
 
         Returns:
-            `SETTINGS` with their values.
+            `RECORDED` with their values.
         """
         return session_settings(self._spark)
 

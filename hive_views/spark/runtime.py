@@ -166,7 +166,7 @@ def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = 
     return _session(uri, warehouse, conf or {})
 
 
-def session_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[str, str]:
+def spark_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[str, str]:
     """Spark's settings for either session.
 
     Args:
@@ -193,7 +193,7 @@ def session_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    settings = session_settings(uri, warehouse, conf)
+    settings = spark_settings(uri, warehouse, conf)
     builder = SparkSession.builder.master("local[2]").appName("hive_views").enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)

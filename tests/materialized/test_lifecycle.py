@@ -21,7 +21,7 @@ from hive_views.errors import (
 )
 from hive_views.materialized.freshness import Cause, Verdict
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
-from hive_views.materialized.loading import ALLOW_STALE_DATA, MAX_STALENESS_MS, TIME_TRAVEL
+from hive_views.materialized.settings import ALLOW_STALE_DATA, MAX_STALENESS_MS, TIME_TRAVEL
 from hive_views.materialized.state import REFRESH_STATE
 from tests.catalog.samples import hive_row
 from tests.materialized.conftest import rows

@@ -14,7 +14,7 @@ from hive_views.artifacts import MIRROR
 from hive_views.errors import ArtifactFetchError
 from hive_views.metastore.embedded import EmbeddedMetastore
 from hive_views.spark import runtime
-from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates, session_settings
+from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates, spark_settings
 from tests.metastore.rpc import connect
 from tests.spark.conftest import CACHE
 from tests.spark.plain_reader import PlainReader, PlainSparkError
@@ -95,7 +95,7 @@ def test_a_warehouse_that_is_not_known_is_no_empty_one() -> None:
     [(None, "127.0.0.1"), ("local[4]", "127.0.0.1"), ("yarn", None), ("spark://host:7077", None)],
 )
 def test_executors_elsewhere_can_reach_the_driver(master: str | None, host: str | None) -> None:
-    settings = session_settings("thrift://h:1", "", {} if master is None else {"spark.master": master})
+    settings = spark_settings("thrift://h:1", "", {} if master is None else {"spark.master": master})
     assert settings.get("spark.driver.host") == settings.get("spark.driver.bindAddress") == host
 
 

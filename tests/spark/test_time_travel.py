@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import NoSuchRefreshError, SqlError
-from hive_views.materialized.loading import TIME_TRAVEL
+from hive_views.materialized.settings import TIME_TRAVEL
 from hive_views.spark import ViewSession
 from tests.catalog.fixtures import catalog, open_catalog
 from tests.materialized.conftest import SALES, rows
