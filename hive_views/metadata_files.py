@@ -203,14 +203,25 @@ class MetadataFiles:
         Returns:
             Whether it is gone; a storage that refuses is logged, because an orphan does no harm.
         """
+        return self.remove(location) is None
+
+    def remove(self, location: str) -> str | None:
+        """Delete a file, and say why where that fails; this is logged as well.
+
+        Args:
+            location: URI of the file.
+
+        Returns:
+            None where it is gone, else what the storage said.
+        """
         try:
             self.io(location).delete(location)
         except FileNotFoundError:
-            return True
+            return None
         except (OSError, ValueError, RefusedLocationError) as error:
-            logger.warning("Could not delete the metadata file %s: %s", location, error)
-            return False
-        return True
+            logger.warning("Could not delete the file %s: %s", location, error)
+            return str(error) or type(error).__name__
+        return None
 
     def _read_bytes(self, location: str, most: int = MAX_BYTES) -> bytes:
         parts = []

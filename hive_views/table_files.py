@@ -11,17 +11,20 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import urlparse
 
 from pyiceberg.table import Table
 
 from hive_views.errors import MetadataFileError
 from hive_views.metadata_files import MetadataFiles
+from hive_views.places import is_below, parts
 
 logger = logging.getLogger(__name__)
 
 GC_ENABLED = "gc.enabled"
 """Property of tables and views (Iceberg's TableProperties): `false` keeps every file of one that is purged."""
+
+NOT_COLLECTED = f"its property {GC_ENABLED} is false"
+"""Why files of one stay, for people."""
 
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 """Properties (Iceberg's TableProperties, the last two their older names) that name a table's places beside its own."""
@@ -97,9 +100,9 @@ def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
     if not is_collected(table.metadata.properties):
         return None
     named = (table.metadata.location, *(table.metadata.properties.get(key, "") for key in _PLACES))
-    places = tuple(dict.fromkeys(place for place in named if _parts(place)[1:]))
+    places = tuple(dict.fromkeys(place for place in named if parts(place)[1:]))
     found = sorted(all_files(table, files))
-    own = tuple(location for location in found if any(_is_below(location, place) for place in places))
+    own = tuple(location for location in found if any(is_below(location, place) for place in places))
     return TableFiles(own, tuple(sorted(set(found) - set(own))), places)
 
 
@@ -117,7 +120,7 @@ def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -
         files: Where they are.
     """
     if found is None:
-        logger.warning("The files of %s are left, because its property %s is false", name, GC_ENABLED)
+        logger.warning("The files of %s are left, because %s", name, NOT_COLLECTED)
         return
     # What tells whose the others are goes last, for whoever looks at what a killed process left.
     for location in sorted(found.own, key=lambda file: file.endswith(METADATA_FILES)):
@@ -146,17 +149,3 @@ def _reading(location: str) -> Iterator[None]:
         raise MetadataFileError(location, "it does not exist") from None
     except (OSError, ValueError, EOFError) as error:
         raise MetadataFileError(location, str(error)) from error
-
-
-def _is_below(location: str, place: str) -> bool:
-    """Whether a file is below a directory; never where its path steps out of directories again."""
-    mine, above = _parts(location), _parts(place)
-    return ".." not in mine and len(mine) > len(above) and mine[: len(above)] == above
-
-
-def _parts(location: str) -> list[str]:
-    """A URI as a kind of storage with its host, and the names on the path; one way to write each."""
-    parsed = urlparse(location)
-    scheme = parsed.scheme.lower() or "file"
-    scheme = "s3" if scheme in ("s3a", "s3n") else scheme
-    return [f"{scheme}://{parsed.netloc}", *(part for part in parsed.path.split("/") if part not in ("", "."))]

@@ -35,10 +35,11 @@ from hive_views.metadata_files import MetadataFiles
 from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import Store
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
-from hive_views.metastore.find import named_by_uuid
 from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.load import table_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
+from hive_views.metastore.twins import Owner, twins
+from hive_views.places import directory_of
 from hive_views.table_files import delete_files, files_to_purge, is_collected
 
 if TYPE_CHECKING:
@@ -279,22 +280,17 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             NoSuchTableError: If there is no such table.
-            SharedFilesError: If it is registered under another name as well.
+            SharedFilesError: If it is registered under another name as well; MetastoreRefusedError if that cannot be
+                told.
             RefusedLocationError: If its metadata leads to a place that is not trusted; nothing is changed then.
             MetadataFileError: If its manifests cannot be read; nothing is changed then.
             CommitStateUnknownError: If the connection broke before the metastore answered; all files are there then.
         """
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
-        uuid = str(table.metadata.table_uuid)
-        collected = is_collected(table.metadata.properties)
-        twins = [other for other in named_by_uuid(self._store, uuid) if other != name] if collected else []
-        if twins:
-            raise SharedFilesError(str(name), str(twins[0]))
-        self._purge(name, table)
-
-    def _purge(self, name: ViewName, table: Table) -> None:
-        """Drop a table that was loaded, and delete its files, whoever else has them."""
+        shared = twins(self._store, table_owner(table, name)) if is_collected(table.metadata.properties) else []
+        if shared:
+            raise SharedFilesError(str(name), str(shared[0]))
         # Read before the table is gone: what cannot be read is refused, and nothing has happened.
         found = files_to_purge(table, self._store.files)
         self.drop_table(name.identifier)
@@ -415,6 +411,20 @@ class TableCatalog(HiveCatalog):
         row = self._store.row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
+
+
+def table_owner(table: Table, name: ViewName | None) -> Owner:
+    """A table as one whose files others may have.
+
+    Args:
+        table: It.
+        name: Its name in the catalog; None where it has none.
+
+    Returns:
+        Its UUID, with the metadata files that it knows.
+    """
+    earlier = {directory_of(entry.metadata_file): entry.metadata_file for entry in table.metadata.metadata_log}
+    return Owner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
 
 
 class _unknown:  # noqa: N801 -- used like a function

@@ -31,6 +31,7 @@ from hive_views.metastore.commit import Loaded, Store, commit
 from hive_views.metastore.drift import Difference, differences
 from hive_views.metastore.flat_model import check_properties
 from hive_views.metastore.load import load
+from hive_views.places import steps_out
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, version_at
 from hive_views.spec.files import METADATA_PATH
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
@@ -459,12 +460,14 @@ def check_location(location: object, key: str = "location") -> str:
         The URI or absolute path without a slash at its end.
 
     Raises:
-        InvalidPropertyError: If it is neither.
+        InvalidPropertyError: If it is neither, or has a `..`.
     """
     if not isinstance(location, str) or not _ABSOLUTE.match(location):
         raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
     if location.startswith("//") or re.match(r"file://[^/]", location):
         raise InvalidPropertyError(key, location, "a local directory has no host: write file:/dir or /dir")
+    if steps_out(location):
+        raise InvalidPropertyError(key, location, "'..' leads elsewhere for some readers: name the directory itself")
     if "#" in location or "?" in location:
         raise InvalidPropertyError(key, location, "a '#' or '?' would cut it off where it is read as a URI")
     return location.rstrip("/")

@@ -17,12 +17,12 @@ from hive_views.dependencies.graph import Dependent, Dependents, Impact
 from hive_views.dependencies.lineage import Lineage, LineageReader
 from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store, drop
-from hive_views.metastore.find import named_by_uuid
+from hive_views.metastore.commit import Loaded, Store, drop
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.hive_rows import drop_hive_view
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.load import load
+from hive_views.metastore.twins import Owner, twins
 from hive_views.purge import purge
 from hive_views.table_files import is_collected
 
@@ -201,22 +201,55 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     Raises:
         NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
         CommitFailedError: If it is not at `expected`.
-        InvalidViewError: If its files are to be deleted and another name in the metastore needs them.
+        InvalidViewError: If its files are to be deleted and another name in the metastore needs them;
+            MetastoreRefusedError if that cannot be told.
         HiveViewsError: As `hive_views.metastore.commit.drop` says.
     """
     if not purge_files:
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     loaded = load(store, name)
-    collected = is_collected(loaded.metadata.properties)
-    twins = [other for other in named_by_uuid(store, loaded.metadata.view_uuid) if other != name] if collected else []
-    if twins:
+    expected = expected or loaded.row.metadata_location
+    if not is_collected(loaded.metadata.properties):
+        return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
+    shared = twins(store, view_owner(loaded))
+    if shared:
         raise InvalidViewError(
-            str(name), f"its files are also those of {twins[0]}, which was registered from one: drop it without purging"
+            str(name),
+            f"its files are also those of {shared[0]}, which was registered from one: drop it without purging",
         )
-    row = drop(store, name, expected or loaded.row.metadata_location)
-    if collected:
-        purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
-    return DropStep(name, ChildKind.VIEW, metadata_location=None if collected else row.metadata_location)
+    return drop_with_files(store, loaded, expected)
+
+
+def view_owner(loaded: Loaded) -> Owner:
+    """A view as one whose files others may have.
+
+    Args:
+        loaded: It.
+
+    Returns:
+        Its UUID, with the metadata files that its row names.
+    """
+    known = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
+    return Owner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
+
+
+def drop_with_files(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
+    """Drop a view, and delete its metadata files, whoever else has them.
+
+    Args:
+        store: Metastore, files and properties.
+        loaded: The view.
+        expected: The metadata location that it must still have; None takes any.
+
+    Returns:
+        What was dropped.
+
+    Raises:
+        HiveViewsError: As `hive_views.metastore.commit.drop` says.
+    """
+    row = drop(store, loaded.row.name, expected)
+    purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+    return DropStep(row.name, ChildKind.VIEW)
 
 
 def _drop_dependents(

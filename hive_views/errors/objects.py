@@ -82,12 +82,17 @@ class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
 
 
 class SharedFilesError(HiveViewsError, iceberg.ValidationError):
-    """A table is not purged: another name in the metastore, `other`, has the same files."""
+    """No files of a table are deleted: another name in the metastore, `other`, has the same."""
 
-    def __init__(self, identifier: str, other: str) -> None:
+    def __init__(
+        self,
+        identifier: str,
+        other: str,
+        what: str = "purge",
+        advice: str = "Drop it without purging (drop_table)",
+    ) -> None:
         super().__init__(
-            f"Cannot purge {identifier}: its files are also those of {other}, which was registered from one. Drop it "
-            "without purging (drop_table)"
+            f"Cannot {what} {identifier}: its files are also those of {other}, which was registered from one. {advice}"
         )
         self.identifier = identifier
         self.other = other

@@ -28,8 +28,9 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy.define import RefusedError
 from hive_views.legacy.model import LegacyView, Reason, Writer
 from hive_views.materialized import trino
+from hive_views.materialized.drop import drop_storage
 from hive_views.materialized.facts import FactReader, facts_of
-from hive_views.materialized.lifecycle import drop_storage, storage_name
+from hive_views.materialized.lifecycle import storage_name
 from hive_views.materialized.settings import MAX_STALENESS_MS
 from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF

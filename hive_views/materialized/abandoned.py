@@ -22,23 +22,33 @@ from pyiceberg.table import Table
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
+    HiveViewsError,
     InvalidRefreshStateError,
     MetadataFileError,
+    MetastoreRefusedError,
     RefusedLocationError,
     UnsupportedMaterializedViewError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
-from hive_views.materialized.directories import directories_in, files_below, path_of
+from hive_views.materialized.directories import (
+    Kept,
+    delete_all,
+    directories_in,
+    files_below,
+    without_tables_of_others,
+)
 from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView
-from hive_views.materialized.lifecycle import DETACHED, DETACHED_METADATA, SUFFIX
+from hive_views.materialized.lifecycle import DEFINITION_OF, DETACHED, DETACHED_METADATA, SUFFIX
 from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.orphans import OLDER_THAN_MS
-from hive_views.materialized.publish import STAGING
+from hive_views.materialized.publish import is_staging
 from hive_views.materialized.storage import STORAGE_OF
-from hive_views.metastore.find import databases, rows
+from hive_views.metastore.find import all_rows
 from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.twins import every_catalog
+from hive_views.places import base_of, path_of
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
-from hive_views.table_files import METADATA_FILES, all_files
+from hive_views.table_files import METADATA_FILES, NOT_COLLECTED, all_files, is_collected
 from hive_views.tables import TableCatalog
 from hive_views.view import check_location
 
@@ -46,13 +56,9 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
     from hive_views.catalog import HiveViewCatalog
-    from hive_views.metastore.commit import Store
 
 _STORAGE_NAME = re.compile(f"{SUFFIX}(_[0-9a-f]{{8}})?$")
-_STAGING_NAME = re.compile(f"{STAGING}[0-9a-f]{{32}}$")
 _ATTACHED = re.compile("storage-[0-9a-f]{8}")
-_DEFINITIONS = "__view"
-"""Ends the location of a definition in the layout `table`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,10 @@ class Abandoned:
     definitions: tuple[str, ...] = ()
     """Metadata files of the views themselves: `register_view` brings back the view of one."""
     doubts: tuple[str, ...] = ()
-    """Views that may own some of it and cannot be read. Where there are any, only `rows` are listed besides."""
+    """Views that may own some of it and cannot be read, and catalogs of the metastore that cannot be. Where there are
+    any, only `rows` are listed besides."""
+    kept: tuple[Kept, ...] = ()
+    """What is not among it, or could not be removed, and why."""
 
     def __and__(self, other: Abandoned) -> Abandoned:
         """What two looks agree on, and the doubts of both."""
@@ -78,6 +87,7 @@ class Abandoned:
             tuple(sorted({*self.files} & {*other.files})),
             tuple(sorted({*self.definitions} & {*other.definitions})),
             tuple(sorted({*self.doubts, *other.doubts})),
+            tuple(sorted({*self.kept, *other.kept})),
         )
 
 
@@ -126,10 +136,10 @@ def remove_abandoned(
         definitions: Whether the metadata files of the views go as well, which nobody could write again.
 
     Returns:
-        What was removed.
+        What was removed, and what could not be. Where the metastore keeps a row, no file is deleted.
 
     Raises:
-        HiveViewsError: As `find_abandoned` and `drop_table` do.
+        HiveViewsError: As `find_abandoned` does.
     """
     store = catalog._store
     once, again = (
@@ -137,15 +147,28 @@ def remove_abandoned(
     )
     # A view that is renamed while the metastore is looked through may be missed, and one may have come meanwhile.
     found = once & again
+    dropped: set[ViewName] = set()
+    kept = found.kept
     for name in (*found.rows, *found.tables):
-        with suppress(NoSuchTableError):
+        try:
             TableCatalog.drop_table(catalog, name.identifier)
-    # What tells whose the others are goes last.
-    for location in sorted(found.files, key=lambda file: (file.endswith(METADATA_FILES), file)):
-        store.files.delete(location)
-    for location in found.definitions if definitions else ():
-        store.files.delete(location)
-    return found if definitions else replace(found, definitions=())
+            dropped.add(name)
+        except NoSuchTableError:
+            continue
+        except HiveViewsError as error:
+            kept += (Kept(str(name), str(error)),)
+    done = replace(
+        found,
+        tables=tuple(name for name in found.tables if name in dropped),
+        rows=tuple(name for name in found.rows if name in dropped),
+        files=(),
+        definitions=(),
+    )
+    if kept != found.kept:
+        return replace(done, kept=kept)
+    files, refused = delete_all(store.files, found.files)
+    texts, refused_texts = delete_all(store.files, found.definitions if definitions else ())
+    return replace(done, files=files, definitions=texts, kept=(*kept, *refused, *refused_texts))
 
 
 class AbandonedMethods:
@@ -186,6 +209,8 @@ class _Root:
     """These files."""
     whole: bool
     """Whether no other metadata file is there."""
+    collected: bool
+    """Whether its files may be deleted (`gc.enabled`)."""
 
     @property
     def path(self) -> str:
@@ -211,19 +236,24 @@ class _Search:
         self._store = catalog._store
         self._dependents = Dependents(LineageReader(self._store))
         self._until_ms = until_ms
-        self._rows = {row.name: row for row in _all_rows(self._store)}
-        views = [row for row in self._rows.values() if row.kind is RowKind.ICEBERG_VIEW]
-        tables = [row for row in self._rows.values() if row.kind is RowKind.ICEBERG_TABLE]
-        own = [row for row in tables if row.name.database == database and STORAGE_OF in row.parameters]
-        self._staging = {row.name for row in own if _STAGING_NAME.search(row.name.name) and self._is_old(row)}
-        self._storages = [row for row in own if _STORAGE_NAME.search(row.name.name) and METADATA not in row.parameters]
         self._said = _Living()
         """What rows say by themselves: enough to see that all is somebody's."""
+        self._rows: dict[ViewName, Row] = {}
+        self._elsewhere: list[Row] = []
+        """Rows of other catalogs of the metastore, whose names say nothing here."""
+        self._read_rows()
+        everything = [*self._rows.values(), *self._elsewhere]
+        views = [row for row in everything if row.kind is RowKind.ICEBERG_VIEW]
+        tables = [row for row in everything if row.kind is RowKind.ICEBERG_TABLE]
+        inside = (row for row in self._rows.values() if row.name.database == database)
+        own = [row for row in inside if row.kind is RowKind.ICEBERG_TABLE and STORAGE_OF in row.parameters]
+        self._staging = {row.name for row in own if is_staging(row.name.name) and self._is_old(row)}
+        self._storages = [row for row in own if _STORAGE_NAME.search(row.name.name) and METADATA not in row.parameters]
         self._born: dict[str, int] = {}
         """When the view was created whose metadata files are in a directory, in milliseconds."""
         self._empty: set[str] = set()
         """Metadata files without a byte, which nothing points to: who made one was killed before it wrote."""
-        self._pointers = {path_of(at) for row in self._rows.values() for at in _pointers(row)}
+        self._pointers = {path_of(at) for row in everything for at in _pointers(row)}
         for row in views:
             if row.uuid is not None:
                 self._said.uuids.add(row.uuid.lower())
@@ -231,14 +261,32 @@ class _Search:
             self._born[_base(row)] = max(self._born.get(_base(row), 0), row.create_time * 1000 + 999)
         self._said.uuids |= {row.parameters[STORAGE_OF].lower() for row in tables if _is_layout_table(row)}
         spoken_for = self._staging | {row.name for row in self._storages}
-        self._said.places |= {_base(row) for row in tables if row.name not in spoken_for}
+        here = (row for row in self._rows.values() if row.name not in spoken_for)
+        self._said.places |= {place for row in (*here, *self._elsewhere) for place in _places(row)}
+
+    def _read_rows(self) -> None:
+        """All rows of the metastore, of whatever catalog."""
+        try:
+            for name, store in every_catalog(self._store):
+                if name is None:
+                    self._rows = {row.name: row for row in all_rows(store)}
+                    continue
+                try:
+                    self._elsewhere += all_rows(store)
+                except MetastoreRefusedError as error:
+                    self._said.doubts.append(f"catalog {name}: {error}")
+        except MetastoreRefusedError as error:
+            if not self._rows:
+                raise
+            self._said.doubts.append(f"other catalogs of the metastore: {error}")
 
     def run(self, places: Iterable[str]) -> Abandoned:
         """Find what is abandoned below some places, and among the rows."""
         known = Abandoned(rows=tuple(sorted(self._staging)))
         looked = {path_of(place): place for place in (*places, *map(_place, self._storages))}
         roots, definitions = self._look(looked.values())
-        known = replace(known, files=tuple(sorted(self._empty)))
+        kept = tuple(sorted(Kept(root.location, NOT_COLLECTED) for root in roots if not root.collected))
+        known = replace(known, files=tuple(sorted(self._empty)), kept=kept)
         suspects = [row for row in self._storages if row.name not in self._said.links or self._has_no_view(row)]
         owners = {uuid for root in roots for uuid in root.owners} | definitions.keys()
         if not suspects and owners <= self._said.uuids:
@@ -246,20 +294,24 @@ class _Search:
         living = self._living()
         if living.doubts:
             return replace(known, doubts=tuple(sorted(living.doubts)))
-        dead = {_base(row): row for row in suspects if self._is_abandoned(row, living)}
-        living.places |= {_base(row) for row in self._storages} - dead.keys()
+        left_alone = {row.name for row in suspects if self._is_abandoned(row, living)}
+        living.places |= {place for row in self._storages if row.name not in left_alone for place in _places(row)}
+        dead: dict[str, list[Row]] = {}
+        for row in suspects:
+            if row.name in left_alone and _base(row) not in living.places:
+                dead.setdefault(_base(row), []).append(row)
         files = set(self._empty)
         for root in roots:
             if root.path in living.places or (root.owners & living.uuids and root.path not in dead):
                 continue
-            left = self._files(root)
+            left = self._files(root, living.places)
             if left is None:
                 dead.pop(root.path, None)  # somebody still writes there
             else:
                 files |= left
         return replace(
             known,
-            tables=tuple(sorted(row.name for row in dead.values())),
+            tables=tuple(sorted(row.name for found in dead.values() for row in found)),
             files=tuple(sorted(files)),
             definitions=tuple(sorted({at for uuid in definitions.keys() - living.uuids for at in definitions[uuid]})),
         )
@@ -280,24 +332,26 @@ class _Search:
                 documents = [item for item in listed if item.location.endswith(METADATA_FILES)]
                 # Where a view has its files now, what is older than it is another's.
                 until_ms = min(self._until_ms, self._born.get(path_of(location), self._until_ms))
-                owners, empty = {}, set()
+                owners, empty, collected = {}, set(), True
                 for uri, changed_ms, size in documents:
                     if changed_ms <= until_ms and not size and path_of(uri) not in self._pointers:
                         empty.add(uri)
                         continue
                     document = self._document(uri) if changed_ms <= until_ms else {}
                     properties = document.get("properties")
-                    owner = properties.get(STORAGE_OF) if isinstance(properties, dict) else None
+                    properties = properties if isinstance(properties, dict) else {}
+                    owner = properties.get(STORAGE_OF)
                     if "table-uuid" in document and isinstance(owner, str):
                         owners[uri] = owner.lower()
+                        collected = collected and is_collected(properties)
                     elif path_of(uri) in self._pointers:
                         continue
-                    elif "view-uuid" in document and (location.endswith(_DEFINITIONS) or self._is_materialized(uri)):
+                    elif "view-uuid" in document and (DEFINITION_OF in properties or self._is_materialized(uri)):
                         definitions.setdefault(str(document["view-uuid"]).lower(), []).append(uri)
                 self._empty |= empty
                 if owners:
                     whole = len(owners) + len(empty) == len(documents)
-                    roots.append(_Root(location, frozenset(owners.values()), tuple(owners), whole))
+                    roots.append(_Root(location, frozenset(owners.values()), tuple(owners), whole, collected))
         return roots, definitions
 
     def _document(self, location: str) -> dict[str, Any]:
@@ -319,8 +373,9 @@ class _Search:
     def _living(self) -> _Living:
         """What all views of the metastore are and point to, from their metadata files."""
         said = self._said
-        found = _Living(set(said.uuids), {name: set(uuids) for name, uuids in said.links.items()}, set(said.places))
-        for row in self._rows.values():
+        links = {name: set(uuids) for name, uuids in said.links.items()}
+        found = _Living(set(said.uuids), links, set(said.places), list(said.doubts))
+        for row in (*self._rows.values(), *self._elsewhere):
             try:
                 if row.kind is RowKind.ICEBERG_VIEW:
                     metadata = self._store.files.read(row.metadata_location or "")
@@ -359,18 +414,22 @@ class _Search:
             return False
         impact = self._dependents.all_of(row.name)
         texts = [self._rows[item.view].texts for item in impact.unknown if item.view in self._rows]
+        texts += [view.texts for view in self._elsewhere if view.kind.is_view]
         return not impact.views and not any(row.name.name in f"{one.original} {one.expanded}".lower() for one in texts)
 
-    def _files(self, root: _Root) -> set[str] | None:
+    def _files(self, root: _Root, living: set[str]) -> set[str] | None:
         """The files of a storage that is nobody's; None where somebody wrote to it lately."""
         parts = (f"{root.location}/{part}" for part in ("data", "metadata"))
         listed = [item for part in parts for item in files_below(self._store.files, part)]
-        if not root.whole:
+        whole = root.whole and not any(place.startswith(f"{root.path}/") for place in living)
+        if whole:
+            listed = without_tables_of_others(listed, root.location)
+        else:
             named = self._named_by(root)
             listed = [item for item in listed if path_of(item.location) in named]
         if any(item.changed_ms > self._until_ms for item in listed):
             return None
-        return {item.location for item in listed}
+        return {item.location for item in listed} if root.collected else set()
 
     def _named_by(self, root: _Root) -> set[str]:
         """Paths of what a storage's metadata files name, for a directory in which there are files of others as well."""
@@ -394,15 +453,10 @@ _UNREADABLE = (
 )
 
 
-def _all_rows(store: Store) -> Iterator[Row]:
-    for database in databases(store):
-        yield from rows(store, [ViewName(database, name) for name in store.client.get_all_tables(database)])
-
-
 def _is_layout_table(row: Row) -> bool:
     """Whether a row is a materialized view of the layout `table`; that of a refresh has such properties too."""
     known = METADATA in row.parameters and STORAGE_OF in row.parameters
-    return known and _STAGING_NAME.search(row.name.name) is None
+    return known and not is_staging(row.name.name)
 
 
 def _pointers(row: Row) -> Iterator[str]:
@@ -415,11 +469,19 @@ def _pointers(row: Row) -> Iterator[str]:
 
 def _place(row: Row) -> str:
     """The directory of a table or view, by its metadata file."""
-    return (row.metadata_location or "").rpartition("/")[0].removesuffix("/metadata")
+    return base_of(row.metadata_location or "")
 
 
 def _base(row: Row) -> str:
     return path_of(_place(row))
+
+
+def _places(row: Row) -> Iterator[str]:
+    """Where a table may have files, by its metadata file and by what the server says."""
+    if row.kind is RowKind.ICEBERG_TABLE:
+        yield _base(row)
+    if not row.kind.is_view and row.location is not None:
+        yield path_of(row.location)
 
 
 def _point(living: _Living, properties: Mapping[str, str], uuid: str) -> None:
@@ -430,7 +492,7 @@ def _point(living: _Living, properties: Mapping[str, str], uuid: str) -> None:
         # One that cannot be read protects its storage by the view's UUID.
         with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):
             location = AttachedView.decode(properties.get(key, "{}")).storage_table_location
-            living.places.add(path_of(location.rpartition("/")[0].removesuffix("/metadata")))
+            living.places.add(path_of(base_of(location)))
 
 
 def _link(living: _Living, link: StorageLink | None, uuid: str) -> None:

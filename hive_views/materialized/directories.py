@@ -1,12 +1,15 @@
-"""Listing directories of storages: files with the time of their last change, and paths that can be compared."""
+"""The directories of storages: what is in them, and what of it could be deleted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlparse
 
+from hive_views.places import base_of, path_of
+from hive_views.table_files import METADATA_FILES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyarrow.fs import FileInfo
 
@@ -22,6 +25,54 @@ class FoundFile(NamedTuple):
     """When it was changed, in milliseconds from the epoch."""
     size: int
     """How many bytes it has."""
+
+
+class Kept(NamedTuple):
+    """Something that was to be removed and is there."""
+
+    what: str
+    """A file, a table, or the view whose files they are."""
+    why: str
+    """The reason, for people."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+def delete_all(files: MetadataFiles, locations: Iterable[str]) -> tuple[tuple[str, ...], tuple[Kept, ...]]:
+    """Delete files, those last that tell whose the others are.
+
+    Args:
+        files: Where they are.
+        locations: Their URIs.
+
+    Returns:
+        Those that are gone, sorted, and those that are not.
+    """
+    refused = {}
+    wanted = sorted(locations, key=lambda file: (file.endswith(METADATA_FILES), file))
+    for location in wanted:
+        why = files.remove(location)
+        if why is not None:
+            refused[location] = why
+    gone = tuple(sorted(location for location in wanted if location not in refused))
+    return gone, tuple(Kept(location, why) for location, why in refused.items())
+
+
+def without_tables_of_others(listed: Iterable[FoundFile], location: str) -> list[FoundFile]:
+    """Files of a directory but for those of tables that have their own directories in it.
+
+    Args:
+        listed: The files.
+        location: The directory; what is in `metadata` there is its own.
+
+    Returns:
+        The files outside of every directory that has metadata files in its `metadata`.
+    """
+    files = list(listed)
+    bases = {path_of(base_of(file.location)) for file in files if file.location.endswith(METADATA_FILES)}
+    bases -= {path_of(location), path_of(f"{location}/metadata")}
+    return [file for file in files if not any(f"{path_of(file.location)}/".startswith(f"{base}/") for base in bases)]
 
 
 def files_below(files: MetadataFiles, location: str, *, deep: bool = True) -> list[FoundFile]:
@@ -53,19 +104,6 @@ def directories_in(files: MetadataFiles, location: str) -> list[str]:
         URIs without a slash at their end; none where the storage cannot list.
     """
     return [uri.rstrip("/") for uri, info in _listed(files, location, False) if not info.is_file]
-
-
-def path_of(location: str) -> str:
-    """What is the same for every way in which a place is written (`file:/x`, `file:///x`, `/x`).
-
-    Args:
-        location: A URI or path.
-
-    Returns:
-        Host and path.
-    """
-    parsed = urlparse(location)
-    return parsed.path if parsed.scheme in ("", "file") else f"{parsed.netloc}{parsed.path}"
 
 
 def _listed(files: MetadataFiles, location: str, deep: bool) -> Iterator[tuple[str, FileInfo]]:

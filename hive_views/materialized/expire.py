@@ -19,7 +19,15 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, SetPropertiesUpdate
 
-from hive_views.errors import CommitFailedError, InvalidPropertyError, RefreshConflictError, RefreshError
+from hive_views.errors import (
+    CommitFailedError,
+    InvalidPropertyError,
+    RefreshConflictError,
+    RefreshError,
+    SharedFilesError,
+)
+from hive_views.materialized.directories import Kept, delete_all
+from hive_views.materialized.drop import shared
 from hive_views.materialized.layout import METADATA, AttachedStorage, Layout
 from hive_views.table_files import all_files, files_to_purge
 
@@ -47,6 +55,8 @@ class Expired:
     """Snapshots that can no longer be travelled to, oldest first."""
     files: int
     """How many files were deleted."""
+    kept: tuple[Kept, ...] = ()
+    """Files that nothing needs any more and that could not be deleted, and why."""
 
 
 class AssertRefs(AssertTableUUID):
@@ -84,6 +94,8 @@ def expire(
     Raises:
         InvalidPropertyError: If the current rows would have to go.
         RefreshError: If the storage cannot be read; RefreshConflictError if somebody changed it meanwhile.
+        SharedFilesError: If another name in the metastore has the storage too; MetastoreRefusedError if that cannot be
+            told. Nothing was changed.
         HiveViewsError: As a commit does.
     """
     if keep < 1:
@@ -95,6 +107,9 @@ def expire(
     old = _old(metadata, int(time.time() * 1000) - older_than_ms, keep)
     if not old:
         return Expired((), 0)
+    others = shared(catalog, view)
+    if others:
+        raise SharedFilesError(str(view.name), str(others[0]), "expire rows of", "Expire them when that is gone")
     going = _files_that_go(storage, set(old), catalog._store.files)
     updates: list[TableUpdate] = [RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(old)})]
     listed = _listed_refreshes(metadata, set(old)) if view.layout is Layout.ATTACHED else None
@@ -108,9 +123,8 @@ def expire(
         raise RefreshConflictError(
             str(view.name), f"its storage changed meanwhile, or is locked ({error}). Nothing was expired; try again"
         ) from error
-    for location in sorted(going):
-        catalog._store.files.delete(location)
-    return Expired(old, len(going))
+    gone, kept = delete_all(catalog._store.files, going)
+    return Expired(old, len(gone), kept)
 
 
 def _old(metadata: TableMetadata, until_ms: int, keep: int) -> tuple[int, ...]:

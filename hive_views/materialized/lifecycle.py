@@ -1,4 +1,4 @@
-"""Creating, dropping and converting materialized views: the definition and its storage, in an order that is safe.
+"""Creating and converting materialized views: the definition and its storage, in an order that is safe.
 
 Whatever is interrupted leaves at most a storage or files that are nobody's (`hive_views.materialized.abandoned` lists
 them), never a view without its storage.
@@ -6,7 +6,6 @@ them), never a view without its storage.
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -17,41 +16,39 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 
 from hive_views.authoring import Definition
-from hive_views.dependencies.drop import drop_view
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import (
     CommitStateUnknownError,
     HiveViewsError,
     InvalidPropertyError,
+    InvalidViewError,
     NotMaterializedError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.materialized.drop import drop_storage
 from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView, Layout
-from hive_views.materialized.loading import MaterializedView, storage_link
+from hive_views.materialized.loading import MaterializedView, is_materialized, storage_link
 from hive_views.materialized.partitions import partition_spec
 from hive_views.materialized.settings import check_settings
 from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
 from hive_views.metastore.commit import commit
 from hive_views.metastore.load import load
-from hive_views.purge import purge as purge_files
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.files import new_location
 from hive_views.spec.stale_data import ALLOW_STALE_DATA, agreed
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
-from hive_views.table_files import delete_files, files_to_purge
-from hive_views.tables import TableCatalog
 from hive_views.view import change
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
-    from hive_views.dependencies.drop import DropReport
-
-logger = logging.getLogger(__name__)
 
 SUFFIX = "__storage"
 """Stands behind a view's name in its storage table's."""
+
+DEFINITION_OF = "hive-views.definition-of"
+"""Property of a definition in the layout `table`: the table that it was made for. It tells its file from a view's."""
 
 DETACHED = "hive-views.detached-storage-table"
 """Property of a plain view that was a materialized one: the JSON of its storage table, for the way back."""
@@ -163,7 +160,7 @@ def _table(catalog: HiveViewCatalog, request: Request) -> None:
         schema=request.definition.schema,
         version=request.definition.version,
         # What the user sets are properties of the table, which every engine shows and changes.
-        properties=catalog._view_properties({}),
+        properties=catalog._view_properties({DEFINITION_OF: str(name)}),
         now_ms=int(time.time() * 1000),
         identifier=str(name),
     )
@@ -247,84 +244,6 @@ def storage_name(view: ViewName, mark: str, is_free: Callable[[ViewName], bool])
     return ViewName(view.database, f"{plain.name}_{mark[:8]}")
 
 
-def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str, *, purge: bool = True) -> bool:
-    """Drop a storage table, if it is the one of a view.
-
-    Args:
-        catalog: Where it is.
-        table: Its name.
-        view_uuid: The view.
-        purge: Whether its files go too.
-
-    Returns:
-        Whether it was dropped: not where it is gone, or another view's.
-    """
-    try:
-        found = catalog.load_table(table.identifier)
-    except NoSuchTableError:
-        return False
-    if found.metadata.properties.get(STORAGE_OF, "").lower() != view_uuid.lower():
-        logger.warning("%s is not dropped: it is not the storage of view %s", table, view_uuid)
-        return False
-    if purge:
-        # A refresh that was killed may have left another row on the same files: they go all the same.
-        catalog._purge(table, found)
-    else:
-        TableCatalog.drop_table(catalog, table.identifier)
-    return True
-
-
-# -- DROP -------------------------------------------------------------------------------------------------------------
-
-
-def drop_materialized(
-    catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
-) -> DropReport:
-    """Drop a materialized view and its storage.
-
-    Args:
-        catalog: Where it is.
-        view: It.
-        restrict: Drop nothing where a view depends on it.
-        cascade: Drop what depends on it as well.
-        purge: Whether the files go too.
-
-    Returns:
-        What was dropped, in that order; its storage is not named.
-
-    Raises:
-        DependentsError: If `restrict` forbids it.
-        HiveViewsError: As `drop_view` does.
-    """
-    name = view.name
-    if view.layout is Layout.TABLE:
-        if purge:
-            # Readers find the table first, so it goes first; its files are found by what was loaded.
-            assert view.storage is not None, "the view was found by its table"
-            files = files_to_purge(view.storage, catalog._store.files)
-            report = catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
-            delete_files(name, files, catalog._store.files)
-            if files is not None:
-                text = view.storage.metadata.properties[METADATA]
-                # Those of earlier definitions are told by the view's UUID.
-                purge_files(catalog._store.files, [AssociatedView.decode(text).associated_view_location], view.metadata)
-            return report
-        return catalog.drop_table(name.identifier, restrict=restrict, cascade=cascade)
-    # Read before the view is gone: what cannot be read is refused, and nothing has happened.
-    attached = view.storage if view.layout is Layout.ATTACHED and purge else None
-    files = files_to_purge(attached, catalog._store.files) if attached is not None else None
-    if view.layout is Layout.REGISTERED and view.storage is not None and purge:
-        files_to_purge(view.storage, catalog._store.files)
-    # The files of views that go with it by CASCADE stay: theirs are definitions, which nobody could write again.
-    behavior = catalog._behavior(restrict, cascade)
-    report = catalog._drop(name, behavior, lambda: drop_view(catalog._store, name, purge_files=purge))
-    if view.layout is Layout.REGISTERED and view.storage_name is not None:
-        drop_storage(catalog, view.storage_name, view.metadata.view_uuid, purge=purge)
-    elif attached is not None:
-        delete_files(f"the storage of {name}", files, catalog._store.files)
-    return report
-
-
 # -- Plain view and back ----------------------------------------------------------------------------------------------
 
 
@@ -370,11 +289,13 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
         partitioned_by: For a new storage: how its rows are divided.
 
     Raises:
-        NoSuchViewError: If there is no such view.
+        NoSuchViewError: If there is no such view; InvalidViewError if it is a materialized one already.
         HiveViewsError: As a commit does.
     """
     loaded = load(catalog._store, name)
     metadata = loaded.metadata
+    if is_materialized(metadata):
+        raise InvalidViewError(str(name), "it is a materialized view already")
     if DETACHED_METADATA in metadata.properties:
         text = metadata.properties[DETACHED_METADATA]
         AttachedView.decode(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -47,7 +48,18 @@ logger = logging.getLogger(__name__)
 STAGING = "__refresh_"
 """Stands in the names of rows that exist only while an attached storage is refreshed."""
 
+_STAGING_NAME = re.compile(f"{STAGING}[0-9a-f]{{32}}$")
+
 _MAIN = "main"
+
+
+def is_staging(name: str) -> bool:
+    """Whether a name is one that a refresh gives to a row of its own, and none that a user may give to a table.
+
+    Args:
+        name: A table's, without its database.
+    """
+    return _STAGING_NAME.search(name) is not None
 
 
 @contextmanager
@@ -184,7 +196,7 @@ _NONE = '{"format-version":1,"refreshes":[]}'
 
 def give_up(
     catalog: HiveViewCatalog, view: MaterializedView, staged: Table, snapshot: Snapshot, *, apart: bool = False
-) -> None:
+) -> bool:
     """Take a staged snapshot away, with the files that it alone has.
 
     Args:
@@ -193,19 +205,22 @@ def give_up(
         staged: The table that holds it.
         snapshot: It.
         apart: Whether that is a row of the refresh's own, as it always is for an attached storage.
+
+    Returns:
+        Whether it is gone: not where readers have it, or the storage was changed meanwhile.
     """
     if apart or view.layout is Layout.ATTACHED:
         assert view.storage is not None, "it was read before the refresh"
         try:
             if view.storage.catalog.load_table(view.storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
-                return
+                return False
         except (NoSuchViewError, NoSuchTableError):
             logger.info("The view %s was dropped while it was refreshed", view.name)
     else:
         now = catalog.load_table(staged.name())
         if now.metadata.table_uuid != staged.metadata.table_uuid or snapshot.snapshot_id in published(now):
             # Readers have it: a commit of which it was not known how it ended, ended well.
-            return
+            return False
         current = now.metadata.current_snapshot_id
         try:
             catalog.commit_table(
@@ -219,9 +234,10 @@ def give_up(
         except (CommitFailedError, CommitFailedException) as error:
             # It stays as an orphan, which is listed and removed later: its files must then stay as well.
             logger.warning("Snapshot %s of %s was not published and stays: %s", snapshot.snapshot_id, view.name, error)
-            return
+            return False
     for location in sorted(files_of(staged, snapshot)):
         catalog._store.files.delete(location)
+    return True
 
 
 def published(table: Table) -> set[int]:

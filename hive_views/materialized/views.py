@@ -20,6 +20,7 @@ from hive_views.materialized.abandoned import AbandonedMethods
 from hive_views.materialized.answers import Listed as Listed
 from hive_views.materialized.answers import PastRefresh as PastRefresh
 from hive_views.materialized.answers import Reading as Reading
+from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.expire import OLDER_THAN_MS as EXPIRED_MS
 from hive_views.materialized.expire import Expired, expire
 from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
@@ -27,7 +28,6 @@ from hive_views.materialized.layout import METADATA, Layout
 from hive_views.materialized.lifecycle import (
     Request,
     create_materialized,
-    drop_materialized,
     to_materialized,
     to_plain_view,
 )
@@ -186,20 +186,21 @@ class MaterializedViews(AbandonedMethods):
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
     ) -> DropReport:
-        """Drop a materialized view and its storage.
+        """Drop a materialized view and its storage, but for what another name in the metastore has too.
 
         Args:
             identifier: `database.name`.
-            restrict: Drop nothing where a view depends on it.
-            cascade: Drop every view that depends on it as well.
-            purge: Whether the files of both go too.
+            restrict: Drop nothing where a view depends on it, or on its storage table.
+            cascade: Drop every view that depends on them as well.
+            purge: Whether the files of both go too. What is left, and why, is logged.
 
         Returns:
             What was dropped, in that order; its storage is not named.
 
         Raises:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            DependentsError: If `restrict` forbids it.
+            DependentsError: If `restrict` forbids it; nothing was changed.
+            CommitFailedError: If another view has the name by now, or it was changed meanwhile.
         """
         view = self.load(identifier)
         return drop_materialized(self._catalog, view, restrict=restrict, cascade=cascade, purge=purge)
@@ -226,7 +227,7 @@ class MaterializedViews(AbandonedMethods):
             The materialized view.
 
         Raises:
-            NoSuchViewError: If there is no such view.
+            NoSuchViewError: If there is no such view; InvalidViewError if it is a materialized one already.
         """
         to_materialized(self._catalog, self._name(identifier), partitioned_by)
         return self.load(identifier)

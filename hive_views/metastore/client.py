@@ -188,6 +188,15 @@ class MetastoreClient:
         everything = _qualified(self._catalog, "")
         return self._read("get_databases", lambda client: client.get_databases(everything))
 
+    def get_catalogs(self) -> list[str]:
+        """Names of the metastore's catalogs; on a server of Hive 2, which has none, that of the only one there is."""
+        if not self.supports("get_catalogs"):
+            return [METASTORE_CATALOG_DEFAULT]
+        try:
+            return list(self._read("get_catalogs", lambda client: client.get_catalogs()).names or ())
+        except ttypes.MetaException as error:
+            raise MetastoreRefusedError("get_catalogs", error.message or "") from error
+
     def get_database(self, name: str) -> ttypes.Database:
         """A database.
 

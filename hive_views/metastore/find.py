@@ -186,6 +186,28 @@ def rows_of(store: Store, database: str, names: Sequence[str]) -> list[Row]:
         raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
 
 
+def all_rows(store: Store) -> Iterator[Row]:
+    """The rows of all tables and views of all databases.
+
+    Args:
+        store: Metastore, files and properties.
+
+    Yields:
+        The rows, those of one database together.
+
+    Raises:
+        MetastoreRefusedError: If the server cannot give them.
+    """
+    for database in databases(store):
+        try:
+            names = store.client.get_all_tables(database)
+        except UnknownDBException:
+            continue  # dropped since it was listed
+        except (MetaException, InvalidOperationException) as error:
+            raise MetastoreRefusedError("get_all_tables", f"{database}: {error.message}") from error
+        yield from rows(store, [ViewName(database, name) for name in names])
+
+
 def databases(store: Store) -> list[str]:
     """The names of all databases, sorted."""
     return sorted(store.client.get_all_databases())

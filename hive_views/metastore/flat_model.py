@@ -106,6 +106,11 @@ class Row:
         return self.parameters.get(METADATA_LOCATION)
 
     @property
+    def location(self) -> str | None:
+        """The directory that the server has for it; views may have none."""
+        return None if self.table.sd is None else self.table.sd.location or None
+
+    @property
     def previous_metadata_location(self) -> str | None:
         """The pointer before the last commit."""
         return self.parameters.get(PREVIOUS_METADATA_LOCATION)

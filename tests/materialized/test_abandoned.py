@@ -13,8 +13,8 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.materialized.abandoned import Abandoned
-from hive_views.materialized.directories import path_of
 from hive_views.materialized.storage import STORAGE_OF, new_attached
+from hive_views.places import path_of
 from tests.catalog.fixtures import other_database, own_directory
 from tests.materialized.conftest import SALES, rows
 from tests.materialized.duck_engine import DuckEngine

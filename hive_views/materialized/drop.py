@@ -1,0 +1,280 @@
+"""Dropping materialized views with their storages, and keeping what others have.
+
+What goes and what stays is settled before anything is changed: the definition's files, the storage's row and the
+storage's files each go if they are this view's alone. What stays is told in the log, with its reason. A kill leaves at
+most a storage or files that are nobody's (`hive_views.materialized.abandoned` lists them).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyiceberg.table import Table
+
+from hive_views.children import ChildKind
+from hive_views.dependencies.drop import (
+    Behavior,
+    DropReport,
+    DropStep,
+    drop_object,
+    drop_view,
+    drop_with_files,
+    plan_drop,
+    view_owner,
+)
+from hive_views.errors import CommitFailedError, DependentsError, MetastoreRefusedError, NoSuchTableError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.layout import METADATA, AssociatedView, Layout
+from hive_views.materialized.publish import is_staging
+from hive_views.materialized.storage import STORAGE_OF
+from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.load import load
+from hive_views.metastore.twins import Owner, Twin, twins
+from hive_views.purge import purge as purge_files
+from hive_views.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
+from hive_views.tables import TableCatalog, table_owner
+
+if TYPE_CHECKING:
+    from hive_views.catalog import HiveViewCatalog
+    from hive_views.materialized.loading import MaterializedView
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What goes with a materialized view."""
+
+    row: ViewName | None
+    """The storage's row; None where it stays, or there is none."""
+    files: TableFiles | None = None
+    """The storage's files that go."""
+    storage_stays: str | None = None
+    """Why the storage's files stay."""
+    definition_stays: str | None = None
+    """Why the definition's files stay."""
+
+
+def drop_materialized(
+    catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
+) -> DropReport:
+    """Drop a materialized view and its storage.
+
+    Args:
+        catalog: Where it is.
+        view: It.
+        restrict: Drop nothing where a view depends on it, or on its storage table.
+        cascade: Drop what depends on them as well.
+        purge: Whether the files go too, those that no other name in the metastore has.
+
+    Returns:
+        What was dropped, in that order; its storage is not named.
+
+    Raises:
+        DependentsError: If `restrict` forbids it. Nothing was changed.
+        CommitFailedError: If another view has the name by now, or it was changed meanwhile.
+        HiveViewsError: As `drop_view` does.
+    """
+    behavior = catalog._behavior(restrict, cascade)
+    plan = _plan(catalog, view, purge)
+    # The definitions of views that go with it by CASCADE stay: nobody could write them again.
+    if plan.row is None or plan.row == view.name or behavior is Behavior.NONE:
+        return catalog._drop(view.name, behavior, lambda: _remove(catalog, view, plan, purge))
+    before = plan_drop(catalog._lineages, plan.row, behavior)
+    if before.refused:
+        raise DependentsError(str(view.name), "drop", [str(item) for item in before.dependents])
+    with_storage: list[DropStep] = []
+
+    def remove() -> DropStep:
+        assert plan.row is not None, "looked at above"
+        inner = drop_object(catalog._lineages, plan.row, behavior, lambda: _remove(catalog, view, plan, purge))
+        with_storage.extend(inner.steps)
+        return next(step for step in inner.steps if step.name == view.name)
+
+    report = catalog._drop(view.name, behavior, remove)
+    steps = [item for step in report.steps for item in (with_storage if step.name == view.name else [step])]
+    return replace(report, steps=tuple(steps))
+
+
+def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> None:
+    """Drop a storage table that was made for a view which did not come to be, with the files that are its alone.
+
+    Args:
+        catalog: Where it is.
+        table: Its name.
+        view_uuid: The view.
+    """
+    try:
+        found = catalog.load_table(table.identifier)
+    except NoSuchTableError:
+        return
+    if _owner(found) != view_uuid.lower():
+        logger.warning("%s is not dropped: it is not the storage of view %s", table, view_uuid)
+        return
+    try:
+        others = _also(_named(catalog, table_owner(found, table))[1])
+    except MetastoreRefusedError as error:
+        others = _unknown(error)
+    files = None if others else files_to_purge(found, catalog._store.files)
+    TableCatalog.drop_table(catalog, table.identifier)
+    if others:
+        logger.warning("The files of %s are left, because %s", table, others)
+    else:
+        delete_files(table, files, catalog._store.files)
+
+
+def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
+    """Others that have files of a materialized view's storage; rows that a refresh makes for itself are none.
+
+    Args:
+        catalog: Where it is.
+        view: It, with a storage that can be read.
+
+    Returns:
+        Rows of the metastore. A second name of the view is none where the storage is a table of the catalog: both names
+        lead to that table.
+
+    Raises:
+        MetastoreRefusedError: If the server cannot tell.
+    """
+    assert view.storage is not None, "the caller has looked"
+    owners = [table_owner(view.storage, view.storage_name)]
+    if view.layout is Layout.ATTACHED:
+        owners.append(view_owner(Loaded(view.row, view.metadata)))
+    views, tables = _named(catalog, *owners)
+    return [*views, *tables]
+
+
+# -- What goes --------------------------------------------------------------------------------------------------------
+
+
+def _plan(catalog: HiveViewCatalog, view: MaterializedView, purge: bool) -> _Plan:
+    storage, uuid = view.storage, view.metadata.view_uuid.lower()
+    row = None if view.storage_name is None else catalog._store.row(view.storage_name)
+    if view.layout is Layout.REGISTERED and (row is None or not _is_storage_row(row, storage, uuid)):
+        if row is not None:
+            logger.warning("%s is not dropped: it is not the storage of view %s", row.name, uuid)
+        row, storage = None, None
+    name = None if row is None else row.name
+    if not purge and view.layout is not Layout.REGISTERED:
+        return _Plan(name)
+    try:
+        of_view, of_table = _others(catalog, view, storage)
+        unknown = None
+    except MetastoreRefusedError as error:
+        of_view, of_table, unknown = None, None, _unknown(error)
+    if of_view is not None and view.layout is Layout.REGISTERED and name is not None:
+        logger.warning("%s is not dropped: %s", name, of_view)
+        return _Plan(None, definition_stays=of_view)
+    if not purge:
+        return _Plan(name)
+    definition_stays, storage_stays = of_view or unknown, of_table or unknown
+    if view.layout is Layout.ATTACHED:
+        storage_stays = of_view or storage_stays or _not_own(view, uuid)
+    elif storage is None and name is not None:
+        storage_stays = storage_stays or view.problem
+    if storage is not None and not is_collected(storage.metadata.properties):
+        storage_stays = storage_stays or NOT_COLLECTED
+    if view.layout is Layout.TABLE:
+        definition_stays = definition_stays or storage_stays
+    # Read before the view is gone: what cannot be read is refused, and nothing has happened.
+    going = storage is not None and storage_stays is None
+    files = files_to_purge(storage, catalog._store.files) if storage is not None and going else None
+    return _Plan(name, files, storage_stays, definition_stays)
+
+
+def _others(catalog: HiveViewCatalog, view: MaterializedView, storage: Table | None) -> tuple[str | None, str | None]:
+    """Why files of the definition, and of the storage, are others' too."""
+    definition = view_owner(Loaded(view.row, view.metadata))
+    if view.layout is Layout.TABLE:
+        definition = Owner(definition.uuid, _definition_files(view))
+    owners = [definition] if storage is None else [definition, table_owner(storage, view.storage_name)]
+    views, tables = _named(catalog, *owners)
+    return _also(views), _also(tables)
+
+
+def _named(catalog: HiveViewCatalog, *owners: Owner) -> tuple[list[Twin], list[Twin]]:
+    """The views and the tables that have files of some owners; rows that a refresh makes for itself are none."""
+    found = [twin for twin in twins(catalog._store, *owners) if not is_staging(twin.row.name.name)]
+    views = [twin for twin in found if twin.row.kind is RowKind.ICEBERG_VIEW]
+    return views, [twin for twin in found if twin not in views]
+
+
+def _also(found: Sequence[Twin]) -> str | None:
+    return f"{', '.join(map(str, found))} was registered from one of them, and needs them" if found else None
+
+
+def _unknown(error: MetastoreRefusedError) -> str:
+    return f"nobody can tell whether others have them ({error})"
+
+
+def _not_own(view: MaterializedView, uuid: str) -> str | None:
+    """Why the files of an attached storage are not the view's to delete."""
+    if view.storage is None:
+        return view.problem
+    return None if _owner(view.storage) == uuid else "it does not say that it is this view's"
+
+
+def _is_storage_row(row: Row, storage: Table | None, uuid: str) -> bool:
+    """Whether a row is the storage of a view, by the table itself or, where that cannot be read, by the row."""
+    said = row.parameters.get(STORAGE_OF, "").lower() if storage is None else _owner(storage)
+    return row.kind is RowKind.ICEBERG_TABLE and said == uuid
+
+
+def _owner(storage: Table) -> str:
+    """The UUID of the view that a storage says it is of."""
+    return str(storage.metadata.properties.get(STORAGE_OF, "")).lower()
+
+
+def _definition_files(view: MaterializedView) -> tuple[str, ...]:
+    assert view.storage is not None, "the view was found by its table"
+    return (AssociatedView.decode(view.storage.metadata.properties[METADATA]).associated_view_location,)
+
+
+# -- The steps --------------------------------------------------------------------------------------------------------
+
+
+def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge: bool) -> DropStep:
+    """Readers find the view first, so it goes first; then the storage's row, then files."""
+    store, name = catalog._store, view.name
+    definition_goes = purge and plan.definition_stays is None
+    if view.layout is Layout.TABLE:
+        _drop_row(catalog, view.row, name)
+        step = DropStep(name, ChildKind.TABLE)
+    else:
+        loaded = load(store, name)
+        if loaded.metadata.view_uuid.lower() != view.metadata.view_uuid.lower():
+            raise CommitFailedError(str(name), "another view has the name by now. It was not dropped")
+        remove = drop_with_files if definition_goes and is_collected(loaded.metadata.properties) else _drop_alone
+        step = remove(store, loaded, loaded.row.metadata_location)
+        there = None if plan.row is None else store.row(plan.row)
+        if there is not None and there.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
+            with suppress(NoSuchTableError):
+                _drop_row(catalog, there, there.name)
+    if not purge:
+        return step
+    if plan.files is not None:
+        delete_files(f"the storage of {name}", plan.files, store.files)
+    if view.layout is Layout.TABLE and definition_goes:
+        # Those of earlier definitions are told by the view's UUID.
+        purge_files(store.files, _definition_files(view), view.metadata)
+    for what, why in (("definition", plan.definition_stays), ("storage", plan.storage_stays)):
+        if why is not None:
+            logger.warning("The files of %s's %s are left, because %s", name, what, why)
+    return step
+
+
+def _drop_alone(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
+    return drop_view(store, loaded.row.name, expected=expected)
+
+
+def _drop_row(catalog: HiveViewCatalog, seen: Row, name: ViewName) -> None:
+    now = catalog._store.row(name)
+    if now is not None and now.uuid != seen.uuid:
+        raise CommitFailedError(str(name), "another table has the name by now. It was not dropped")
+    TableCatalog.drop_table(catalog, name.identifier)
