@@ -12,6 +12,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.commit import Store
 from hive_views.metastore.hive_types import hive_columns
 from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.sql.dialects import SUBSTITUTE, string_literal, without_variables
 from hive_views.sql.references import references
 from hive_views.sql.tokens import QUOTES
 from hive_views.view import HiveView
@@ -32,7 +33,8 @@ def create_statement(store: Store, view: HiveView) -> str:
 
     Returns:
         The statement in the author's dialect. The view's name is complete. Where names in the query are not, a comment
-        in the first line says which database has to be current.
+        in front says which database has to be current. Strings are written so that no engine sees a variable in them;
+        where a name or a comment has one, a comment in front says what to set.
 
     Raises:
         SqlError: If none of its texts is of a dialect that can be read.
@@ -50,16 +52,19 @@ def create_statement(store: Store, view: HiveView) -> str:
     properties = dict(view.metadata.properties)
     comment = properties.pop(COMMENT, None)
     if comment is not None:
-        lines.append(f"COMMENT {_literal(comment, text.dialect)}")
+        lines.append(f"COMMENT {string_literal(comment, text.dialect)}")
     if partitioned_on:
         lines.append(f"PARTITIONED ON ({', '.join(_quoted(column, quote) for column in partitioned_on)})")
     if properties:
         pairs = (
-            f"{_literal(key, text.dialect)} = {_literal(value, text.dialect)}"
+            f"{string_literal(key, text.dialect)} = {string_literal(value, text.dialect)}"
             for key, value in sorted(properties.items())
         )
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
-    return "\n".join([*lines, f"AS {text.typed}"])
+    statement = "\n".join([*lines, f"AS {without_variables(text.typed, text.dialect)}"])
+    if "${" in statement and text.dialect in SUBSTITUTE:
+        return f"-- all in ${{ }} is meant to the letter: first {SUBSTITUTE[text.dialect]}\n{statement}"
+    return statement
 
 
 def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> str:
@@ -72,7 +77,7 @@ def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> st
         if not any(comments) and _produced(store, text) == [name.lower() for name in names]:
             return ""
     listed = (
-        _quoted(name, quote) + (f" COMMENT {_literal(comment, text.dialect)}" if comment is not None else "")
+        _quoted(name, quote) + (f" COMMENT {string_literal(comment, text.dialect)}" if comment is not None else "")
         for name, comment in zip(names, comments, strict=True)
     )
     return ",\n  ".join(listed)
@@ -132,10 +137,3 @@ def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ..
 
 def _quoted(name: str, quote: str) -> str:
     return quote + name.replace(quote, quote * 2) + quote
-
-
-def _literal(value: str, dialect: str) -> str:
-    """A string literal: with Hive's and Spark's backslashes, or Trino's doubled quotes."""
-    if dialect == "trino":
-        return "'" + value.replace("'", "''") + "'"
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -30,6 +30,7 @@ from hive_views.metastore.schemas import MetastoreSchemas
 from hive_views.session_settings import encode
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 from hive_views.sql.analyzer import UnknownTypeError
+from hive_views.sql.dialects import plain_strings
 from hive_views.sql.expand import Expansion, expand
 from hive_views.sql.iceberg_types import parse_type
 from hive_views.sql.parse import ParseTextError
@@ -176,7 +177,7 @@ def mended(store: Store, view: LegacyView) -> LegacyView | None:
                     column_names=names,
                     view_name=view.name.name,
                 )
-                same = _same(exact.expanded, view.sql)
+                same = alike(exact.expanded, view.sql)
             except SqlError:
                 continue
             if same:
@@ -375,7 +376,7 @@ class _Maker:
                     )
                 except SqlError:
                     continue
-                if _same(again.expanded, expanded):
+                if alike(again.expanded, expanded):
                     return database
         return None
 
@@ -478,16 +479,27 @@ def _texts(version: ViewVersion) -> dict[str, str]:
     return {item.dialect.lower(): item.sql for item in version.sql_representations}
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two expanded texts are the same but for white space, comments and the case of words."""
+def alike(one: str, other: str) -> bool:
+    """Whether two expanded texts of Hive's say the same.
+
+    Args:
+        one: A text.
+        other: Another.
+
+    Returns:
+        Whether they differ in white space, comments, the case of words and in strings that `plain_strings` would write
+        alike, and in nothing else: strings count to the letter.
+
+    Raises:
+        SqlError: If one cannot be split into tokens.
+    """
     return _tokens(one) == _tokens(other)
 
 
 def _tokens(sql: str) -> list[str]:
-    text = Text(sql, "hive")
-    return [
-        raw if (raw := text.raw(index)).startswith(("'", '"')) else raw.lower() for index in range(len(text.tokens))
-    ]
+    text = Text(plain_strings(sql, HIVE), HIVE)
+    raws = map(text.raw, range(len(text.tokens)))
+    return [raw if raw.endswith(("'", '"')) else raw.lower() for raw in raws]
 
 
 def _whole(sql: str, dialect: str) -> str:

@@ -15,6 +15,7 @@ from hive_views.metastore.flat_model import EXTERNAL, RowKind, columns_of
 from hive_views.metastore.legacy_rows import plain_row, swap
 from hive_views.metastore.load import load, view_names
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
+from hive_views.sql.dialects import SUBSTITUTE, string_literal
 
 _OWN = ("hive-views.", "hive_views_", "view.", "spark.sql.")
 _OWN_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})
@@ -72,9 +73,14 @@ def script_text(exported: Sequence[Exported]) -> str:
         exported: What `export_script` gave.
 
     Returns:
-        The statements, each ended by a semicolon; what could not be exported as comments.
+        The statements, each ended by a semicolon; what could not be exported as comments. In front, where a name or a
+        comment holds `${name}`, what keeps Hive and Spark from putting a value there; strings need none of that.
     """
     parts = []
+    if any("${" in (item.statement or "") for item in exported):
+        parts.append(
+            "\n".join(["-- All in ${ } is meant to the letter.", *(f"{each};" for each in SUBSTITUTE.values())])
+        )
     for item in exported:
         if item.statement is None:
             problem = " ".join((item.problem or "").split())
@@ -140,7 +146,7 @@ def _statement(store: Store, loaded: Loaded) -> str:
         raise _NoTextError(f"{name} has no text that Hive and plain Spark can run")
     listed = []
     for column, _, comment in columns_of(name, metadata, store.config):
-        listed.append(_quoted(column) + (f" COMMENT {_literal(comment)}" if comment else ""))
+        listed.append(_quoted(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
     lines = []
     if loaded.row.table.partitionKeys:
         keys = ", ".join(_quoted(key.name) for key in loaded.row.table.partitionKeys)
@@ -151,16 +157,14 @@ def _statement(store: Store, loaded: Loaded) -> str:
     properties = {key: value for key, value in metadata.properties.items() if not _is_own(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
-        lines.append(f"COMMENT {_literal(comment)}")
+        lines.append(f"COMMENT {string_literal(comment, HIVE)}")
     if properties:
-        pairs = (f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
+        pairs = (
+            f"{string_literal(key, HIVE)} = {string_literal(value, HIVE)}" for key, value in sorted(properties.items())
+        )
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
     return "\n".join([*lines, f"AS {text}"])
 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -180,12 +180,15 @@ def look(row: Row, options: Options) -> Found:
     named: tuple[ViewName, ...] = ()
     refusal = None
     try:
-        if view.sql:
-            found = dict.fromkeys(ViewName(*table.resolved(view.database)) for table in reads(view).tables)
-            named = tuple(found)
+        # First: a damaged text is offered repaired, whatever else is wrong with it, and names what it names repaired.
         view = prepared(view, options)
     except RefusedError as error:
-        refusal = view.problem or error.refusal
+        refusal = error.refusal
+    try:
+        if view.sql:
+            named = tuple(dict.fromkeys(ViewName(*table.resolved(view.database)) for table in reads(view).tables))
+    except RefusedError as error:
+        refusal = refusal or error.refusal
     return Found.pack(row, view, named, refusal)
 
 

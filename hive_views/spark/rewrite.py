@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.errors import SqlError
 from hive_views.sql.parse import check_depth
+from hive_views.sql.spark_words import words
 from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text, parser_of
 
-_EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*EXPLAIN(?:\s+(?:EXTENDED|CODEGEN|COST|FORMATTED))?(?=\s)", re.I | re.S
-)
+_EXPLAIN = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
 _SYSTEM = re.compile(r"\bSYSTEM_(VERSION|TIME)(?=\s+AS\s+OF\b)", re.IGNORECASE)
 
 
@@ -93,7 +92,7 @@ def places(sql: str) -> tuple[Place, ...]:
     Raises:
         SqlError: If the statement cannot be read.
     """
-    text = Text(_SYSTEM.sub(_same_length, _blank(_EXPLAIN, sql)), "spark")
+    text = Text(_SYSTEM.sub(_same_length, _explained(sql)), "spark")
     if not text.tokens:
         return ()
     if text.tokens[0].token_type is TokenType.TABLE:
@@ -109,36 +108,28 @@ def places(sql: str) -> tuple[Place, ...]:
     return tuple(sorted(found, key=lambda place: place.start))
 
 
-def possible_places(sql: str, in_front: Container[str] | None = None) -> tuple[Place, ...]:
+def possible_places(sql: str) -> tuple[Place, ...]:
     """Names in a text that is not read: those that may be tables, by the word in front of them.
 
     Args:
         sql: Any text.
-        in_front: The words, in capitals; None are those in front of what is read.
 
     Returns:
-        Their places; some may be no tables. None for a text that cannot even be split into tokens.
+        Their places; some may be no tables.
     """
-    try:
-        text = Text(sql, "spark")
-    except SqlError:
-        return ()
     found = []
-    words = _IN_FRONT if in_front is None else in_front
-    for index in range(1, len(text.tokens)):
-        if text.raw(index - 1).split()[-1].upper() not in words or not _is_name(text.raw(index)):
+    listed = list(words(sql))
+    for index in range(1, len(listed)):
+        front = listed[index - 1]
+        if (front.keyword or front.text) not in _IN_FRONT or listed[index].kind not in _NAMES:
             continue
         last = index
-        while last + 2 < len(text.tokens) and text.raw(last + 1) == "." and _is_name(text.raw(last + 2)):
+        while last + 2 < len(listed) and listed[last + 1].text == "." and listed[last + 2].kind in _NAMES:
             last += 2
-        parts = tuple(unquoted(text.raw(at)) for at in range(index, last + 1, 2))
-        start, end = text.tokens[index].start, text.tokens[last].end + 1
+        parts = tuple(unquoted(listed[at].text) for at in range(index, last + 1, 2))
+        start, end = listed[index].start, listed[last].end
         found.append(Place(parts, start, end, end, None))
     return tuple(found)
-
-
-def _is_name(raw: str) -> bool:
-    return raw[0] in "`_" or raw[0].isalnum()
 
 
 @dataclass(frozen=True)
@@ -206,9 +197,13 @@ def substitute(sql: str, edits: Iterable[tuple[int, int, str]]) -> Rewritten:
     return Rewritten("".join(written), sql, tuple(pieces))
 
 
-def _blank(pattern: re.Pattern[str], sql: str) -> str:
-    found = pattern.match(sql)
-    return re.sub(r"[^\n]", " ", found.group()) + sql[found.end() :] if found else sql
+def _explained(sql: str) -> str:
+    """A statement with spaces in place of EXPLAIN and what stands in front of it."""
+    first, second = [*islice(words(sql), 2), None, None][:2]
+    if first is None or first.keyword != "EXPLAIN":
+        return sql
+    end = second.end if second is not None and second.keyword in _EXPLAIN else first.end
+    return re.sub(r"[^\n]", " ", sql[:end]) + sql[end:]
 
 
 def _same_length(found: re.Match[str]) -> str:
@@ -317,6 +312,7 @@ def _unqualified(sql: str, qualifiers: set[tuple[str, ...]], taken: set[int]) ->
                 break
 
 
+_NAMES = ("word", "quoted")
 _IN_FRONT = frozenset({"FROM", "JOIN", "TABLE", "USING", ","})
 _BEHIND = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.TABLE_SAMPLE})
 _BEHIND_WORDS = frozenset(

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlglot.tokenizer_core import TokenType
-
 from hive_views.errors import HiveViewsError, SqlError
 from hive_views.execute import execute_statement, point_into
-from hive_views.metastore.flat_model import RowKind
 from hive_views.spark import answers, materialized_statements
 from hive_views.spark.defining import Definer
 from hive_views.spark.failures import Source, failure, failures, fragment_of, in_view, pointing_into
+from hive_views.spark.guard import Guard
 from hive_views.spark.helper_session import HelperSession
 from hive_views.spark.names import Names, Target
 from hive_views.spark.reading import Prepared, Reader
-from hive_views.spark.rewrite import Rewritten, offset_of, possible_places
+from hive_views.spark.rewrite import Rewritten, offset_of
 from hive_views.spark.variables import with_values
 from hive_views.sql import statements as ddl
-from hive_views.sql.cursor import Cursor, first_word
+from hive_views.sql.asked import asked
+from hive_views.sql.cursor import Cursor
 from hive_views.sql.ddl import parse_statement
 from hive_views.sql.define import position_of
-from hive_views.sql.tokens import Text
+from hive_views.sql.spark_words import words
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,17 +37,9 @@ if TYPE_CHECKING:
     from hive_views.spark.stored_rows import Note
 
 _DDL = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
-_READING = frozenset(
-    {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "MERGE", "CACHE", "EXPLAIN", "UPDATE", "DELETE"}
-)
-_OURS_ALONE = re.compile(
-    r"(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:MATERIALIZED\s+)?VIEW|(?:ALTER|DROP|REFRESH|SHOW)\s+MATERIALIZED\s+VIEWS?)\b",
-    re.IGNORECASE,
-)
-_CHANGED = frozenset({"VIEW", "EXISTS"})
-"""Words in front of a view that is made, changed or dropped."""
-_SCRIPTS = frozenset({"BEGIN", "EXECUTE", "DECLARE"})
-"""Statements of Spark with others in them, or in strings in them."""
+_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "MERGE", "CACHE", "UPDATE", "DELETE", "("})
+"""What statements begin with that have no others in them."""
+_READING = _QUERIES | {"CREATE", "EXPLAIN", ""}
 _REMEMBERED = 64
 """Statements that are kept for `errors()`."""
 
@@ -78,6 +68,7 @@ class ViewSession:
         self._names = Names(spark, catalog)
         self._helper = HelperSession(spark, helper)
         self._reader = Reader(spark, catalog, self._names, self._helper)
+        self._guard = Guard(spark, catalog, self._names, self._reader)
         self._definer = Definer(catalog, self._names, self._reader, self._helper)
         self._prepared: deque[tuple[Prepared, Rewritten]] = deque(maxlen=_REMEMBERED)
 
@@ -143,47 +134,25 @@ class ViewSession:
     def _sql(self, typed: Rewritten, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables have their values; errors point into that text."""
         text = typed.text
-        first, _ = first_word(text)
+        first = next((word.keyword or word.text for word in words(text)), "")
         if first in _DDL:
             statement = self._statement(text)
             if statement is not None and (frame := self._handled(statement)) is not None:
                 return frame
             if first == "SHOW" and (frame := self._show_views(text)) is not None:
                 return frame
-        if first and first not in _READING:
+        given = Rewritten(text, text)
+        if first not in _DDL and first not in _QUERIES:
+            given, args = self._guard.check(text, args)
+        if first not in _READING:
             if first not in _DDL:
                 self._reader.check_unread(text, f"{first} is handed to Spark as it is")
-                if first in _SCRIPTS:
-                    self._check_unchanged(text, text)
-            return self._spark(Prepared.untouched(text), args)
+            return self._spark(Prepared(given, {}), args)
         prepared = self._reader.prepare(text)
         self._prepared.append((prepared, typed))
         if prepared.views and first in ("CREATE", "CACHE"):
             self._helper.keep(set(prepared.views))
         return self._spark(prepared, args)
-
-    def _check_unchanged(self, text: str, inner: str) -> None:
-        """Refuse a script, or a statement in a string, in which Spark would be asked to change one of our views.
-
-        Args:
-            text: What the user typed.
-            inner: It, or a string in it.
-        """
-        for place in possible_places(inner, _CHANGED):
-            name = ddl.ObjectName(place.parts)
-            if self._own(name) is not None:
-                at = text.find(inner)
-                line, column = position_of(text, at + place.start) if at >= 0 else (None, None)
-                reason = f"{name} is a view of {self.catalog.name}, which Spark must not change inside a statement"
-                raise SqlError(f"{reason}: run what changes it by itself", line=line, column=column, name=str(name))
-        try:
-            tokens = Text(inner, "spark").tokens
-        except SqlError:
-            return
-        for token in tokens:
-            # EXECUTE IMMEDIATE is one string to sqlglot, and has another one in it.
-            if token.token_type is TokenType.STRING and "VIEW" in token.text.upper():
-                self._check_unchanged(text, token.text)
 
     def _source_of(self, error: Exception) -> Any:
         inside = in_view(error)
@@ -221,50 +190,24 @@ class ViewSession:
 
     def _statement(self, text: str) -> ddl.Statement | None:
         """The statement as ours; None for one that is Spark's alone."""
-        if "IDENTIFIER" in text.upper():
-            self._altered(text)  # refuses a name that is an expression, which is read as a name and a query
+        head = asked(text, head=True)
+        change = head.changes[0] if head.changes else None
+        if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
+            # To the reader of statements it is a name, and brackets behind it.
+            line, column = position_of(text, change.start)
+            raise SqlError("IDENTIFIER(…) may be one of our views: write its name", line=line, column=column)
         try:
             return parse_statement(text, "spark")
         except SqlError:
-            if _OURS_ALONE.match(text, first_word(text)[1]):
-                raise
-            altered = self._altered(text)
-            if altered is not None and self._own(altered):
+            if head.is_ours_alone or (change is not None and (change.parts is None or self._guard.own(change.parts))):
                 raise
             return None
-
-    def _altered(self, text: str) -> ddl.ObjectName | None:
-        """The view of an ALTER VIEW that is not ours to read: Spark must not do it to one of our views.
-
-        Raises:
-            SqlError: If it, or a DROP VIEW, names the view by an expression.
-        """
-        try:
-            cursor = Cursor(text, "spark")
-            first = cursor.first
-            if first not in ("ALTER", "DROP") or not cursor.accept("VIEW"):
-                return None
-            cursor.accept("IF", "EXISTS")
-            name = cursor.name()
-        except SqlError:
-            return None
-        if name.parts[0].upper() == "IDENTIFIER" and cursor.sql[cursor.start :].startswith("("):
-            line, column = position_of(text, name.start)
-            raise SqlError("IDENTIFIER(…) may be one of our views: write its name", line=line, column=column)
-        return name
 
     def _target(self, name: ddl.ObjectName) -> Target | None:
         return self._names.resolve(name.parts, self._names.current())
 
     def _own(self, name: ddl.ObjectName) -> ViewName | None:
-        """The Iceberg view that a name means; None where it is a temporary view, or something else."""
-        target = self._target(name)
-        row = self.catalog._store.row(target.name) if target is not None else None
-        if target is None or row is None or row.kind is not RowKind.ICEBERG_VIEW:
-            return None
-        if len(name.parts) == 1 and self._names.is_temporary(name.parts[0]):
-            return None
-        return target.name
+        return self._guard.own(name.parts)
 
     def _run(self, statement: Any, analyzer: Analyzer | None = None, *, defines: bool = False) -> Any:
         current = self._names.current()

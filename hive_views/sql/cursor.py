@@ -9,45 +9,28 @@ from typing import TypeVar
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parse import ParseTextError
+from hive_views.sql.spark_words import words
 from hive_views.sql.state import unquoted
 from hive_views.sql.statements import ObjectName
 from hive_views.sql.tokens import Text
 
 T = TypeVar("T")
 
-_LINE = re.compile(r"--(?:\\\n|[^\r\n])*")
-"""A comment to the end of its line; a backslash there goes on with it (Spark's SIMPLE_COMMENT)."""
-_MARK = re.compile(r"/\*|\*/")
-_WORD = re.compile("[A-Za-z]+")
 _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "CREATE", "EXPLAIN", "USE"})
 
 
-def first_word(sql: str) -> tuple[str, int]:
-    """The word that a statement begins with, as Spark sees it: behind spaces and comments, which may be nested.
+def first_word(sql: str, dialect: str) -> tuple[str, int]:
+    """The word that a statement begins with: behind spaces and comments, which may be nested.
 
     Args:
         sql: A statement.
+        dialect: `hive`, `spark` or `trino`: Spark's comments may go on behind the end of a line.
 
     Returns:
         The word in capitals, empty where none stands there; and where it begins, in characters.
     """
-    at = 0
-    while True:
-        while at < len(sql) and (sql[at].isspace() or sql[at] == "\ufeff"):
-            at += 1
-        if sql.startswith("--", at):
-            found = _LINE.match(sql, at)
-        elif sql.startswith("/*", at) and not sql.startswith("/*+", at):
-            depth, found = 0, None
-            for mark in _MARK.finditer(sql, at):
-                depth += 1 if mark.group() == "/*" else -1
-                if not depth:
-                    found = mark
-                    break
-        else:
-            word = _WORD.match(sql, at)
-            return (word.group().upper(), at) if word else ("", at)
-        at = found.end() if found else len(sql)
+    found = next((word for word in words(sql, dialect) if word.text != "\ufeff"), None)
+    return (found.keyword, found.start) if found is not None else ("", len(sql))
 
 
 class Cursor:
@@ -62,7 +45,7 @@ class Cursor:
     """
 
     def __init__(self, sql: str, dialect: str) -> None:
-        self.first, self.first_at = first_word(sql)
+        self.first, self.first_at = first_word(sql, dialect)
         hidden = sql
         if self.first in _COMMANDS:
             # sqlglot's tokenizer takes what follows some of these words for one string

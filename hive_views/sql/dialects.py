@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.errors import SqlError
 from hive_views.sql.expand import Expansion, expand
 from hive_views.sql.scopes import Schemas
+from hive_views.sql.spark_words import plain_comments
 from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text
 
@@ -32,7 +33,8 @@ of the metastore's row all read the expanded text, which is the one of dialect `
 """
 
 
-_VARIABLE = re.compile(r"\$\{")
+SUBSTITUTE = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
+"""What keeps an engine from putting values in place of `${name}` before it reads a text."""
 _RAW = re.compile("[rR]['\"]")
 
 
@@ -108,7 +110,7 @@ def hive_text(
     if dialect != "trino":
         return plain_strings(expansion.expanded, dialect)
     try:
-        quoted = requoted(expansion.expanded)
+        quoted = plain_strings(requoted(expansion.expanded), "hive")
         again = expand(quoted, schemas, database=database, dialect="hive", functions=functions)
     except SqlError:
         return None
@@ -116,13 +118,13 @@ def hive_text(
 
 
 def plain_strings(sql: str, dialect: str) -> str:
-    """A text of Spark's or Hive's whose strings both read as its author's engine does; the rest stays to the letter.
+    """A text of Spark's or Hive's that both read as its author's engine does; all but its strings stays to the letter.
 
     Measured on Spark 4.1.4 and Hive 2.3.10: a quote that is doubled inside a string is a quote to Spark; to Hive it is
     the end of the string, and another string that belongs to it. Raw strings are Spark's alone. Both read backslashes
     in front of quotes and backslashes, and strings with a space between them, alike. For `${name}` Iceberg's Spark
     catalog puts in a setting of whoever reads; with a backslash behind the dollar sign it is the same string, and
-    left alone.
+    left alone. Comments are made to end where the author's engine ends them (see `plain_comments`).
 
     Args:
         sql: The text.
@@ -134,6 +136,7 @@ def plain_strings(sql: str, dialect: str) -> str:
     Raises:
         SqlError: If it cannot be split into tokens.
     """
+    sql = plain_comments(sql, dialect)
     if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW.search(sql):
         return sql
     text = Text(sql, dialect)
@@ -144,18 +147,59 @@ def plain_strings(sql: str, dialect: str) -> str:
         before = text.tokens[index - 1] if index else token
         strings = before.token_type is TokenType.STRING is token.token_type
         if token.token_type is TokenType.RAW_STRING:
-            content = raw[2:-1].replace("\\", "\\\\").replace("${", "$\\{")
-            pieces.append(sql[at : token.start] + raw[1] + content + raw[1])
+            pieces.append(sql[at : token.start] + _cooked(raw))
             at = token.end + 1
         elif strings and before.end + 1 == token.start and sql[before.end] == raw[0]:
             between = "\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"
             pieces.append(sql[at : before.end] + between)
             at = token.start + 1
-        if token.token_type is TokenType.STRING:
-            for found in _VARIABLE.finditer(raw):
-                pieces.append(sql[at : token.start + found.start()] + "$\\{")
-                at = token.start + found.end()
+    return without_variables("".join([*pieces, sql[at:]]), dialect)
+
+
+def without_variables(sql: str, dialect: str) -> str:
+    """A text in whose strings Spark and Hive see no `${name}` to put a value for; the rest stays to the letter.
+
+    Args:
+        sql: The text.
+        dialect: `hive`, `spark` or `trino`, which knows no variables.
+
+    Returns:
+        The text. A variable in a name in backticks, or in a comment, is still there.
+
+    Raises:
+        SqlError: If it cannot be split into tokens.
+    """
+    if dialect == "trino" or "${" not in sql:
+        return sql
+    pieces: list[str] = []
+    at = 0
+    for token in Text(sql, dialect).tokens:
+        raw = sql[token.start : token.end + 1]
+        if "${" in raw and token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            cooked = _cooked(raw) if token.token_type is TokenType.RAW_STRING else raw.replace("${", "$\\{")
+            pieces += (sql[at : token.start], cooked)
+            at = token.end + 1
     return "".join([*pieces, sql[at:]])
+
+
+def string_literal(value: str, dialect: str) -> str:
+    """A string literal: with Hive's and Spark's backslashes, or Trino's doubled quotes.
+
+    Args:
+        value: What the string is to be.
+        dialect: `hive`, `spark` or `trino`.
+
+    Returns:
+        The literal, in single quotes; for Hive and Spark no `${name}` is in it, which they would replace.
+    """
+    if dialect == "trino":
+        return "'" + value.replace("'", "''") + "'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
+
+
+def _cooked(raw: str) -> str:
+    """A raw string of Spark's as one with backslashes."""
+    return raw[1] + raw[2:-1].replace("\\", "\\\\").replace("${", "$\\{") + raw[1]
 
 
 def requoted(sql: str) -> str:
@@ -171,6 +215,8 @@ def requoted(sql: str) -> str:
         raw = sql[token.start : token.end + 1]
         if token.token_type is TokenType.STRING and ("\\" in raw or "''" in raw[1:-1]):
             raise text.error("A string with a backslash or a quote means something else in Hive", token.start)
+        if token.token_type is not TokenType.STRING and raw.endswith("'"):
+            raise text.error(f"Hive does not know {raw[:20]}", token.start)  # U&'…' and X'…'
         if raw.startswith('"'):
             pieces.append(sql[at : token.start])
             name = unquoted(raw)

@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from hive_views.errors import SqlError
+from hive_views.sql.spark_words import without_comments
 
 QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
 """What stands around an identifier in each dialect."""
@@ -84,7 +85,8 @@ class Text:
         self.whole = sql if whole is None else whole
         self.offset = offset
         try:
-            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(sql)
+            shown = without_comments(sql) if dialect == "spark" else sql
+            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(shown)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:

@@ -113,6 +113,8 @@ def test_spark_is_never_asked_to_change_a_view(spark: SparkSession, catalog: Hiv
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE VIEW v AS SELECT 1 AS x")
+        session.sql("DECLARE OR REPLACE how STRING DEFAULT 'DROP VIEW v'")
+        session.sql("SET hive_views.name=v")
         before, done = catalog.load_view((home, "v")).metadata_location, []
         for text in (
             "BEGIN\n ALTER VIEW v AS SELECT 2 AS x;\nEND",
@@ -125,6 +127,35 @@ def test_spark_is_never_asked_to_change_a_view(spark: SparkSession, catalog: Hiv
             "COMMENT ON TABLE v IS 'a comment'",
             "ALTER TABLE v SET TBLPROPERTIES ('a' = 'b')",
             "ALTER TABLE v RENAME TO w",
+            # Names that are complete, or known, only while it runs.
+            f"BEGIN USE {home}; DROP VIEW v; END",
+            f"BEGIN SET CATALOG prod; DROP VIEW {home}.v; END",
+            f"BEGIN EXECUTE IMMEDIATE 'USE {home}'; DROP VIEW v; END",
+            "BEGIN DROP VIEW IDENTIFIER('v'); END",
+            f"BEGIN DROP VIEW {home}.IDENTIFIER('v'); END",
+            "EXECUTE IMMEDIATE 'DROP VIEW IDENTIFIER(?)' USING 'v'",
+            "EXECUTE IMMEDIATE 'DROP ' || 'VIEW v'",
+            "EXECUTE IMMEDIATE 'DROP ' 'VIEW v'",
+            "EXECUTE IMMEDIATE how",
+            "EXECUTE IMMEDIATE concat(substr(how, 1, 9), ' v')",
+            "EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE \\'DROP VIEW v\\''",
+            "EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE ?' USING 'DROP VIEW v'",
+            "EXECUTE IMMEDIATE '-- \\\\\n SELECT 1 \n DROP VIEW v'",
+            "EXECUTE IMMEDIATE 'DROP VIEW $' || '{hive_views.name}'",
+            "EXPLAIN EXECUTE IMMEDIATE how",  # which runs it, in Spark 4.1
+            "EXPLAIN EXECUTE IMMEDIATE 'DROP VIEW v'",
+            "BEGIN EXECUTE IMMEDIATE 'DROP' || ' VIEW v'; END",
+            "BEGIN DECLARE q STRING DEFAULT 'DROP VIEW v'; EXECUTE IMMEDIATE q; END",
+            "BEGIN EXECUTE IMMEDIATE 'DROP VIEW $\\{hive_views.name}'; END",
+            "BEGIN CREATE TEMPORARY VIEW v AS SELECT 3 AS z; DROP VIEW v; DROP VIEW v; END",
+            "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION DROP VIEW v; SELECT raise_error('x'); END",
+            # Words that sqlglot does not see as Spark does.
+            "CREATE OR REPLACE /* c */ VIEW IDENTIFIER('v') AS SELECT 2 AS x",
+            "CREATE OR REPLACE VIEW IDENTIFIER(how) AS SELECT 2 AS x",
+            "DROP V\u0131EW IDENTIFIER('v')",
+            "BEGIN DROP V\u0131EW v; END",
+            "DROP VIEW -- it's \\\n v (\n IDENTIFIER('v')",
+            "BEGIN /* a /*+ b */ DROP VIEW v; -- */\n END",
         ):
             try:
                 session.sql(text)
@@ -135,9 +166,38 @@ def test_spark_is_never_asked_to_change_a_view(spark: SparkSession, catalog: Hiv
             assert not catalog.load_view((home, "v")).drift, text
         assert done == []
         # Comments that nest, or end where others would not, hide no statement.
-        for number, head in enumerate(("/* a /* b */ c */", "-- it's\r", "/* x */" * 40)):
+        for number, head in enumerate(("/* a /* b */ c */", "-- it's\r", "/* x */" * 40, "-- a \\\n CREATE b\n")):
             session.sql(f"{head} CREATE OR REPLACE VIEW v AS SELECT {number} AS y")
             assert catalog.load_view((home, "v")).current_version().version_id == number + 2
+        with pytest.raises(SqlError, match=r"a view of prod.*by itself") as caught:
+            session.sql(f"BEGIN\n USE {home};\n DROP VIEW v;\nEND")
+        assert (caught.value.line, caught.value.column) == (3, 12)
+        session.sql("-- old \\\nSELECT\nDROP VIEW v")
+        assert not catalog.view_exists((home, "v"))
+
+
+def test_scripts_that_change_no_view_of_ours_are_sparks(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str
+) -> None:
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        session.sql("CREATE VIEW v AS SELECT 1 AS x")
+        session.sql("DECLARE OR REPLACE how STRING DEFAULT 'SELECT count(*) AS n FROM orders WHERE id < 3'")
+        assert session.sql("EXECUTE IMMEDIATE how").collect()[0].n == 2
+        assert session.sql("EXECUTE IMMEDIATE 'SELECT ' || '\\'it\\'\\'s\\' AS q'").collect()[0].q == "it's"
+        script = (
+            "BEGIN DECLARE n INT DEFAULT 0; SET n = (SELECT max(id) FROM orders); "
+            "IF n > 1 THEN INSERT INTO orders VALUES (9, 'view', 1); END IF; "
+            "WHILE n > 2 DO SET n = n - 1; END WHILE; "
+            "CREATE TEMPORARY VIEW mine AS SELECT 'DROP VIEW v' AS drop, 2 AS view; DROP VIEW mine; "
+            f"CREATE TABLE other (a INT) STORED AS PARQUET; DROP TABLE other; USE {home}; DROP VIEW IF EXISTS others; "
+            "EXECUTE IMMEDIATE 'SELECT drop, view FROM (SELECT 1 AS drop, 2 AS view)'; "
+            "SELECT max(id) AS n FROM orders; END"
+        )
+        assert session.sql(script).collect()[0].n == 9
+        session.sql("CREATE TEMPORARY VIEW v AS SELECT 5 AS x")
+        session.sql("EXECUTE IMMEDIATE 'DROP VIEW v'")  # the temporary one comes first
+        assert session.sql("SELECT x FROM v").collect()[0].x == 1
 
 
 def test_variables_have_the_values_of_the_session_that_defines(

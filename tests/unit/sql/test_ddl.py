@@ -209,4 +209,4 @@ def test_strings_mean_what_they_mean_to_each_engine(
     ],
 )
 def test_the_first_word_stands_behind_comments_as_spark_sees_them(text: str, word: str, at: int) -> None:
-    assert first_word(text) == (word, at)
+    assert first_word(text, "spark") == (word, at)

@@ -6,7 +6,16 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
-from hive_views.sql.dialects import READERS, hive_text, plain_strings, representations, text_for
+from hive_views.sql.dialects import (
+    READERS,
+    hive_text,
+    plain_strings,
+    representations,
+    requoted,
+    string_literal,
+    text_for,
+    without_variables,
+)
 from hive_views.sql.expand import expand
 from hive_views.sql.references import columns_read, references
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
@@ -334,6 +343,16 @@ def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> 
     assert hive_text("trino", plain, WAREHOUSE, database="sales") == wanted
     assert hive_text("trino", unnest, WAREHOUSE, database="sales") is None
     assert hive_text("trino", escaped, WAREHOUSE, database="sales") is None
+    # A variable is a setting of whoever reads, and a backslash goes on with a comment, to Spark and not to Trino.
+    odd = expand("select '${a}' as x -- b \\\n, region from regions", WAREHOUSE, database="sales", dialect="trino")
+    wanted = "select '$\\{a}' as `x` -- b \\ \n, `regions`.`region` from `sales`.`regions`"
+    assert hive_text("trino", odd, WAREHOUSE, database="sales") == wanted
+
+
+@pytest.mark.parametrize("text", ["select U&'\\0041' from t", "select X'0a' from t", "select 'it''s' from t"])
+def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> None:
+    with pytest.raises(SqlError):
+        requoted(text)
 
 
 @pytest.mark.parametrize(
@@ -349,3 +368,21 @@ def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> 
 )
 def test_strings_that_all_readers_read_alike(dialect: str, typed: str, plain: str) -> None:
     assert plain_strings(typed, dialect) == plain
+
+
+@pytest.mark.parametrize(
+    ("dialect", "typed", "plain"),
+    [
+        ("spark", r"select '${a} it''s', r'\${b}', `${c}` -- ${d}", r"select '$\{a} it''s', '\\$\{b}', `${c}` -- ${d}"),
+        ("hive", "select '\\\\${a}', 'it''s'", "select '\\\\$\\{a}', 'it''s'"),
+        ("trino", "select '${a}'", "select '${a}'"),
+        ("spark", "select r'\\d', '$a'", "select r'\\d', '$a'"),
+    ],
+)
+def test_strings_in_which_no_variable_is_seen(dialect: str, typed: str, plain: str) -> None:
+    assert without_variables(typed, dialect) == plain
+
+
+@pytest.mark.parametrize(("dialect", "wanted"), [("spark", r"'it\'s $\{a} \\'"), ("trino", "'it''s ${a} \\'")])
+def test_a_string_is_written_so_that_it_is_read_as_it_is(dialect: str, wanted: str) -> None:
+    assert string_literal("it's ${a} \\", dialect) == wanted
