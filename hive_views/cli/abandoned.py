@@ -31,7 +31,9 @@ class AbandonedList:
     definitions: tuple[str, ...]
     """Metadata files of materialized views that are not there; `register` brings one back."""
     doubts: tuple[str, ...]
-    """Views that cannot be read and may own something: where there are any, only rows are listed."""
+    """Views and catalogs that cannot be read and may own something: where there are any, only rows are listed."""
+    kept: tuple[str, ...]
+    """What is not listed, or could not be removed, and why."""
     removed: bool
     """Whether they are gone now: the definitions only if that was asked for."""
 
@@ -76,6 +78,7 @@ def abandoned(
         found.files,
         found.definitions,
         found.doubts,
+        tuple(map(str, found.kept)),
         remove,
     )
 
@@ -102,4 +105,6 @@ def _print(found: AbandonedList) -> None:
             out.print(f"{kind:10} {shown(name)}", soft_wrap=True)
     for doubt in found.doubts:
         out.print(f"cannot be read, and may own some of it: {shown(doubt)}", soft_wrap=True)
+    for item in found.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
     out.print(f"{sum(map(len, kinds.values()))} left behind{', removed' if found.removed else ''}")

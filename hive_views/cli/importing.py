@@ -20,6 +20,7 @@ from hive_views.cli.import_text import print_export, print_report
 from hive_views.cli.progress import bar
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
+from hive_views.legacy.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
     from hive_views.catalog import HiveViewCatalog
@@ -35,6 +36,8 @@ ToUri = Annotated[str | None, typer.Option(metavar="URI")]
 ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR")]
 Spark = Annotated[str | None, typer.Option(metavar="MASTER")]
 MostCalls = Annotated[int, typer.Option(metavar="N")]
+
+_MOST_CALLS = "--most-calls"
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def plan_views(
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
     spark: Spark = None,
-    most_calls: MostCalls = 8,
+    most_calls: MostCalls = MOST_CALLS,
 ) -> ImportReport:
     """Plan an import: which legacy views can become Iceberg views, in which order, and which cannot and why.
 
@@ -148,6 +151,7 @@ def plan_views(
     from hive_views.legacy.planning import plan_import
     from hive_views.legacy.report import report_of_plan
 
+    check_most_calls(most_calls, _MOST_CALLS)
     if not databases and not view:
         raise UsageError("DATABASE", "name at least one database, or a view with --view")
     options = Options(
@@ -201,7 +205,7 @@ def run_views(
     journal: Annotated[str | None, typer.Option("--journal", "-j", metavar="FILE")] = None,
     dry_run: bool = False,
     spark: Spark = None,
-    most_calls: MostCalls = 8,
+    most_calls: MostCalls = MOST_CALLS,
     verify: Annotated[str | None, typer.Option(metavar="columns|rows|none")] = None,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
@@ -240,6 +244,7 @@ def run_views(
     from hive_views.legacy.report import Line, Report, report_of
     from hive_views.spark.import_verified import NONE, is_elsewhere, verification
 
+    check_most_calls(most_calls, _MOST_CALLS)
     place = Path(journal or f"{plan}.journal")
     doing, words = ("checking", "Interrupted. Nothing was written") if dry_run else ("importing", _goes_on(str(place)))
     with _target(to_catalog, to_uri, to_warehouse) as target, bar(doing) as advance, _interrupted(words):

@@ -200,9 +200,10 @@ def expire_rows(
     Raises:
         NoSuchViewError: If there is none.
         RefreshConflictError: If somebody changed the storage meanwhile.
+        SharedFilesError: If another name in the metastore has the storage too.
     """
     found = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
-    return ExpiredRows(name.lower(), found.snapshots, found.files)
+    return ExpiredRows(name.lower(), found.snapshots, found.files, tuple(map(str, found.kept)))
 
 
 def materialized_orphans(
@@ -229,7 +230,8 @@ def materialized_orphans(
     views = catalog.materialized
     find = views.remove_orphans if remove else views.orphans
     found = find(name, older_than_ms=int(older_than * 3_600_000))
-    return OrphanList(name.lower(), found.snapshots, tuple(map(str, found.rows)), found.files, remove)
+    rows, kept = tuple(map(str, found.rows)), tuple(map(str, found.kept))
+    return OrphanList(name.lower(), found.snapshots, rows, found.files, kept, remove)
 
 
 def register_refresh(group: typer.Typer) -> None:
@@ -304,7 +306,10 @@ def _print_rows(found: StoredPage) -> None:
 
 
 def _print_expired(found: ExpiredRows) -> None:
-    console().print(f"{len(found.snapshots)} snapshot(s) expired, {found.files} file(s) deleted")
+    out = console()
+    for item in found.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
+    out.print(f"{len(found.snapshots)} snapshot(s) expired, {found.files} file(s) deleted")
 
 
 def _print_orphans(found: OrphanList) -> None:
@@ -313,6 +318,8 @@ def _print_orphans(found: OrphanList) -> None:
     lines += [f"row      {shown(row)}" for row in found.rows] + [f"file     {shown(file)}" for file in found.files]
     for line in lines:
         out.print(line, soft_wrap=True)
+    for item in found.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
     out.print(f"{len(lines)} orphan(s){' removed' if found.removed else ''}")
 
 

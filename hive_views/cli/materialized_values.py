@@ -130,6 +130,8 @@ class ExpiredRows:
     """Snapshots that can no longer be read, oldest first."""
     files: int
     """How many files were deleted."""
+    kept: tuple[str, ...]
+    """Files that nothing needs any more and that could not be deleted, and why."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ class OrphanList:
     """Rows of the metastore for the refresh of an attached storage."""
     files: tuple[str, ...]
     """Files below the storage's location that nothing names."""
+    kept: tuple[str, ...]
+    """What is not listed, or could not be removed, and why."""
     removed: bool
     """Whether they are gone now."""
 

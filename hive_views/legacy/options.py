@@ -22,17 +22,18 @@ MATERIALIZED = ("convert", "report")
 """What is done with materialized views: made ours, or shown and left as they are."""
 
 
-def check_most_calls(most_calls: int) -> None:
+def check_most_calls(most_calls: int, argument: str = "most_calls") -> None:
     """Refuse a bound under which nothing could be asked.
 
     Args:
         most_calls: How many calls the metastore may get at once.
+        argument: What the caller's user knows it by, for the error.
 
     Raises:
         UsageError: If it is not positive.
     """
     if most_calls < 1:
-        raise UsageError("--most-calls", f"{most_calls} is not positive: an import needs at least one call at a time")
+        raise UsageError(argument, f"{most_calls} is not positive: an import needs at least one call at a time")
 
 
 @dataclass(frozen=True)

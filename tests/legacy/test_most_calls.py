@@ -30,8 +30,8 @@ def test_no_more_calls_at_once_than_the_user_allows(metastore, open_catalog, add
 
 def test_a_bound_that_allows_nothing_is_refused(catalog, sales, journal):
     for most in (0, -1):
-        with pytest.raises(UsageError, match="is not positive"):
+        with pytest.raises(UsageError, match=f"most_calls: {most} is not positive"):
             plan_import(catalog, databases=[sales], most_calls=most)
-    with pytest.raises(UsageError, match="is not positive"):
+    with pytest.raises(UsageError, match="most_calls: 0 is not positive"):
         run_plan(plan_import(catalog, databases=[sales]), catalog, journal, most_calls=0)
     assert not journal.exists()
