@@ -8,12 +8,20 @@ import pytest
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, SharedFilesError
+from hive_views.errors import (
+    CommitFailedError,
+    DependentsError,
+    InvalidViewError,
+    MetastoreRefusedError,
+    SharedFilesError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.materialized.abandoned import Abandoned
 from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.layout import METADATA
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.places import path_of
+from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.materialized.conftest import SALES, rows
 
 LAYOUTS = ("registered", "attached", "table")
@@ -138,6 +146,20 @@ def test_what_is_materialized_gets_no_second_storage(catalog, views, stored, mar
             views.from_plain_view(name)
         assert views.reading(name).from_storage
     assert len(catalog.list_tables(market)) == 3
+
+
+def test_a_server_that_does_not_filter_cannot_say_whose_files_are(catalog, open_catalog, metastore, stored, caplog):
+    name = stored("registered")
+    table = catalog.load_table((name[0], "mv__storage"))
+    with ScriptedServer(metastore.port) as server:
+        server.on("get_table_names_by_filter", Answer(MetaException("no filters")), nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        with pytest.raises(MetastoreRefusedError, match="no filters"):
+            other.purge_table(table.name())
+        other.materialized.drop(name)
+    assert not catalog.view_exists(name) and not catalog.table_exists(table.name())
+    assert "nobody can tell" in caplog.text
+    assert catalog.register_table(table.name(), table.metadata_location).scan().to_arrow().num_rows == 3
 
 
 # -- Orphans and old snapshots ----------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hive_views import HiveView, HiveViewCatalog
-from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchViewError
+from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchViewError, SharedFilesError
+from hive_views.materialized.abandoned import Abandoned
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.embedded import EMBEDDED_VERSION
 from hive_views.metastore.process import MetastoreProcess
@@ -253,6 +254,27 @@ def test_another_catalog_of_the_metastore(
     assert path(replaced.metadata_location).exists()
     mine.drop_namespace(database)
     assert catalog.list_views(database) == [(database, "v")]
+
+
+def test_files_that_another_catalog_of_the_metastore_needs(
+    elsewhere: tuple[HiveViewCatalog, str], catalog: HiveViewCatalog, database: str
+) -> None:
+    """They are neither purged nor taken for abandoned."""
+    mine, name = elsewhere
+    mine.create_namespace(database)
+    table = catalog.create_table(f"{database}.t", SCHEMA)
+    mine.register_table(f"{database}.twin", table.metadata_location)
+    with pytest.raises(SharedFilesError, match=f"{name}.{database}.twin"):
+        catalog.purge_table(f"{database}.t")
+    catalog.materialized.create(f"{database}.mv", f"SELECT * FROM {database}.t")
+    mine.register_view(f"{database}.mv", catalog.load_view(f"{database}.mv").metadata_location)
+    catalog.drop_view(f"{database}.mv")
+    assert catalog.materialized.abandoned(database, older_than_ms=0) == Abandoned()
+    mine.drop_view(f"{database}.mv")
+    assert catalog.materialized.abandoned(database, older_than_ms=0).tables
+    mine.drop_table(f"{database}.twin")
+    mine.drop_namespace(database)
+    catalog.purge_table(f"{database}.t")
 
 
 def test_tables_and_partitions_of_another_catalog(elsewhere: tuple[HiveViewCatalog, str], database: str) -> None:
