@@ -12,6 +12,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.flat_model import Row
 from hive_views.metastore.schemas import table_schema
 from hive_views.spec.metadata import ViewVersion
+from hive_views.sql.dialects import hive_text
 from hive_views.sql.expand import Expansion, expand
 from hive_views.sql.references import references
 from hive_views.sql.scopes import Schemas, TableSchema
@@ -60,6 +61,19 @@ class ViewText:
             view_name=self.view.name if self.column_names is not None else None,
             functions=_functions(self.typed, self.dialect),
         )
+
+    def written(self, expansion: Expansion, schemas: Schemas) -> str | None:
+        """What readers of the metastore's row would be given for what the author's text gives now.
+
+        Args:
+            expansion: What `expansion` gave.
+            schemas: The tables.
+
+        Returns:
+            The text; None where the author's cannot be read as Hive's.
+        """
+        functions = _functions(self.typed, self.dialect)
+        return hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
 
     def reading(self, schemas: Schemas) -> Expansion:
         """The text that readers run, resolved.

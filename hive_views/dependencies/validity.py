@@ -190,7 +190,7 @@ def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]
             Validity.OUTDATED, f"what was typed cannot be resolved any more: {error.reason}", error.line, error.column
         )
     reading = typed
-    if typed is None or (text.expanded is not None and typed.expanded != text.expanded):
+    if typed is None or (text.expanded is not None and text.written(typed, schemas) != text.expanded):
         if typed is not None:
             outdated = Problem(Validity.OUTDATED, "what was typed means another text by now: recompile it to get that")
         try:

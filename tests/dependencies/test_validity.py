@@ -91,6 +91,15 @@ def test_a_new_column_leaves_a_star_frozen(shop, raw, database):
     assert validity(shop, database)["named"] == "valid"
 
 
+def test_strings_that_are_written_otherwise_for_other_engines_are_no_change(catalog, database, hive_table, view):
+    hive_table("orders")
+    view("quoted", "SELECT id -- goes on \\\n , total\nFROM orders WHERE 'it''s' <> '${a}'")
+    made = catalog.author(f"{database}.trino", 'select "id" from orders', dialect="trino", database=database)
+    catalog.create_view(f"{database}.trino", made.schema, made.version)
+    assert validity(catalog, database) == {"quoted": "valid", "trino": "valid"}
+    assert catalog.load_view(f"{database}.quoted").expanded_text.count("\n") == 1
+
+
 def test_a_changed_type_is_told(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "string"), ("total", "bigint")))
     finding = shop.check_view(f"{database}.star")

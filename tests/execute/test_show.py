@@ -79,6 +79,25 @@ def test_what_is_shown_makes_the_same_view(run, shop: str, dialect: str, sql: st
     assert shown.startswith("-- names without") == (f"{shop}.orders" not in sql.format(shop=shop))
 
 
+@pytest.mark.parametrize(
+    ("dialect", "note"), [("spark", "spark.sql.variable.substitute=false"), ("hive", "hive.variable.substitute=false")]
+)
+def test_no_engine_sees_a_variable_in_what_is_shown(run, shop: str, dialect: str, note: str) -> None:
+    made = f"CREATE VIEW v COMMENT 'c ${{a}}' TBLPROPERTIES ('k' = '${{b}}') AS SELECT '${{c}}' AS s FROM {shop}.orders"
+    first = run(made, dialect=dialect).view
+    (shown,) = run("SHOW CREATE VIEW v", dialect=dialect).rows[0]
+    assert "${" not in shown
+    run("DROP VIEW v")
+    again = run(shown, dialect=dialect).view
+    assert again.metadata.properties == first.metadata.properties
+    assert again.metadata.properties["comment"] == "c ${a}"
+    assert again.expanded_text == first.expanded_text
+    run(f"CREATE VIEW named AS SELECT id AS `${{d}}` FROM {shop}.orders", dialect=dialect)
+    (shown,) = run("SHOW CREATE VIEW named", dialect=dialect).rows[0]
+    assert shown.splitlines()[0].endswith(f"first SET {note}")
+    assert "`${d}`" in shown
+
+
 def definition(view) -> tuple:
     version = view.current_version()
     summary = dict(version.summary)
