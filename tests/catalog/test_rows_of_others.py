@@ -286,7 +286,10 @@ def test_a_row_without_its_pointer_can_be_dropped(catalog: HiveViewCatalog, data
     assert catalog.register_view(f"{database}.v", view.metadata_location) == view
 
 
-@pytest.mark.parametrize("location", ["rel/dir", "//dir", "file://host/dir", "file:/dir#part", "file:/dir?part"])
+@pytest.mark.parametrize(
+    "location",
+    ["rel/dir", "//dir", "file://host/dir", "file:/dir#part", "file:/dir?part", "file:/a/../b", "s3://b/%2E%2e/c"],
+)
 def test_a_location_that_leads_astray_is_refused(catalog: HiveViewCatalog, database: str, location: str) -> None:
     with pytest.raises(InvalidPropertyError):
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
