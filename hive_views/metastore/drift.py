@@ -19,6 +19,8 @@ from hive_views.spec.metadata import ViewMetadata
 _ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
 """Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
 
+_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([?\u0100-\U0010ffff]+)")
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -96,11 +98,18 @@ def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
 
 
 def _is_damaged(text: str, whole: str) -> bool:
-    """Whether a text is another one whose characters beyond Latin-1 were each replaced by a '?' or two."""
+    """Whether a text is another one whose characters beyond Latin-1 were each replaced by one to four '?'.
+
+    Runs of such characters, and of '?', end where the same other character stands in both texts, so they are compared
+    one by one: a pattern of one choice for each character would take time that doubles with every one of them.
+    """
     if "?" not in text or whole.isascii():
         return False
-    pattern = "".join(re.escape(char) if ord(char) < 256 else r"\?{1,4}" for char in whole)
-    return re.fullmatch(pattern, text, flags=re.DOTALL) is not None
+    pieces, wholes = _MARKS.split(text), _REPLACED.split(whole)
+    return pieces[::2] == wholes[::2] and all(
+        len(run) <= len(marks) <= len(run) + 3 * (len(run) - run.count("?"))
+        for marks, run in zip(pieces[1::2], wholes[1::2], strict=True)
+    )
 
 
 def may_be_damaged(table: Table) -> bool:

@@ -56,13 +56,13 @@ def as_json(value: Any) -> Any:
     return value
 
 
-def metadata_of_a_view(**properties: str) -> ViewMetadata:
+def metadata_of_a_view(expanded: str = "select 1", **properties: str) -> ViewMetadata:
     return create(
         identifier=str(NAME),
         uuid="6f7d2b0e-3b1c-4e0a-9a62-1f4f5b2f0a11",
         location="file:/v",
         schema=SCHEMA,
-        version=define("select * from t", dialect="spark", default_namespace=("sales",), expanded="select 1"),
+        version=define("select * from t", dialect="spark", default_namespace=("sales",), expanded=expanded),
         properties=properties,
         now_ms=1,
     )

@@ -9,9 +9,9 @@ import pytest
 
 from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
-from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged
+from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged, unrecorded_text
 from hive_views.metastore.flat_model import changed_row, read_row
-from tests.unit.metastore.rows import CONFIG, HIVE3, golden_metadata, golden_row, plain_row, row_and_metadata
+from tests.unit.metastore.rows import CONFIG, HIVE3, golden_metadata, golden_row, metadata_of_a_view, plain_row, row_and_metadata
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,51 @@ def test_what_was_damaged(change: Callable[[Table], None], fields: list[str]) ->
     stored = copy.deepcopy(sent)
     change(stored)
     assert [difference.field for difference in damages(sent, stored)] == fields
+
+
+LONG = "漢" * 20_000
+
+
+@pytest.mark.parametrize(
+    ("whole", "text", "lost"),
+    [
+        ("select '漢'", "select '?'", False),
+        ("select '漢'", "select '????'", False),
+        ("select '漢'", "select '?????'", True),
+        ("select '漢'", "select ''", True),
+        ("select '漢'", "select '漢'", False),
+        ("select '漢字'", "select '?'", True),
+        ("select '漢字'", "select '????????'", False),
+        ("select '漢字'", "select '?????????'", True),
+        ("select '漢a字'", "select '??a?'", False),
+        ("select '漢a字'", "select '??b?'", True),
+        ("select '漢ü字'", "select '?ü?'", False),
+        ("select '漢ü字'", "select '???'", True),
+        ("select '漢\n字'", "select '?\n?'", False),
+        # A '?' of the text's own may stand beside them, and is one.
+        ("select '漢?字'", "select '??'", True),
+        ("select '漢?字'", "select '???'", False),
+        ("select '?漢字?'", "select '??????????'", False),
+        ("select '?漢字?'", "select '???????????'", True),
+        ("select ? '漢'", "select ? '?'", False),
+        ("select ? '漢'", "select ?? '?'", True),
+        ("漢 select", "?? select", False),
+        ("漢 select", "select", True),
+        ("select '😀'", "select '????'", False),
+        ("select 'a'", "select '?'", True),
+        # These took until the end of the world: 12 s for 30 characters, twice as long for each further one.
+        (f"select '{LONG}'", f"select '{'?' * 79_999}x'", True),
+        (f"select '{LONG}'", f"select '{'?' * 80_000}'", False),
+        (f"select '{LONG}'", f"select '{'?' * 19_999}'", True),
+        ("漢?" * 20_000, "?" * 39_999, True),
+        ("漢a" * 20_000, "??a" * 19_999 + "??b", True),
+    ],
+)
+def test_a_text_that_would_be_lost(whole: str, text: str, lost: bool) -> None:
+    """What a database made of characters beyond Latin-1 is no text of anybody's."""
+    row, _ = row_and_metadata()
+    row.viewExpandedText = text
+    assert unrecorded_text(read_row(row), metadata_of_a_view(whole)) == (text if lost else None)
 
 
 @pytest.mark.parametrize(
