@@ -11,7 +11,15 @@ from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
 from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged, unrecorded_text
 from hive_views.metastore.flat_model import changed_row, read_row
-from tests.unit.metastore.rows import CONFIG, HIVE3, golden_metadata, golden_row, metadata_of_a_view, plain_row, row_and_metadata
+from tests.unit.metastore.rows import (
+    CONFIG,
+    HIVE3,
+    golden_metadata,
+    golden_row,
+    metadata_of_a_view,
+    plain_row,
+    row_and_metadata,
+)
 
 
 @pytest.mark.parametrize(
