@@ -100,6 +100,7 @@ class ChangeRequest:
         self._sent = False
         self._on_its_way = 0
         self._broken = False
+        self._done = False
         self.unanswered: MetastoreError | None = None
         """Why the last request that was not answered was not; None if each was."""
 
@@ -117,6 +118,8 @@ class ChangeRequest:
         """Whether nothing names the new file, nor ever will, when the change ends with this error."""
         if not self._sent:
             return True
+        if self._done:
+            return False
         known = isinstance(error, HiveViewsError) and not isinstance(error, CommitStateUnknownError)
         return known and not self.doubtful
 
@@ -211,6 +214,7 @@ class ChangeRequest:
 
     def found_done(self) -> None:
         """Note that one of the requests that were not answered was carried out: it is not on its way any more."""
+        self._done = True
         self._on_its_way = max(self._on_its_way - 1, 0)
 
     def check_alone(self) -> None:
@@ -222,10 +226,13 @@ class ChangeRequest:
         try:
             self.ensure_locked()
         except LockError as error:
-            if not honors_expectations(self._client):
-                raise self.unknown(
-                    f"the lock was lost during the change, and this server cannot refuse others ({error})"
-                ) from error
+            try:
+                if honors_expectations(self._client):
+                    return
+                why = "this server cannot refuse others"
+            except MetastoreError as silent:
+                why = f"whether this server refuses others it does not say: {silent}"
+            raise self.unknown(f"the lock was lost during the change, and {why} ({error})") from error
 
     def unknown(self, reason: str | None = None) -> CommitStateUnknownError:
         """The error for an outcome that nobody can tell.
@@ -291,6 +298,7 @@ class ChangeRequest:
             self.unanswered = error
             raise
         self._on_its_way -= 1
+        self._done = self._done or refusal is None
         return refusal
 
     def _will_be_refused(self) -> bool:

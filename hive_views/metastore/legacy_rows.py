@@ -20,7 +20,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchViewError
+from hive_views.errors import CommitFailedError, MetastoreError, MetastoreRefusedError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -247,7 +247,10 @@ def swap(store: Store, seen: Row, to: Row, undo: Callable[[], None] | None = Non
         raise
     if not may_be_damaged(to.table):
         return ()
-    stored = store.row(name)
+    try:
+        stored = store.row(name)
+    except MetastoreError:
+        return ()  # the change was made; nobody can tell now whether anything was damaged
     return () if stored is None else damages(to.table, stored.table)
 
 

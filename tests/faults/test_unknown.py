@@ -8,9 +8,11 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from hive_views.metastore.swaps import swaps_are_safe
 from tests.faults.conftest import Behind
-from tests.faults.observer import Observer
+from tests.faults.observer import Observer, until
 from tests.faults.operations import (
     ALTER_TABLE,
     CREATE,
@@ -20,6 +22,7 @@ from tests.faults.operations import (
     OPERATIONS,
     READ_ROW,
     RENAME,
+    REPLACE,
     SWAPS,
     VIEW,
     Operation,
@@ -170,3 +173,32 @@ def test_properties_that_two_others_have_covered(
         assert "others have changed" in str(raised.value)
         assert (observer.view(VIEW).properties.get("mine") == str(happened)) is happened
         proxy.clear()
+
+
+@pytest.mark.parametrize("operation", [REPLACE, CREATE, RENAME], ids=str)
+def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
+    operation: Operation,
+    raw: Client,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server has made the change, and is silent when it is asked which methods it knows: no file may go then."""
+    held = Hold()
+    proxy.on(operation.method, held)
+    for method in ("alter_table_req", "get_catalogs"):
+        proxy.on(method, DropRequest(), nth=EVERY)
+    running = aside.submit(operation.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "100"}), database)
+    held.wait_until_held()
+    for lock in observer.locks():
+        raw.unlock(UnlockRequest(lockid=lock.lockid))
+    until(lambda: "is lost" in caplog.text)
+    held.release()
+    with pytest.raises(CommitStateUnknownError, match="the lock was lost") as raised:
+        running.result()
+    operation.check(observer, before)
+    check_kept(raised.value, operation, observer, before)

@@ -8,16 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hive_views.identifiers import ViewName
+from hive_views.legacy.conversion import LEGACY_ROW
 from hive_views.legacy.model import Reason
 from hive_views.legacy.options import Options
 from hive_views.legacy.outcome import Status
 from hive_views.legacy.planning import arrange, look
 from hive_views.legacy.revert import Reverted, revert_run
 from hive_views.legacy.run import run_plan, work_for
+from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
 from hive_views.metastore.legacy_rows import encode
+from tests.catalog.samples import path
 from tests.faults.observer import until
 from tests.legacy.rows import alter, hive_view_row
-from tests.proxy import DropReply, Hold, ThriftProxy
+from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 IDS = [("id", "bigint")]
 ALTER = "alter_table_with_environment_context"
@@ -63,6 +66,33 @@ def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, prox
     row = raw.get_table(views, "base")
     assert row.viewExpandedText.endswith("> 7")
     assert "metadata_location" not in row.parameters
+
+
+def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
+    add, sales, plan, open_catalog, catalog, proxy, journal, raw, caplog
+):
+    """The row is an Iceberg view's by then, so both files stay: the view's metadata, and the legacy row."""
+    text = f"select `o`.`id` from `{sales}`.`orders` `o`"
+    add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "100"})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    for method in ("alter_table_req", "get_catalogs"):
+        proxy.on(method, DropRequest(), nth=EVERY)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        for lock in raw.show_locks(ShowLocksRequest(dbname=sales)).locks:
+            raw.unlock(UnlockRequest(lockid=lock.lockid))
+        until(lambda: "is lost" in caplog.text)
+        held.release()
+        (outcome,) = running.result().outcomes
+    assert outcome.status is Status.UNKNOWN
+    view = catalog.load_view((sales, "base"))
+    assert view.metadata.current_version_id == 1
+    backup = raw.get_table(sales, "base").parameters[LEGACY_ROW]
+    assert path(backup).exists()
 
 
 def test_the_next_view_is_worked_out_while_one_is_written(add, sales, plan, open_catalog, proxy, journal):
