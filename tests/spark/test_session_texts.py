@@ -20,6 +20,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.spark import ViewSession
+from hive_views.spark.variables import with_values
 from tests.spark.test_session import catalog, home
 
 __all__ = ["catalog", "home"]
@@ -214,6 +215,34 @@ def test_variables_have_the_values_of_the_session_that_defines(
         assert catalog.load_view((home, "few")).original_text == (  # what is not set is empty to Spark
             f"SELECT id, '' AS s, '2' AS m FROM spark_catalog.{home}.orders WHERE id < 2"
         )
+        # A value is taken to the letter, whatever quotes are in it, with the values of the variables in it.
+        for value in ("a``b", "a`b'c\"d\\", "a' 'b", "1, 2 AS `b", "x${hive_views.most}y"):
+            session.spark.conf.set("hive_views.odd", value)
+            assert with_values(session.spark, "/* ${hive_views.odd} */").text == f"/* {value} */".replace(
+                "${hive_views.most}", "2"
+            )
+            assert session.sql("SELECT 1 /* ${hive_views.odd} */ AS n").columns == ["n"]
+        for text, wanted in (
+            ("${env:HIVE_VIEWS_NOT_SET} ${system:java.specification.vendor}", " Oracle Corporation"),
+            ("${system:hive_views.not.set} ${other:name}", "${system:hive_views.not.set} ${other:name}"),
+        ):
+            assert with_values(session.spark, text).text.endswith(wanted)
+        session.spark.conf.set("hive_views.circle", "${hive_views.circle}")
+        session.spark.conf.set("hive_views.name", "{hive_views.most}")
+        for text, reason, column in (
+            ("SELECT '${hive_views.circle}'", "leads to itself", 9),
+            ("SELECT '$${hive_views.name}'", "a value again", 9),
+            ("SELECT '${spark.sql.broadcastTimeout}'", "no value: .*invalid", 9),
+        ):
+            with pytest.raises(SqlError, match=reason) as caught:
+                session.sql(text)
+            assert (caught.value.line, caught.value.column) == (1, column)
+        # What SHOW CREATE VIEW shows means the same where variables are on.
+        session.sql("CREATE VIEW shown COMMENT '$\\{hive_views.most}' AS SELECT '$\\{hive_views.most}' AS m")
+        [(shown,)] = session.sql("SHOW CREATE TABLE shown").collect()
+        session.spark.sql(shown.replace("`shown`", "`again`"))
+        assert session.spark.table("again").collect()[0].m == "${hive_views.most}"
+        assert catalog.load_view((home, "again")).metadata.properties["comment"] == "${hive_views.most}"
         # Who defines without variables means the characters, whatever those who read have set.
         session.sql("SET spark.sql.variable.substitute=false")
         session.sql("CREATE VIEW template AS SELECT '${hive_views.most}' AS t, r'\\${a}' AS r, 'it''s ${b}' AS q")
