@@ -11,6 +11,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy import hive
 from hive_views.legacy.mangled import demangled, mended_columns
 from hive_views.legacy.model import LegacyColumn, Reason, Writer
+from hive_views.legacy.options import Options
+from hive_views.legacy.planning import look
 from hive_views.legacy.read import is_legacy, read_view
 from hive_views.legacy.trino_types import hive_type
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
@@ -249,6 +251,22 @@ def test_what_counts_as_a_change(change, counts):
     before = fingerprint(read_row(row))
     change(row)
     assert (fingerprint(read_row(row)) != before) is counts
+
+
+@pytest.mark.parametrize(
+    ("how", "text", "reason", "named"),
+    [
+        ("repair", "select 1 from `größe`.`maß`", None, ("größe", "maß")),
+        ("refuse", "select 'größe' from", Reason.MANGLED, None),  # the offer comes first, whatever else is wrong
+        ("repair", "select 'größe' from", Reason.UNREADABLE, None),
+        ("refuse", "select 1 from `größe`.`t`", Reason.MANGLED, ("größe".encode().decode("latin-1").lower(), "t")),
+    ],
+)
+def test_a_damaged_text_is_looked_at_as_it_is_to_be_converted(how, text, reason, named):
+    row = hive_view_row("d", "v", "x", text.encode().decode("latin-1"), [("c", "int")])
+    found = look(read_row(row), Options(mangled=how))
+    assert (found.refusal.reason if found.refusal else None) is reason
+    assert found.named == (() if named is None else (ViewName(*named),))
 
 
 @pytest.mark.parametrize(
