@@ -37,6 +37,7 @@ from tests.metastore.rpc import connect
 from tests.spark.contents import SETTINGS, Content, contents
 from tests.spark.plain_reader import PlainReader
 
+pytestmark = pytest.mark.timeout(2400)  # two minutes on a machine of its own
 FORMAT = "org.apache.hadoop.hive.ql.io.parquet"
 INSERTS = (
     "INSERT INTO sales.customers SELECT 1, 'Ann', 'a@x', 'de', named_struct('street', 's', 'city', 'c', 'geo', "
