@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.children import ChildKind
-from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view
+from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view, refuse_shared
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.dependencies.methods import DependencyMethods
 from hive_views.errors import (
@@ -348,7 +348,8 @@ class HiveViewCatalog(DependencyMethods):
 
         Args:
             identifier: `database.name`.
-            purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false.
+            purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false. Of those that go
+                with it by `cascade` too, but for files that another name needs.
             restrict: Drop nothing where a view depends on it.
             cascade: Drop every view that depends on it as well, dependents first. `plan_drop` says which. With
                 neither, dependents are left dangling, as Hive does; in strict mode it is `restrict`.
@@ -359,12 +360,16 @@ class HiveViewCatalog(DependencyMethods):
         Raises:
             NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
             DependentsError: If `restrict` forbids it; the error names every dependent.
+            InvalidViewError: If its files are to be deleted and another name in the metastore needs them; nothing was
+                changed.
             HiveViewsError: As `hive_views.metastore.commit.drop` says.
         """
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
         if behavior is not Behavior.NONE:
-            load(self._store, name)
+            loaded = load(self._store, name)
+            if purge_files:
+                refuse_shared(self._store, loaded)  # before its dependents are gone
         return self._drop(name, behavior, lambda: drop_view(self._store, name, purge_files=purge_files), purge_files)
 
     def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing

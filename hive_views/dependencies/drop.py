@@ -147,7 +147,7 @@ def drop_object(
         behavior: What happens to dependents.
         remove: Drops the object itself, and says what it was.
         databases: Where dependents are looked for; None is everywhere.
-        purge_files: Delete the metadata files of the dropped dependents too.
+        purge_files: Delete the metadata files of the dropped dependents too, but for those that another name needs.
 
     Returns:
         What was dropped.
@@ -211,13 +211,28 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     expected = expected or loaded.row.metadata_location
     if not is_collected(loaded.metadata.properties):
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
+    refuse_shared(store, loaded)
+    return drop_with_files(store, loaded, expected)
+
+
+def refuse_shared(store: Store, loaded: Loaded) -> None:
+    """Refuse to delete a view's files where another name in the metastore needs them.
+
+    Args:
+        store: Metastore, files and properties.
+        loaded: The view.
+
+    Raises:
+        InvalidViewError: If one does; MetastoreRefusedError if that cannot be told.
+    """
+    if not is_collected(loaded.metadata.properties):
+        return  # they stay anyway
     shared = twins(store, view_owner(loaded))
     if shared:
         raise InvalidViewError(
-            str(name),
+            str(loaded.row.name),
             f"its files are also those of {shared[0]}, which was registered from one: drop it without purging",
         )
-    return drop_with_files(store, loaded, expected)
 
 
 def view_owner(loaded: Loaded) -> Owner:
@@ -288,7 +303,11 @@ def _drop_dependent(store: Store, row: Row, purge_files: bool) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row)
         return DropStep(row.name, ChildKind.HIVE_VIEW, text=_text(row))
-    return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+    try:
+        return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+    except InvalidViewError as error:
+        logger.warning("%s is dropped without its files: %s", row.name, error.reason)
+        return drop_view(store, row.name, expected=row.metadata_location)
 
 
 def _text(row: Row) -> str | None:

@@ -16,6 +16,7 @@ from hive_views.dependencies.drop import Behavior
 from hive_views.errors import (
     DependentsError,
     InvalidPropertyError,
+    InvalidViewError,
     MetastoreRefusedError,
     NoSuchTableError,
     NoSuchViewError,
@@ -54,6 +55,22 @@ def test_restrict_names_every_dependent_and_drops_nothing(shop, raw, database):
     with pytest.raises(DependentsError):
         shop.drop_view(f"{database}.c", restrict=True)
     assert left(raw, database) == before
+
+
+def test_what_cannot_be_purged_is_seen_before_its_dependents_go(shop, raw, database):
+    """Files that a second name needs: of the view itself, and of one that goes with it."""
+    again = f"{database}.again"
+    shop.register_view(again, shop.load_view(f"{database}.c").metadata_location)
+    before = left(raw, database)
+    with pytest.raises(InvalidViewError, match="again"):
+        shop.drop_view(f"{database}.c", cascade=True, purge_files=True)
+    assert left(raw, database) == before
+    shop.create_table(f"{database}.other", COLUMNS)
+    definition = version(database, ("spark", "SELECT id, total FROM other"))
+    shop.replace_view(again, COLUMNS, definition, may_lose_dialects=True)
+    shop.drop_view(f"{database}.a", cascade=True, purge_files=True)
+    assert left(raw, database) == ["again", "b", "old", "orders", "other"]
+    assert len(shop.load_view(again).history()) == 2
 
 
 def test_restrict_drops_what_nothing_depends_on(shop, raw, database):
