@@ -9,6 +9,7 @@ translated, by name.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -23,14 +24,20 @@ from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
 from hive_views.metastore.flat_model import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.locks import HeldLock, acquire
-from hive_views.metastore.swaps import swaps_are_safe
+from hive_views.metastore.swaps import honors_expectations, swaps_are_safe
 
-_REFUSALS = (
+_DOUBTFUL = (
+    MetastoreConnectionLostError,
+    MetastoreRefusedError,
+    ours.AlreadyExistsException,
     ours.InvalidObjectException,
     ours.InvalidOperationException,
     ours.MetaException,
     ours.NoSuchObjectException,
 )
+"""After each of these a change may have been made: a listener fails behind it, a server that tried again by itself
+finds its first try in the way, or what handles the request breaks down."""
+
 _INCOMPATIBLE = "types incompatible with the existing columns"
 """Stands in the server's refusal of other columns (2.3 to 4.1)."""
 
@@ -47,7 +54,9 @@ class PyIcebergClient:
     def __init__(self, client: MetastoreClient, locks: LockConfig) -> None:
         self._client = client
         self._locks = locks
-        self._held: dict[int, HeldLock] = {}
+        self._held: dict[int, tuple[str, str]] = {}
+        """The tables on which the locks are."""
+        self._locked: dict[tuple[str, str], HeldLock] = {}
 
     def __enter__(self) -> PyIcebergClient:
         return self
@@ -73,12 +82,12 @@ class PyIcebergClient:
         """Add a row."""
         table = _translate(tbl, ours)
         with _Declared("create_table"):
-            try:
-                self._client.create_table(table)
-            except (ours.AlreadyExistsException, MetastoreConnectionLostError):
-                # A server that tried again by itself, or whose answer got lost, has made the row that we meant.
-                if not self._stands(table):
-                    raise
+            self._change(
+                "create_table",
+                (table.dbName, table.tableName),
+                lambda: self._client.create_table(table),
+                lambda: self._stands(table, None),
+            )
 
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
@@ -98,8 +107,11 @@ class PyIcebergClient:
         if previous and not renamed:
             context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
         with _Declared("alter_table", renames=renamed):
+            if renamed:
+                self._alter(dbname, tbl_name, table, context, lambda: self._moved(dbname, tbl_name, table))
+                return
             try:
-                self._alter(dbname, tbl_name, table, context)
+                self._alter(dbname, tbl_name, table, context, lambda: self._stands(table, previous))
             except ours.InvalidOperationException as error:
                 before: Any = getattr(new_tbl, "hive_views_origin", None)
                 is_storage = before is not None and STORAGE_OF in (before.parameters or {})
@@ -108,30 +120,103 @@ class PyIcebergClient:
                 bare = copy.copy(before)
                 bare.sd = copy.copy(before.sd)
                 bare.sd.cols = []
-                self._alter(dbname, tbl_name, bare, context)
-                self._alter(dbname, tbl_name, table, context)
-
-    def _alter(self, dbname: str, tbl_name: str, table: Any, context: dict[str, str]) -> None:
-        try:
-            self._client.alter_table(dbname, tbl_name, table, context)
-        except (*_REFUSALS, MetastoreConnectionLostError):
-            if not self._stands(table):
-                raise
-
-    def _stands(self, table: Any) -> bool:
-        """Whether a row is there under its name, with the pointer and the identity that it was to have."""
-        try:
-            there = self._client.get_table(table.dbName, table.tableName)
-        except MetastoreError:
-            return False  # nobody can tell; what went wrong first is what the caller sees
-        return there is not None and all(
-            there.parameters.get(key) == table.parameters.get(key) for key in (METADATA_LOCATION, UUID)
-        )
+                # Its pointer stays: what nobody answered cannot be told from what never arrived.
+                self._alter(dbname, tbl_name, bare, context, lambda: False)
+                self._alter(dbname, tbl_name, table, context, lambda: self._stands(table, previous))
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
         """Remove a row; data are never deleted by the server."""
         with _Declared("drop_table"):
-            self._client.drop_table(dbname, name)
+            try:
+                self._client.drop_table(dbname, name)
+            except (ours.MetaException, ours.InvalidOperationException, MetastoreRefusedError) as error:
+                # Not after a request that is lost: what is gone may have been renamed, and it may still arrive.
+                self._settle("drop_table", error, lambda: self._client.get_table(dbname, name) is None)
+
+    # -- What becomes of a change -----------------------------------------------------------------------------------
+
+    def _alter(
+        self, dbname: str, tbl_name: str, table: Any, context: dict[str, str], made: Callable[[], bool | None]
+    ) -> None:
+        send = lambda: self._client.alter_table(dbname, tbl_name, table, context)  # noqa: E731
+        self._change("alter_table", (dbname, tbl_name), send, made)
+
+    def _change(
+        self, method: str, name: tuple[str, str], send: Callable[[], None], made: Callable[[], bool | None]
+    ) -> None:
+        """Send a change, under the lock of its commit where that has one, and find out what became of it.
+
+        Args:
+            method: What is asked of the server.
+            name: The table, up to now.
+            send: Sends the request.
+            made: Whether the change was made, by what is there now; None where that does not tell.
+        """
+        lock = self._locked.get(name)
+        if lock is not None:
+            lock.ensure_active()
+        try:
+            send()
+        except _DOUBTFUL as error:
+            try:
+                self._settle(method, error, made)
+            except MetastoreConnectionLostError:
+                # The request may still arrive. Where nothing refuses it then, nobody else may change the table first.
+                if lock is not None and isinstance(error, MetastoreConnectionLostError) and not self._honors():
+                    lock.abandon()
+                raise
+        try:
+            if lock is not None:
+                lock.ensure_active()
+        except LockError as error:
+            if not self._honors():
+                raise MetastoreConnectionLostError(
+                    method, f"the lock was lost during the change, and this server cannot refuse others ({error})"
+                ) from error
+
+    def _settle(self, method: str, error: Exception, made: Callable[[], bool | None]) -> None:
+        """After an answer that is not to be trusted, or none: return where the change was made, else raise."""
+        try:
+            done = made()
+        except (MetastoreError, ours.MetaException) as unreadable:
+            raise MetastoreConnectionLostError(method, f"{_said(error)}; then: {_said(unreadable)}") from error
+        if done:
+            return
+        if done is None and isinstance(error, MetastoreRefusedError):
+            raise MetastoreConnectionLostError(method, f"{error.reason}; others changed the table since") from error
+        raise error
+
+    def _stands(self, table: Any, before: str | None) -> bool | None:
+        """Whether a row has, or had until its last commit, the pointer and the identity that it was to have.
+
+        Args:
+            table: The row that was sent.
+            before: The pointer by which the row shows that it was not changed; None is no row.
+
+        Returns:
+            None where the row shows neither.
+        """
+        there = self._client.get_table(table.dbName, table.tableName)
+        found = (there.parameters or {}) if there is not None else {}
+        location = table.parameters.get(METADATA_LOCATION)
+        last = (found.get(METADATA_LOCATION), found.get(PREVIOUS_METADATA_LOCATION))
+        if there is not None and location in last and found.get(UUID) == table.parameters.get(UUID):
+            return True
+        return False if last[0] == before else None
+
+    def _moved(self, dbname: str, tbl_name: str, table: Any) -> bool | None:
+        """Whether a row stands under its new name, and no longer under the one that it had."""
+        there, here = self._stands(table, None), self._client.get_table(dbname, tbl_name)
+        if here is not None and (here.parameters or {}).get(UUID) == table.parameters.get(UUID):
+            return False
+        return there or None
+
+    def _honors(self) -> bool:
+        """Whether the server refuses what comes late, once the row has another pointer."""
+        try:
+            return honors_expectations(self._client)
+        except MetastoreError:
+            return False
 
     def get_all_databases(self) -> list[str]:
         """The names of all databases."""
@@ -151,14 +236,15 @@ class PyIcebergClient:
             held = acquire(self._client, self._locks, ViewName(component.dbname, component.tablename))
         except LockError as error:
             return theirs.LockResponse(lockid=error.lock_id or 0, state=theirs.LockState.NOT_ACQUIRED)
-        self._held[held.lock_id] = held
+        self._held[held.lock_id] = name = (component.dbname, component.tablename)
+        self._locked[name] = held
         return theirs.LockResponse(lockid=held.lock_id, state=theirs.LockState.ACQUIRED)
 
     def unlock(self, rqst: Any) -> None:
         """Release a lock that `lock` took; a request for one that was never had does nothing."""
-        held = self._held.pop(rqst.lockid, None)
-        if held is not None:
-            held.release()
+        name = self._held.pop(rqst.lockid, None)
+        if name is not None:
+            self._locked.pop(name).release()
 
     def _swaps(self, database: str) -> bool:
         try:
@@ -188,11 +274,15 @@ class _Declared:
         if isinstance(error, ours.MetaException) and (error.message or "").startswith(MODIFIED):
             raise CommitFailedException(error.message) from error
         if isinstance(error, self._refusals):
-            said = getattr(error, "message", None)
-            raise MetastoreRefusedError(self._method, said or type(error).__name__) from error
+            raise MetastoreRefusedError(self._method, _said(error)) from error
         same = getattr(theirs, type(error).__name__, None) if type(error).__module__ == ours.__name__ else None
         if same is not None:
             raise same(getattr(error, "message", None)) from error
+
+
+def _said(error: BaseException) -> str:
+    """What a server answered, in its own words where it has some."""
+    return getattr(error, "message", None) or str(error) or type(error).__name__
 
 
 def _translate(value: Any, module: Any, *, into: Any = None) -> Any:

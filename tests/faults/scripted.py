@@ -47,6 +47,7 @@ class _Line:
     method: str
     action: Answer | Rewrite
     nth: int
+    after: str | None = None
     seen: int = 0
 
 
@@ -73,10 +74,13 @@ class ScriptedServer:
         """Where clients connect to."""
         return f"thrift://{LOOPBACK}:{self.port}"
 
-    def on(self, method: str, action: Answer | Rewrite, *, nth: int = 1) -> None:
-        """Do something to the nth call of a method from now on (`EVERY`: to all); lines made first come first."""
+    def on(self, method: str, action: Answer | Rewrite, *, nth: int = 1, after: str | None = None) -> None:
+        """Do something to the nth call of a method from now on (`EVERY`: to all); lines made first come first.
+
+        With `after`, calls are counted from the first call of that method on.
+        """
         with self._guard:
-            self._lines.append(_Line(method, action, nth))
+            self._lines.append(_Line(method, action, nth, after))
 
     def __enter__(self) -> ScriptedServer:
         self._run(self._accept)
@@ -136,7 +140,7 @@ class ScriptedServer:
             self.methods.append(method)
             chosen = None
             for line in self._lines:
-                if line.method == method:
+                if line.method == method and line.after in (None, *self.methods):
                     line.seen += 1
                     if chosen is None and line.nth in (EVERY, line.seen):
                         chosen = line.action

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
+from thrift.Thrift import TApplicationException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreRefusedError
@@ -18,10 +21,11 @@ from tests.catalog.fixtures import CatalogFactory
 from tests.faults.operations import ALTER_TABLE, DROP_TABLE
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.materialized.duck_engine import DuckEngine
-from tests.proxy import Action, DropReply, DropRequest, ThriftProxy
+from tests.proxy import EVERY, Action, DropReply, DropRequest, ThriftProxy
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 ROWS = 3
+INTERNAL = TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing the request")
 
 
 class Remembering(DuckEngine):
@@ -98,6 +102,23 @@ def test_an_answer_that_is_wrong(
     scripted.on(ALTER_TABLE, Answer(MetaException(words), carried_out=True), nth=last)
     refresh_and_compare(catalog, faulty, view)
     assert scripted.methods.count(ALTER_TABLE) == 2 * last
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_a_server_that_breaks_down_behind_the_commit(
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    scripted: ScriptedServer,
+    view: tuple[str, str],
+    layout: Literal["registered", "attached", "table"],
+) -> None:
+    """The refresh was published, and says so."""
+    name = (view[0], layout)
+    catalog.materialized.create(name, "SELECT id FROM t", layout=layout)
+    faulty = open_catalog({"uri": scripted.uri})
+    assert refresh_and_compare(catalog, faulty, name) == "done"
+    scripted.on(ALTER_TABLE, Answer(INTERNAL, carried_out=True), nth=EVERY)
+    assert refresh_and_compare(catalog, faulty, name) == "done"
 
 
 def test_a_table_that_cannot_be_changed_now(

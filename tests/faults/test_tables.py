@@ -1,0 +1,295 @@
+"""Tables whose changes the metastore answers wrongly, late or never: what users are told is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+from thrift.Thrift import TException
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError, MetastoreRefusedError
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidOperationException,
+    MetaException,
+    UnlockRequest,
+)
+from tests.catalog.fixtures import CatalogFactory
+from tests.catalog.samples import files_below
+from tests.faults.observer import Observer, until
+from tests.faults.operations import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, READ_ROW
+from tests.faults.scripted import Answer, ScriptedServer, like_version_3
+from tests.faults.test_refresh import SCHEMA
+from tests.faults.test_refused import INTERNAL, MODIFIED
+from tests.proxy import EVERY, DropRequest, Hold, ThriftProxy
+
+TABLE, NEW = "t", "u"
+LISTENER = MetaException("a listener failed")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a table."""
+
+    name: str
+    method: str
+    run: Callable[[HiveViewCatalog, str], object]
+    done: Callable[[HiveViewCatalog, str], bool]
+    """Whether it was made, by a catalog that no fault comes near."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def set_property(catalog: HiveViewCatalog, database: str, **properties: str) -> None:
+    with catalog.load_table((database, TABLE)).transaction() as transaction:
+        transaction.set_properties(properties or {"color": "blue"})
+
+
+def names(catalog: HiveViewCatalog, database: str) -> list[str]:
+    return [name for _, name in catalog.list_tables(database)]
+
+
+def register(catalog: HiveViewCatalog, database: str) -> object:
+    return catalog.register_table((database, NEW), catalog.load_table((database, TABLE)).metadata_location)
+
+
+COMMIT = Change(
+    "commit",
+    ALTER_TABLE,
+    set_property,
+    lambda catalog, database: catalog.load_table((database, TABLE)).properties.get("color") == "blue",
+)
+RENAME = Change(
+    "rename",
+    ALTER_TABLE,
+    lambda catalog, database: catalog.rename_table((database, TABLE), (database, NEW)),
+    lambda catalog, database: names(catalog, database) == [NEW],
+)
+DROP = Change(
+    "drop",
+    DROP_TABLE,
+    lambda catalog, database: catalog.drop_table((database, TABLE)),
+    lambda catalog, database: names(catalog, database) == [],
+)
+PURGE = Change("purge", DROP_TABLE, lambda catalog, database: catalog.purge_table((database, TABLE)), DROP.done)
+CREATE = Change(
+    "create",
+    CREATE_TABLE,
+    lambda catalog, database: catalog.create_table((database, NEW), SCHEMA),
+    lambda catalog, database: names(catalog, database) == [TABLE, NEW],
+)
+REGISTER = Change("register", CREATE_TABLE, register, CREATE.done)
+CHANGES = (COMMIT, RENAME, DROP, PURGE, CREATE, REGISTER)
+
+
+@pytest.fixture
+def location(catalog: HiveViewCatalog, database: str) -> str:
+    """The table's; it has a snapshot."""
+    table = catalog.create_table((database, TABLE), SCHEMA)
+    table.append(pa.table({"id": [1, 2, 3]}, schema=SCHEMA.as_arrow()))
+    return table.location()
+
+
+@pytest.fixture
+def faulty(open_catalog: CatalogFactory, scripted: ScriptedServer) -> HiveViewCatalog:
+    return open_catalog({"uri": scripted.uri})
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [*((change, INTERNAL) for change in CHANGES), (COMMIT, LISTENER), (DROP, LISTENER), (CREATE, LISTENER)],
+    ids=str,
+)
+def test_the_server_says_that_it_failed_and_did_it(
+    change: Change,
+    error: TException,
+    catalog: HiveViewCatalog,
+    faulty: HiveViewCatalog,
+    database: str,
+    location: str,
+    scripted: ScriptedServer,
+    observer: Observer,
+) -> None:
+    scripted.on(change.method, Answer(error, carried_out=True))
+    change.run(faulty, database)
+    assert change.done(catalog, database)
+    assert bool(files_below(location)) is (change is not PURGE)
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_server_fails(
+    change: Change,
+    catalog: HiveViewCatalog,
+    faulty: HiveViewCatalog,
+    database: str,
+    location: str,
+    scripted: ScriptedServer,
+    observer: Observer,
+) -> None:
+    scripted.on(change.method, Answer(INTERNAL))
+    with pytest.raises(MetastoreRefusedError):
+        change.run(faulty, database)
+    assert not change.done(catalog, database)
+    assert catalog.load_table((database, TABLE)).scan().to_arrow().num_rows == 3
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (COMMIT, INTERNAL),
+        (COMMIT, MODIFIED),
+        (RENAME, InvalidOperationException("it is there")),
+        (CREATE, AlreadyExistsException("it is there")),
+        (PURGE, INTERNAL),
+    ],
+    ids=str,
+)
+def test_nobody_can_tell_what_it_did(
+    change: Change,
+    error: TException,
+    catalog: HiveViewCatalog,
+    faulty: HiveViewCatalog,
+    database: str,
+    location: str,
+    scripted: ScriptedServer,
+) -> None:
+    """The row cannot be read afterwards."""
+    scripted.on(change.method, Answer(error, carried_out=True))
+    scripted.on(READ_ROW, Answer(MetaException("the database is away")), nth=EVERY, after=change.method)
+    with pytest.raises(CommitStateUnknownError):
+        change.run(faulty, database)
+    assert change.done(catalog, database)
+    assert files_below(location)
+
+
+@pytest.mark.swaps
+@pytest.mark.parametrize(("times", "told"), [(1, type(None)), (2, CommitStateUnknownError)])
+def test_others_committed_on_top(
+    times: int,
+    told: type,
+    open_catalog: CatalogFactory,
+    database: str,
+    location: str,
+    scripted: ScriptedServer,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The row shows the pointer before its own, so one commit of theirs does not hide ours."""
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    with ThriftProxy(scripted.port) as proxy:
+        faulty = open_catalog({"uri": proxy.uri})
+        set_property(faulty, database, shape="round")
+        look = Hold()
+        proxy.on(READ_ROW, look, nth=proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1)
+        scripted.on(ALTER_TABLE, Answer(INTERNAL, carried_out=True))
+        running = aside.submit(set_property, faulty, database)
+        look.wait_until_held()
+        assert proxy.methods.count(ALTER_TABLE) == 2
+        for each in range(times):
+            set_property(free, database, size=str(each))
+        look.release()
+        assert isinstance(running.exception(), told)
+    assert COMMIT.done(free, database)
+
+
+# -- Where only the lock protects: a server of version 3 ---------------------------------------------------------------
+
+
+@pytest.fixture
+def old(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
+    """A proxy before a server that ignores what an alter expects."""
+    like_version_3(scripted)
+    with ThriftProxy(scripted.port) as running:
+        yield running
+
+
+def unlock_all(raw: Client, observer: Observer) -> None:
+    for lock in observer.locks():
+        raw.unlock(UnlockRequest(lockid=lock.lockid))
+
+
+@pytest.mark.hive2
+@pytest.mark.parametrize("method", [READ_ROW, ALTER_TABLE])
+def test_the_lock_is_lost_in_the_middle(
+    method: str,
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    database: str,
+    location: str,
+    old: ThriftProxy,
+    raw: Client,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing is sent without it; if it was lost while a change was made, others may have made theirs in between."""
+    faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "100"})
+    set_property(faulty, database, shape="round")
+    held = Hold()
+    reads = old.methods[: old.methods.index("lock")].count(READ_ROW)
+    old.on(method, held, nth=reads + 1 if method == READ_ROW else 1)
+    running = aside.submit(set_property, faulty, database)
+    held.wait_until_held()
+    assert len(observer.locks()) == 1
+    unlock_all(raw, observer)
+    until(lambda: "is lost" in caplog.text)
+    held.release()
+    with pytest.raises(LockError if method == READ_ROW else CommitStateUnknownError, match=r"(?i)lock"):
+        running.result()
+    assert old.methods.count(ALTER_TABLE) == (1 if method == READ_ROW else 2)
+    assert COMMIT.done(catalog, database) is (method == ALTER_TABLE)
+
+
+@pytest.mark.hive2
+@pytest.mark.parametrize("late", [True, False], ids=["late", "lost"])
+def test_a_request_that_may_still_arrive_keeps_the_lock(
+    late: bool,
+    open_catalog: CatalogFactory,
+    database: str,
+    location: str,
+    old: ThriftProxy,
+    raw: Client,
+    observer: Observer,
+) -> None:
+    """Iceberg #14096: else it would undo what others did meanwhile."""
+    held = Hold(close=True)
+    old.on(ALTER_TABLE, held if late else DropRequest())
+    with pytest.raises(CommitStateUnknownError):
+        set_property(open_catalog({"uri": old.uri}), database)
+    assert len(observer.locks()) == 1
+    other = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
+    with pytest.raises(CommitFailedError):
+        set_property(other, database, shape="round")
+    if late:
+        held.release()
+    unlock_all(raw, observer)
+    set_property(other, database, shape="round")
+    assert COMMIT.done(other, database) is late
+
+
+@pytest.mark.swaps
+def test_a_request_that_would_be_refused_does_not(
+    open_catalog: CatalogFactory,
+    catalog: HiveViewCatalog,
+    database: str,
+    location: str,
+    proxy: ThriftProxy,
+    observer: Observer,
+) -> None:
+    """Where compare-and-swap is honored, others need not wait."""
+    held = Hold(close=True)
+    proxy.on(ALTER_TABLE, held)
+    with pytest.raises(CommitStateUnknownError):
+        set_property(open_catalog({"uri": proxy.uri}), database)
+    assert observer.locks() == []
+    set_property(catalog, database, shape="round")
+    held.release()
+    assert catalog.load_table((database, TABLE)).properties.get("shape") == "round"
+    assert not COMMIT.done(catalog, database)
