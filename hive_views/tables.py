@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -38,13 +39,15 @@ from hive_views.metastore.databases import create_database, database_properties,
 from hive_views.metastore.flat_model import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.load import table_names
 from hive_views.metastore.pyiceberg_client import PyIcebergClient
-from hive_views.metastore.twins import Owner, twins
+from hive_views.metastore.twins import Owner, kept_by_others, twins
 from hive_views.places import directory_of
 from hive_views.table_files import delete_files, files_to_purge, is_collected
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table.update import TableRequirement, TableUpdate
+
+logger = logging.getLogger(__name__)
 
 
 class TableCatalog(HiveCatalog):
@@ -294,7 +297,11 @@ class TableCatalog(HiveCatalog):
         # Read before the table is gone: what cannot be read is refused, and nothing has happened.
         found = files_to_purge(table, self._store.files)
         self.drop_table(name.identifier)
-        delete_files(name, found, self._store.files)
+        kept = None if found is None else kept_by_others(self._store, table_owner(table, None))
+        if kept is None:
+            delete_files(name, found, self._store.files)
+        else:
+            logger.warning("The files of %s are left, because %s", name, kept)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see PyIceberg.

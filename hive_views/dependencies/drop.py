@@ -22,7 +22,7 @@ from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.hive_rows import drop_hive_view
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.load import load
-from hive_views.metastore.twins import Owner, twins
+from hive_views.metastore.twins import Owner, kept_by_others, twins
 from hive_views.purge import purge
 from hive_views.table_files import is_collected
 
@@ -249,7 +249,7 @@ def view_owner(loaded: Loaded) -> Owner:
 
 
 def drop_with_files(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
-    """Drop a view, and delete its metadata files, whoever else has them.
+    """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay.
 
     Args:
         store: Metastore, files and properties.
@@ -263,6 +263,10 @@ def drop_with_files(store: Store, loaded: Loaded, expected: str | None) -> DropS
         HiveViewsError: As `hive_views.metastore.commit.drop` says.
     """
     row = drop(store, loaded.row.name, expected)
+    kept = kept_by_others(store, view_owner(loaded))
+    if kept is not None:
+        logger.warning("The files of %s are left, because %s", row.name, kept)
+        return DropStep(row.name, ChildKind.VIEW, metadata_location=row.metadata_location)
     purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
     return DropStep(row.name, ChildKind.VIEW)
 

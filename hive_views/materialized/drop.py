@@ -26,7 +26,13 @@ from hive_views.dependencies.drop import (
     plan_drop,
     view_owner,
 )
-from hive_views.errors import CommitFailedError, DependentsError, MetastoreRefusedError, NoSuchTableError
+from hive_views.errors import (
+    CommitFailedError,
+    DependentsError,
+    MetastoreError,
+    MetastoreRefusedError,
+    NoSuchTableError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AssociatedView, Layout
 from hive_views.materialized.publish import is_staging
@@ -122,6 +128,7 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> N
         others = _unknown(error)
     files = None if others else files_to_purge(found, catalog._store.files)
     TableCatalog.drop_table(catalog, table.identifier)
+    others = others or _also_now(catalog, table_owner(found, None))
     if others:
         logger.warning("The files of %s are left, because %s", table, others)
     else:
@@ -205,11 +212,20 @@ def _named(catalog: HiveViewCatalog, *owners: Owner) -> tuple[list[Twin], list[T
     return views, [twin for twin in found if twin not in views]
 
 
+def _also_now(catalog: HiveViewCatalog, owner: Owner) -> str | None:
+    """Why files stay of what has just been dropped: another name may have got them since the plan."""
+    try:
+        views, tables = _named(catalog, owner)
+    except MetastoreError as error:
+        return _unknown(error)
+    return _also([*views, *tables])
+
+
 def _also(found: Sequence[Twin]) -> str | None:
     return f"{', '.join(map(str, found))} was registered from one of them, and needs them" if found else None
 
 
-def _unknown(error: MetastoreRefusedError) -> str:
+def _unknown(error: MetastoreError) -> str:
     return f"nobody can tell whether others have them ({error})"
 
 
@@ -258,11 +274,17 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
                 _drop_row(catalog, there, there.name)
     if not purge:
         return step
-    if plan.files is not None:
-        delete_files(f"the storage of {name}", plan.files, store.files)
+    if plan.files is not None and view.storage is not None:
+        late = _also_now(catalog, table_owner(view.storage, None))
+        if late is None:
+            delete_files(f"the storage of {name}", plan.files, store.files)
+        plan = replace(plan, storage_stays=late)
     if view.layout is Layout.TABLE and definition_goes:
-        # Those of earlier definitions are told by the view's UUID.
-        purge_files(store.files, _definition_files(view), view.metadata)
+        late = plan.storage_stays or _also_now(catalog, Owner(view.metadata.view_uuid, _definition_files(view)))
+        if late is None:
+            # Those of earlier definitions are told by the view's UUID.
+            purge_files(store.files, _definition_files(view), view.metadata)
+        plan = replace(plan, definition_stays=late)
     for what, why in (("definition", plan.definition_stays), ("storage", plan.storage_stays)):
         if why is not None:
             logger.warning("The files of %s's %s are left, because %s", name, what, why)

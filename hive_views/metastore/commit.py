@@ -20,6 +20,7 @@ from hive_views.errors import (
     CommitFailedError,
     DamagedRowWarning,
     InvalidViewError,
+    MetadataFileError,
     MetastoreError,
     MetastoreRefusedError,
     NoSuchNamespaceError,
@@ -359,7 +360,23 @@ def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
     if request.find_out(is_there):
         raise request.failure("drop_table", refusal)
+    # What is not there may have been renamed: then no request of ours has dropped it, and its files are in use.
+    found = request.find_out(lambda: _elsewhere(store, row))
+    if found is not None:
+        raise request.unknown(f"{request.unanswered or message(refusal)}; {found} has its UUID or its files now")
     request.found_done()
+
+
+def _elsewhere(store: Store, row: Row) -> str | None:
+    """The name of another row that may be a view which is not found under its own; None for nothing."""
+    from hive_views.metastore.twins import Owner, twins  # imports this
+
+    known = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
+    try:
+        found = twins(store, Owner(row.uuid or store.files.read(known[0]).view_uuid, known, row.name))
+    except (MetaException, MetadataFileError) as error:
+        raise MetastoreRefusedError("get_table_names_by_filter", f"{row.name} cannot be looked for: {error}") from error
+    return str(found[0]) if found else None
 
 
 def _stored(store: Store, name: ViewName, table: Table) -> Row:

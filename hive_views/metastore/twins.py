@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hive_views.errors import MetadataFileError, MetastoreRefusedError
+from hive_views.errors import MetadataFileError, MetastoreError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -103,6 +103,23 @@ def twins(store: Store, *owners: Owner) -> list[Twin]:
                 Twin(row, catalog) for row in rows(each, others) if any(_is_twin(each, row, one) for one in owners)
             ]
     return found
+
+
+def kept_by_others(store: Store, *owners: Owner) -> str | None:
+    """Why the files of what was just dropped must stay: asked again before they go, because names change meanwhile.
+
+    Args:
+        store: Metastore, files and properties.
+        owners: Tables and views that have no name any more.
+
+    Returns:
+        The reason; None where nothing in the metastore has their UUID or their files.
+    """
+    try:
+        found = twins(store, *(replace(owner, name=None) for owner in owners))
+    except (MetastoreError, MetaException) as error:
+        return f"nobody can tell whether others have them ({error})"
+    return f"{', '.join(map(str, found))} has them now" if found else None
 
 
 def _is_twin(store: Store, row: Row, owner: Owner) -> bool:

@@ -143,6 +143,29 @@ def test_a_purge_of_files_that_are_shared(
     assert not files_below(own_directory) & files
 
 
+def test_files_of_a_table_that_gets_another_name_while_it_is_purged_stay(
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    metastore: EmbeddedMetastore,
+    database: str,
+    own_directory: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
+    table.append(ROWS)
+    held = Hold()
+    with ThriftProxy(metastore.port) as proxy, ThreadPoolExecutor(1) as pool:
+        proxy.on("drop_table", held)
+        running = pool.submit(open_catalog({"uri": proxy.uri}).purge_table, f"{database}.t")
+        held.wait_until_held()
+        catalog.register_table(f"{database}.again", table.metadata_location)
+        held.release()
+        running.result()
+    assert not catalog.table_exists(f"{database}.t")
+    assert catalog.load_table(f"{database}.again").scan().to_arrow().num_rows == 3
+    assert f"{database}.again has them now" in caplog.text
+
+
 @pytest.mark.parametrize("found", ["gone", "rubbish", "elsewhere"])
 def test_a_purge_that_cannot_tell_the_files(
     open_catalog: CatalogFactory, database: str, own_directory: str, found: str

@@ -9,7 +9,9 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.hive_rows import drop_hive_view
 from tests.catalog.fixtures import CatalogFactory
 from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
@@ -111,6 +113,86 @@ def test_a_drop_does_not_take_a_view_that_was_made_since(
     assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
     assert proxy.methods.count(DROP_TABLE) == 1
     assert observer.locks() == []
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_view_that_is_renamed_before_its_drop_is_sent_again(
+    purge: bool,
+    others: HiveViewCatalog,
+    behind: Behind,
+    database: str,
+    observer: Observer,
+    before: State,
+    proxy: ThriftProxy,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """Nothing stands under its name, and nothing was dropped: its files are in use."""
+    proxy.on(DROP_TABLE, DropRequest())
+    look = Hold()
+    proxy.on(READ_ROW, look, nth=3 if purge else 2)  # a purge loads the view before
+    running = aside.submit(behind().drop_view, (database, VIEW), purge_files=purge)
+    look.wait_until_held()
+    others.rename_view((database, VIEW), (database, NEW))
+    look.release()
+    with pytest.raises(CommitStateUnknownError, match=rf"{database}\.{NEW} has its UUID"):
+        running.result()
+    RENAME.check(observer, before)
+    assert others.load_view((database, NEW)).metadata.current_version_id == 2
+
+
+def test_files_of_a_view_that_gets_another_name_while_it_is_dropped_stay(
+    catalog: HiveViewCatalog,
+    behind: Behind,
+    database: str,
+    observer: Observer,
+    before: State,
+    proxy: ThriftProxy,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    held = Hold()
+    proxy.on(DROP_TABLE, held)
+    running = aside.submit(behind().drop_view, (database, VIEW), purge_files=True)
+    held.wait_until_held()
+    catalog.register_view((database, NEW), before.view.pointer)
+    held.release()
+    running.result()
+    assert observer.names() == {NEW}
+    assert observer.view(NEW).metadata == before.view.metadata
+    assert f"{database}.{NEW} has them now" in caplog.text
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+def test_a_view_of_hives_own_that_is_not_there_when_its_drop_is_sent_again(
+    renamed: bool,
+    others: HiveViewCatalog,
+    behind: Behind,
+    raw: Client,
+    database: str,
+    before: State,
+    proxy: ThriftProxy,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """It has no UUID: what has its text and its age under another name is taken for it."""
+    made_a_hive_view(raw, database, VIEW)
+    proxy.on(DROP_TABLE, DropRequest())
+    look = Hold()
+    proxy.on(READ_ROW, look, nth=2)
+    row = others._store.row(ViewName(database, VIEW))
+    assert row is not None
+    running = aside.submit(drop_hive_view, behind()._store, row)
+    look.wait_until_held()
+    if renamed:
+        table = raw.get_table(database, VIEW)
+        table.tableName = NEW
+        raw.alter_table_with_environment_context(database, VIEW, table, None)
+    else:
+        raw.drop_table(database, VIEW, False)
+    look.release()
+    error = running.exception()
+    assert isinstance(error, CommitStateUnknownError) if renamed else error is None
+    assert raw.get_all_tables(database) == ([NEW] if renamed else [])
+    assert proxy.methods.count(DROP_TABLE) == 1
 
 
 def test_a_rename_and_then_a_new_view_of_the_old_name(
