@@ -266,6 +266,10 @@ class CatalogConfig:
         user, groups = _ugi(properties.get(UGI))
         minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
         warehouse = properties.get(WAREHOUSE)
+        if warehouse and re.match(r"[^:/]+://[^/@:\[]*:(?!\d*/)[^@]*@", warehouse):
+            # Not shown; and it would stand in every row and every metadata file.
+            reason = "a password in it would be stored with each view; give it by properties such as s3.access-key-id"
+            raise InvalidPropertyError(WAREHOUSE, None, reason)
         return cls(
             connection=ConnectionConfig(
                 uris=parse_uris(properties.get(URI)),
@@ -369,7 +373,10 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
     for uri in uris:
         host, separator, port = uri.removeprefix("thrift://").rpartition(":")
         if not uri.startswith("thrift://") or not separator or not host or not port.isdigit() or int(port) > 65535:
-            raise InvalidPropertyError(URI, value, f"{uri!r} is not of the form thrift://host:port")
+            # Others are not shown: a password may stand there.
+            shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", each) for each in uris) else None
+            said = f"{uri!r} is" if shown else "one of them is"
+            raise InvalidPropertyError(URI, shown, f"{said} not of the form thrift://host:port")
     return uris
 
 

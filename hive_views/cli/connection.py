@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_views.errors import UsageError
 
 if TYPE_CHECKING:
+    from pyiceberg.utils.config import Config
+
     from hive_views.catalog import HiveViewCatalog
 
 UNNAMED = "hive"
@@ -39,9 +44,12 @@ class Connection:
             The catalog; `close()` it.
 
         Raises:
-            UsageError: If no catalog is named, or the named one is not configured, or is not a Hive Metastore.
+            UsageError: If no catalog is named, or the named one is not configured, or is not a Hive Metastore, or
+                PyIceberg's configuration cannot be read.
             InvalidPropertyError: If a property is wrong.
         """
+        with _readable():
+            _configuration()  # PyIceberg reads it while it is imported, and would fail there
         from hive_views.catalog import HiveViewCatalog
 
         name, configured = (UNNAMED, {"uri": self.uri}) if self.uri else configured_catalog(self.name)
@@ -61,17 +69,11 @@ def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
     Raises:
         UsageError: If it is not configured, or is not a Hive Metastore.
     """
-    from pyiceberg.utils.config import Config
-    from strictyaml import YAMLError  # type: ignore[import-untyped]
-
-    try:
-        config = Config()
+    with _readable():
+        config = _configuration()
         wanted = name or config.get_default_catalog_name()
         found = config.get_catalog_config(wanted)
         known = ", ".join(sorted(config.get_known_catalogs()))
-    except (YAMLError, ValueError, AttributeError, TypeError) as error:
-        # The last two are what PyIceberg stumbles over in a file that is empty, or no mapping.
-        raise UsageError("--catalog", f"PyIceberg's configuration cannot be read: {error}") from error
     there = f"it has {known}" if known else "it is empty"
     if found is None and name is None:
         raise UsageError(
@@ -89,6 +91,42 @@ def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
     if kind not in _OURS:
         raise UsageError("--catalog", f"{wanted} is a catalog of type {kind!r}, not a Hive Metastore")
     return wanted, {key: str(value) for key, value in found.items() if not isinstance(value, dict)}
+
+
+def _configuration() -> Config:
+    from pyiceberg.utils.config import Config
+
+    return Config()
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Says what is wrong with PyIceberg's configuration without a word of it: secrets stand there.
+
+    PyIceberg's own errors, and its YAML reader's, quote lines, keys and values.
+    """
+    from strictyaml import YAMLError  # type: ignore[import-untyped]
+
+    try:
+        yield
+    except (YAMLError, OSError, ValueError, AttributeError, TypeError) as error:
+        # The last two are what PyIceberg stumbles over in a file that is empty, or no mapping.
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = "" if mark is None else f", line {mark.line + 1}"
+        raise UsageError(
+            "--catalog",
+            f"PyIceberg's configuration cannot be read: {_source()}{line} ({type(error).__name__}). It must be YAML "
+            "with `catalog:`, below it the catalogs' names, and below each its properties. What stands there is not "
+            "shown, because it may be secret",
+        ) from None
+
+
+def _source() -> str:
+    """Where PyIceberg's configuration comes from: it takes the first file that there is, then the environment."""
+    for directory in (os.environ.get("PYICEBERG_HOME"), str(Path.home()), str(Path.cwd())):
+        if directory and (Path(directory) / ".pyiceberg.yaml").is_file():
+            return str(Path(directory) / ".pyiceberg.yaml")
+    return "environment variables PYICEBERG_…"
 
 
 def parse_properties(values: Sequence[str], option: str) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,47 @@ def test_what_cannot_be_used(home: Path, text: str, words: list[str], said: str)
     done = invoke(*words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+BROKEN = {
+    "a value like a mapping": ("catalog:\n  a:\n    s3.secret-access-key: TOPSECRET: x\n", "line 3 (ScannerError)"),
+    "an alias": ("catalog:\n  a:\n    password: *TOPSECRET\n", "line 3 ("),
+    "a key twice": ("catalog:\n  a:\n    k: TOPSECRET\n    k: TOPSECRET\n", "line 4 (DuplicateKeysDisallowed)"),
+    "no mapping": ("catalog: TOPSECRET\n", "(ValueError)"),
+    "no catalog": ("catalog:\n  a: TOPSECRET\n", "(ValueError)"),
+    "no text": ("catalog:\n  a:\n    k: TOPSECRET\x00\n", "("),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_configuration_that_cannot_be_read_is_not_shown(home: Path, case: str) -> None:
+    text, said = BROKEN[case]
+    configure(home, text)
+    for words in (["--catalog", "a", "list"], ["--json", "--catalog", "a", "list"]):
+        done = invoke(*words)
+        assert (done.code, done.out) == (2, "")
+        assert "cannot be read" in done.err
+        assert f"{home / '.pyiceberg.yaml'}" in done.err
+        assert said in done.err
+        assert "TOPSECRET" not in done.err
+
+
+def test_an_environment_that_contradicts_itself_is_not_shown() -> None:
+    done = invoke("--catalog", "a", "list", PYICEBERG_CATALOG__A="x", PYICEBERG_CATALOG__A__PASSWORD="TOPSECRET")
+    assert (done.code, done.out) == (2, "")
+    assert "environment" in done.err
+    assert "TOPSECRET" not in done.err
+
+
+def test_a_configuration_that_pyiceberg_cannot_be_imported_with(home: Path) -> None:
+    """It reads it while it is imported, which it was long ago in this process."""
+    configure(home, BROKEN["a value like a mapping"][0])
+    done = subprocess.run(
+        [sys.executable, "-m", "hive_views", "--uri", NOWHERE, "list"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: --catalog: PyIceberg's configuration cannot be read")
+    assert "TOPSECRET" not in done.stderr
 
 
 def test_properties() -> None:

@@ -87,3 +87,33 @@ def test_a_password_in_a_uri_is_refused_and_not_shown(uri):
     with pytest.raises(InvalidPropertyError, match="names no user") as caught:
         CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
     assert "secret" not in str(caught.value) + repr(vars(caught.value))
+
+
+@pytest.mark.parametrize("uri", ["thrift:ann:secret", "thrift://ann:secret", "thrift://ann:secret:9083/", "secret/1"])
+def test_a_uri_that_may_hold_a_password_is_not_shown(uri):
+    with pytest.raises(InvalidPropertyError, match="not of the form thrift://host:port") as caught:
+        CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
+    assert "secret" not in str(caught.value) + repr(vars(caught.value))
+
+
+@pytest.mark.parametrize(
+    "warehouse", ["s3://key:secret@b", "s3://key:sec/ret+secret@b/w", "hdfs://ann:secret@host:8020/w"]
+)
+def test_a_password_in_the_warehouse_is_refused_and_not_shown(warehouse):
+    with pytest.raises(InvalidPropertyError, match="password") as caught:
+        CatalogConfig.from_properties({**URI, "warehouse": warehouse})
+    assert "secret" not in str(caught.value) + repr(vars(caught.value))
+
+
+@pytest.mark.parametrize(
+    "warehouse",
+    [
+        "abfss://container@account.dfs.core.windows.net/w",
+        "hdfs://host:8020/w@x",
+        "s3://b/a:b@c",
+        "file:/w:x@y",
+        "/w:x@y",
+    ],
+)
+def test_warehouses_that_look_a_little_like_it(warehouse):
+    assert CatalogConfig.from_properties({**URI, "warehouse": warehouse}).warehouse == warehouse
