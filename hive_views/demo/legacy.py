@@ -1,4 +1,4 @@
-"""The demo's step about legacy views: made by plain Spark, planned, imported, held against what they were, put back."""
+"""The demo's step about legacy views: made by plain Spark, planned, imported, verified, shown, put back."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
+from rich.text import Text
 
 from hive_views.demo.flights import DATABASE
 from hive_views.demo.reader import rows_of
 from hive_views.legacy.journal import read_journal
 from hive_views.legacy.planning import plan_import
-from hive_views.legacy.report import report_of
+from hive_views.legacy.report import Line, report_of
 from hive_views.legacy.revert import revert_run
-from hive_views.legacy.run import run_plan
+from hive_views.spark.import_command import run_on_spark
+from hive_views.spark.import_verified import ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +31,7 @@ VIEWS = {
     "lost": f"SELECT * FROM {DATABASE}.scratch",
 }
 """What plain Spark makes views of; the last one's table is dropped afterwards."""
+_STYLES = {"=": "dim", "-": "red strike", "+": "green"}
 
 
 def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog, directory: Path) -> bool:
@@ -56,20 +59,37 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
     before = rows("spark_catalog")
     plan = plan_import(catalog, databases=[LEGACY])
     journal = directory / "import.journal"
-    run_plan(plan, catalog, journal)
+    # As `hive-views import run --verify rows` does.
+    said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
     imported = [name for _, name in catalog.list_views(LEGACY)]
     after = rows("prod")
     report = report_of(read_journal(journal))
     revert_run(catalog, journal)
     back = rows("spark_catalog")
-    same = before == after == back and sorted(imported) == sorted(before) and catalog.list_views(LEGACY) == []
+    same = (
+        said.as_before
+        and before == after == back
+        and sorted(imported) == sorted(before)
+        and catalog.list_views(LEGACY) == []
+    )
     table = Table(title=f"9. Legacy views of plain Spark in database {LEGACY}: planned, imported, reverted")
-    for column in ("view", "plan", "import", "reason", "rows before, after, reverted"):
+    for column in ("view", "plan", "import", "--verify rows, or the reason", "rows before, after, reverted"):
         table.add_column(column)
     for line in report.lines:
         name = line.entry.name.name
         counts = ", ".join(str(len(found[name])) for found in (before, after, back) if name in found)
-        table.add_row(name, line.entry.verdict.value, line.status, line.outcome.text or "", counts)
+        verdict = said.checks.get(line.entry.name)
+        told = verdict.text if verdict is not None else line.outcome.text or ""
+        table.add_row(name, line.entry.verdict.value, line.status, told, counts)
     console.print(table)
+    console.print(_difference(next(line for line in report.lines if line.entry.name.name == "named")))
     spark.sql("USE spark_catalog.default")
     return same
+
+
+def _difference(line: Line) -> Text:
+    """What became of a view's text, in colors."""
+    text = Text(f"{line.entry.name}: ")
+    for kind, piece in line.pieces():
+        text.append(piece, style=_STYLES[kind])
+    return text
