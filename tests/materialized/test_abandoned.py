@@ -22,7 +22,7 @@ from tests.materialized.killed_refresh import QUERY
 
 __all__ = ["other_database", "own_directory"]
 
-STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
+STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 17
 LAYOUTS = ("registered", "attached", "table")
 NOTHING = Abandoned()
 

@@ -128,9 +128,8 @@ def test_another_view_that_took_the_name_meanwhile(catalog, views, stored, marke
     assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, views, stored, market, layout, caplog):
-    name = stored(layout)
+def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, views, stored, market, caplog):
+    name = stored("registered")
     storage = views.load(name).storage
     local(storage.metadata_location).unlink()
     open_catalog().materialized.drop(name)  # the other one remembers what it read
