@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import urlparse
@@ -43,6 +44,11 @@ _PART = 256 * 1024
 
 READ_ATTEMPTS = 3
 """How often a file is read before a failing storage is reported. A file that is not there is reported at once."""
+
+GOOGLE_RETRIES = timedelta(seconds=15)
+"""How long Google's client asks again, for a token or for a file, where nobody answers."""
+
+_GOOGLE = ("gs", "gcs")
 
 
 class MetadataFiles:
@@ -93,7 +99,7 @@ class MetadataFiles:
         io = self._ios.get(key)
         if io is None:
             with self._guard:
-                io = self._ios.setdefault(key, load_file_io(self._properties, location))
+                io = self._ios.setdefault(key, _impatient(load_file_io(self._properties, location), *key))
         return io
 
     def check(self, location: str) -> None:
@@ -105,7 +111,10 @@ class MetadataFiles:
         Raises:
             RefusedLocationError: If the property `hive-views.metadata-schemes` does not allow it.
         """
-        scheme = urlparse(location).scheme.lower() or "file"
+        try:
+            scheme = urlparse(location).scheme.lower() or "file"
+        except ValueError as error:
+            raise RefusedLocationError(location, "", f"it is no URI: {error}") from None
         if self._schemes is None:
             if scheme != "file" or self._local:
                 return
@@ -163,6 +172,7 @@ class MetadataFiles:
         Raises:
             RefusedLocationError: If it is at a place that is not trusted.
             InvalidMetadataError: If it is too long, or damaged gzip, or no text.
+            MetadataFileError: If what reads such storage is not installed, or not set up.
             OSError: If the storage failed; FileNotFoundError if there is no such file.
         """
         return table_text(self._read_bytes(location, MAX_TABLE_BYTES), location)
@@ -189,10 +199,10 @@ class MetadataFiles:
             _sync_local(location)
         except RefusedLocationError as error:
             raise MetadataWriteError(location, error.reason) from None
-        except (OSError, ValueError) as error:
+        except Exception as error:  # FileIOs are of others, and raise what their storages' clients do
             if begun:
                 self.delete(location)  # what a full disk took of it
-            raise MetadataWriteError(location, str(error)) from error
+            raise MetadataWriteError(location, _why(error, location)) from error
 
     def delete(self, location: str) -> bool:
         """Delete a metadata file that nothing names any more.
@@ -218,12 +228,21 @@ class MetadataFiles:
             self.io(location).delete(location)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, RefusedLocationError) as error:
-            logger.warning("Could not delete the file %s: %s", location, error)
-            return str(error) or type(error).__name__
+        except Exception as error:  # noqa: BLE001 -- as in `write`
+            why = _why(error, location)
+            logger.warning("Could not delete the file %s: %s", location, why)
+            return why
         return None
 
     def _read_bytes(self, location: str, most: int = MAX_BYTES) -> bytes:
+        try:
+            return self._read_some(location, most)
+        except (OSError, ValueError, MetadataFileError):
+            raise
+        except Exception as error:  # as in `write`
+            raise MetadataFileError(location, _why(error, location)) from error
+
+    def _read_some(self, location: str, most: int) -> bytes:
         parts = []
         length = 0
         with self.io(location).new_input(location).open(seekable=False) as stream:
@@ -238,7 +257,9 @@ class MetadataFiles:
             return read(location)
         except FileNotFoundError:
             raise MetadataFileNotFoundError(location) from None
-        except OSError:
+        except OSError as error:
+            if urlparse(location).scheme in _GOOGLE:
+                raise MetadataFileError(location, str(error)) from error  # which has tried again by itself
             logger.debug("Reading %s failed; trying again", location, exc_info=True)
         except ValueError as error:
             raise MetadataFileError(location, str(error)) from error
@@ -256,6 +277,24 @@ class MetadataFiles:
         except OSError as error:
             raise MetadataFileError(location, str(error)) from error
         raise AssertionError("unreachable: a retry either returns or raises")
+
+
+def _impatient(io: Any, scheme: str, bucket: str) -> FileIO:
+    """A FileIO that gives up in time: PyIceberg sets no limit for Google's client, whose own are minutes."""
+    if scheme in _GOOGLE and hasattr(io, "fs_by_scheme"):
+        rebuild, (options,) = io.fs_by_scheme(scheme, bucket).__reduce__()
+        limited = rebuild({**options, "retry_time_limit": GOOGLE_RETRIES})
+        io.fs_by_scheme = lambda *_: limited
+    limited_io: FileIO = io
+    return limited_io
+
+
+def _why(error: Exception, location: str) -> str:
+    """What a FileIO said, in words that name what is missing."""
+    if isinstance(error, ImportError):
+        return f"what reads {urlparse(location).scheme}: is not installed ({error})"
+    known = isinstance(error, (OSError, ValueError, MetadataFileError)) and str(error)
+    return str(error) if known else f"{type(error).__name__}: {error}"
 
 
 def _is_local(location: str) -> bool:

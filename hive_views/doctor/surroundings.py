@@ -54,7 +54,7 @@ def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles
     for location in locations:
         try:
             spent = timed(partial(_write_and_read, files, location))
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError, TypeError, ImportError) as error:
             yield Finding(
                 "storage",
                 Level.PROBLEM,

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from hive_views import HiveView, HiveViewCatalog, define
-from hive_views.errors import InvalidMetadataError, InvalidPropertyError, NotAnIcebergViewError, UnrecordedTextError
+from hive_views.errors import (
+    InvalidMetadataError,
+    InvalidPropertyError,
+    MetadataFileError,
+    NotAnIcebergViewError,
+    UnrecordedTextError,
+)
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -294,3 +300,21 @@ def test_a_location_that_leads_astray_is_refused(catalog: HiveViewCatalog, datab
     with pytest.raises(InvalidPropertyError):
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
     assert not catalog.view_exists(f"{database}.v")
+
+
+@pytest.mark.parametrize("location", ["viewfs:///x", "s3://[/x"])
+def test_a_row_that_leads_nowhere_stops_no_sweep(
+    catalog: HiveViewCatalog, database: str, raw: Client, location: str
+) -> None:
+    for name in "abc":
+        catalog.create_view(f"{database}.{name}", SCHEMA, version(database, ("spark", "SELECT 1 AS id, 'x' AS data")))
+    table = raw.get_table(database, "b")
+    table.parameters["metadata_location"] = location
+    raw.alter_table_with_environment_context(database, "b", table, None)
+    with pytest.raises(MetadataFileError) as caught:
+        catalog.load_view(f"{database}.b")
+    assert caught.value.location == location
+    found = {finding.view.name: finding.validity for finding in catalog.check_views(database)}
+    assert set(found) == {"a", "b", "c"}
+    assert found["a"] == found["c"] != found["b"]
+    assert catalog.graph(database) is not None
