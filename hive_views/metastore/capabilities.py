@@ -1,8 +1,8 @@
 """Which Thrift methods a metastore knows. Its version string lies, so it is asked by calling.
 
 A call that exists in several forms names them as variants; the first that the server knows is used, and what it does
-not know is remembered per metastore. When the memory leaves no variant (a metastore was replaced by another version),
-it is forgotten and all of them are tried again.
+not know is remembered with the connections to it (`Connection.known`). When the memory leaves no variant (a metastore
+was replaced by another version), it is forgotten and all of them are tried again.
 """
 
 from __future__ import annotations
@@ -23,80 +23,72 @@ class UnknownMethodError(Exception):
     """The server knows none of a call's variants."""
 
 
-class Capabilities:
-    """What is known about the methods of each metastore, by its URI."""
+def ask(connection: Connection, method: str) -> bool:
+    """Whether a server knows a method: from memory, or by a call without effect.
 
-    def __init__(self) -> None:
-        """Know nothing."""
-        self._known: dict[tuple[str, str], bool] = {}
+    Args:
+        connection: The server.
+        method: The method.
 
-    def ask(self, connection: Connection, method: str) -> bool:
-        """Whether a server knows a method: from memory, or by a call without effect.
+    Returns:
+        Whether it does.
 
-        Args:
-            connection: The server.
-            method: The method.
-
-        Returns:
-            Whether it does.
-
-        Raises:
-            ValueError: If the method cannot be called without an effect.
-            TException: What the server answers to the call; it knows the method then. The connection is of no use
-                afterwards if it is a TApplicationException: the server gave up in the middle of the request.
-        """
-        call = _PROBES.get(method)
-        if call is None:
-            raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
-        key = (connection.uri, method)
-        if key not in self._known:
-            try:
-                call(connection.client)
-            except TApplicationException as error:
-                self._known[key] = error.type != TApplicationException.UNKNOWN_METHOD
-                if self._known[key]:
-                    raise
-            except TException:
-                self._known[key] = True
+    Raises:
+        ValueError: If the method cannot be called without an effect.
+        TException: What the server answers to the call; it knows the method then. The connection is of no use
+            afterwards if it is a TApplicationException: the server gave up in the middle of the request.
+    """
+    call = _PROBES.get(method)
+    if call is None:
+        raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
+    answer = connection.known.get(method)
+    if answer is None:
+        try:
+            call(connection.client)
+        except TApplicationException as error:
+            answer = connection.known[method] = error.type != TApplicationException.UNKNOWN_METHOD
+            if answer:
                 raise
-            else:
-                self._known[key] = True
-        return self._known[key]
+        except TException:
+            connection.known[method] = True
+            raise
+        else:
+            answer = connection.known[method] = True
+    return answer
 
-    def first_known(
-        self, connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]
-    ) -> T:
-        """Call the first variant that the server knows; an unknown one was not carried out.
 
-        Args:
-            connection: The server.
-            variants: The forms of one call, by Thrift method: functions of the generated client and the arguments.
-            arguments: Arguments for each of them.
+def first_known(connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]) -> T:
+    """Call the first variant that the server knows; an unknown one was not carried out.
 
-        Returns:
-            What the variant returns.
+    Args:
+        connection: The server.
+        variants: The forms of one call, by Thrift method: functions of the generated client and the arguments.
+        arguments: Arguments for each of them.
 
-        Raises:
-            UnknownMethodError: If it knows none of them.
-        """
-        skipped = False
-        for method, invoke in variants.items():
-            if self._known.get((connection.uri, method)) is False:
-                skipped = True
-                continue
-            try:
-                return invoke(connection.client, *arguments)
-            except TApplicationException as error:
-                if error.type != TApplicationException.UNKNOWN_METHOD:
-                    raise
-                self._known[(connection.uri, method)] = False
-        if skipped:
-            for method in variants:
-                self._known.pop((connection.uri, method), None)
-            return self.first_known(connection, variants, arguments)
-        raise UnknownMethodError(
-            f"the server knows none of {', '.join(variants)}; is it a Hive Metastore of version 2.3 or later?"
-        )
+    Returns:
+        What the variant returns.
+
+    Raises:
+        UnknownMethodError: If it knows none of them.
+    """
+    skipped = False
+    for method, invoke in variants.items():
+        if connection.known.get(method) is False:
+            skipped = True
+            continue
+        try:
+            return invoke(connection.client, *arguments)
+        except TApplicationException as error:
+            if error.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            connection.known[method] = False
+    if skipped:
+        for method in variants:
+            connection.known.pop(method, None)
+        return first_known(connection, variants, arguments)
+    raise UnknownMethodError(
+        f"the server knows none of {', '.join(variants)}; is it a Hive Metastore of version 2.3 or later?"
+    )
 
 
 # Reads of what does not exist, and requests without their required fields, which the server refuses unread.

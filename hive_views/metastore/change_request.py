@@ -179,19 +179,19 @@ class ChangeRequest:
         """
         self._sent = True
         try:
-            return self._once(send)
+            return self._tried(send)
         except MetastoreConnectionLostError:
             pass  # what follows is about it
 
         def repeat() -> Refusal | None:
             if not self._will_be_refused():
                 self.ensure_locked()
-            return self._once(again or send)
+            return self._tried(again or send)
 
         try:
             return self._patiently(MetastoreConnectionLostError, MetastoreUnavailableError)(repeat)
-        except (MetastoreConnectionLostError, MetastoreUnavailableError):
-            raise self.unknown() from self.unanswered
+        except (MetastoreConnectionLostError, MetastoreUnavailableError) as error:
+            raise self.unknown(str(self.unanswered or error)) from error
         except LockError as error:
             raise self.unknown(f"{self.unanswered}; then: {error}") from error
 
@@ -280,6 +280,16 @@ class ChangeRequest:
             wait=wait_random_exponential(multiplier=0.1, max=5),
             reraise=True,
         )
+
+    def _tried(self, send: Callable[[], None]) -> Refusal | None:
+        """Send it, without a lock to a server that was tried out: where another one answers by now, that one is too."""
+        try:
+            return self._once(send)
+        except MetastoreUnavailableError:
+            if self._config.lock.enabled:
+                raise
+        self._require_swaps()
+        return self._once(send)
 
     def _once(self, send: Callable[[], None]) -> Refusal | None:
         self._on_its_way += 1

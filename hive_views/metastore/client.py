@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from struct import error as StructError  # noqa: N812 (it is a class)
 from time import monotonic
 from types import TracebackType
@@ -33,7 +34,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.capabilities import Capabilities, UnknownMethodError
+from hive_views.metastore.capabilities import UnknownMethodError, ask, first_known
 from hive_views.metastore.connection import Connection
 from hive_views.metastore.pool import ConnectionPool
 
@@ -44,6 +45,9 @@ BATCH_SIZE = 100
 
 MAX_SENDS = 3
 """How often a request that may be repeated is sent at most."""
+
+SWAPS = "compare-and-swap"
+"""What `hive_views.metastore.swaps` has found out about a server, beside the methods that it knows."""
 
 _DECLARED = (
     ttypes.MetaException,
@@ -80,7 +84,6 @@ class MetastoreClient:
         """
         self._config = config
         self._pool = ConnectionPool(config)
-        self._capabilities = Capabilities()
         self._catalog = config.catalog
         self.can_lock = False
         """Whether it is known to: it has taken a request for a lock."""
@@ -231,7 +234,9 @@ class MetastoreClient:
         own = self._in_catalog(table, "catName")
         self._write("create_table", lambda client: client.create_table(own))
 
-    def alter_table(self, database: str, name: str, table: ttypes.Table, context: Mapping[str, str]) -> None:
+    def alter_table(
+        self, database: str, name: str, table: ttypes.Table, context: Mapping[str, str], *, tried: bool = False
+    ) -> None:
         """Replace the row of a table or view.
 
         Args:
@@ -239,9 +244,13 @@ class MetastoreClient:
             name: Its name, up to now.
             table: The new row; another database or name in it renames.
             context: The environment context, e.g. the parameter value that is expected to stand there (HIVE-26882).
+            tried: Send it only to a server of which `hive_views.metastore.swaps` knows that it heeds expectations;
+                else MetastoreUnavailableError, and nothing was sent.
         """
         own = self._in_catalog(table, "catName")
-        self._call("alter_table", _ALTER_TABLE, (self._catalog, database, name, own, dict(context)), repeat=False)
+        self._call(
+            "alter_table", _ALTER_TABLE, (self._catalog, database, name, own, dict(context)), repeat=False, tried=tried
+        )
 
     def drop_table(self, database: str, name: str) -> None:
         """Drop a table or view, never its files."""
@@ -348,9 +357,27 @@ class MetastoreClient:
             ValueError: If the method cannot be called without an effect.
         """
         try:
-            return self._exchange(method, lambda connection: self._capabilities.ask(connection, method), repeat=True)
+            return self._exchange(method, lambda connection: ask(connection, method), repeat=True, probe=True)
         except (*_DECLARED, MetastoreRefusedError):
             return True
+
+    def server(self) -> tuple[str, dict[str, bool]]:
+        """The server that the next call goes to, most likely: its URI, and what is known about it.
+
+        What is added to the latter holds for as long as connections to it last.
+
+        Raises:
+            MetastoreUnavailableError: If none can be reached.
+        """
+        return self._exchange("connect", lambda connection: (connection.uri, connection.known), repeat=True)
+
+    def alone(self, uri: str) -> MetastoreClient:
+        """A client of one of the metastores alone, to be closed after use.
+
+        Args:
+            uri: It.
+        """
+        return MetastoreClient(replace(self._config, uris=(uri,)))
 
     # -- How a call is made -------------------------------------------------------------------------------------------
 
@@ -366,7 +393,7 @@ class MetastoreClient:
         """A server of Hive 2 would not see the catalog in some requests, and take the others' names for databases."""
         if self._catalog == METASTORE_CATALOG_DEFAULT:
             return
-        if not self._capabilities.ask(connection, "get_catalogs"):
+        if not ask(connection, "get_catalogs"):
             raise UnknownMethodError(
                 f"the server has no catalogs (Hive 3 and later have them), and {METASTORE_CATALOG} is {self._catalog}"
             )
@@ -379,15 +406,30 @@ class MetastoreClient:
         return self._exchange(method, lambda connection: invoke(connection.client), repeat=False)
 
     def _call(
-        self, method: str, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...], *, repeat: bool
+        self,
+        method: str,
+        variants: Mapping[str, Callable[..., T]],
+        arguments: tuple[Any, ...],
+        *,
+        repeat: bool,
+        tried: bool = False,
     ) -> T:
         return self._exchange(
             method,
-            lambda connection: self._capabilities.first_known(connection, variants, arguments),
+            lambda connection: first_known(connection, variants, arguments),
             repeat=repeat,
+            tried=tried,
         )
 
-    def _exchange(self, method: str, invoke: Callable[[Connection], T], *, repeat: bool) -> T:
+    def _exchange(
+        self,
+        method: str,
+        invoke: Callable[[Connection], T],
+        *,
+        repeat: bool,
+        tried: bool = False,
+        probe: bool = False,
+    ) -> T:
         """Make one call: the only place that decides what is repeated, and what a failure is called."""
         for send in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
@@ -396,6 +438,10 @@ class MetastoreClient:
             transport.request_left = False
             try:
                 self._check_catalog(connection)
+                if tried and not connection.known.get(SWAPS):
+                    self._pool.give_back(connection, monotonic())
+                    message = "compare-and-swap was not tried out on the server that answers now"
+                    raise MetastoreUnavailableError(method, message, uri=connection.uri)
                 answer = invoke(connection)
             except _DECLARED:
                 self._pool.give_back(connection, monotonic())
@@ -406,6 +452,8 @@ class MetastoreClient:
             except TApplicationException as error:
                 if error.type == TApplicationException.UNKNOWN_METHOD:
                     self._pool.give_back(connection, monotonic())
+                elif probe:
+                    self._pool.renew(connection)
                 else:
                     connection.close()
                 raise MetastoreRefusedError(method, str(error), uri=connection.uri) from error
@@ -420,6 +468,7 @@ class MetastoreClient:
                 ) from error
             except (OSError, EOFError) as error:
                 connection.close()
+                self._pool.forget(connection.uri)
                 if fresh:
                     self._pool.distrust(connection.uri)
                 if send < MAX_SENDS and (repeat or not transport.request_left):

@@ -270,13 +270,17 @@ def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, 
     if refusal is None:
         return
     row = request.find_out(lambda: store.row(name))
-    # A server that tried again by itself finds its own first try in the way.
-    mine = only_ours or request.doubtful or request.protected
-    if row is not None and row.uuid == table.parameters[UUID] and mine:
-        request.found_done()
-        return
+    if row is not None and row.uuid == table.parameters[UUID]:
+        ours = only_ours or _names(row, table)
+        # A server that tried again by itself finds its own first try in the way.
+        if ours and (only_ours or request.doubtful or request.protected):
+            request.found_done()
+            return
+        if not ours and request.doubtful:
+            raise request.unknown(f"{request.unanswered or message(refusal)}; it is at {row.metadata_location} now")
     if isinstance(refusal, AlreadyExistsException):
         _check_free(name, row)
+        _refuse_moved(store, table, refusal, request)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
     if isinstance(refusal, InvalidObjectException):
@@ -305,6 +309,7 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
         since = "it is gone now" if row is None else "others have changed the view several times since"
         raise request.unknown(f"{request.unanswered or message(refusal)}; {since}")
     if row is None:
+        _refuse_moved(store, table, refusal, request)
         raise NoSuchViewError(str(name), "dropped meanwhile")
     raise _conflict(name, before.metadata_location, row.metadata_location)
 
@@ -319,6 +324,7 @@ def _alter(store: Store, current: Row, table: Table) -> None:
             EXPECTED_VALUE: current.metadata_location or "",
             "DO_NOT_UPDATE_STATS": "true",
         },
+        tried=not store.config.lock.enabled,
     )
 
 
@@ -362,13 +368,28 @@ def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
         raise request.failure("drop_table", refusal)
     # What is not there may have been renamed: then no request of ours has dropped it, and its files are in use.
     found = request.find_out(lambda: _elsewhere(store, row))
-    if found is not None:
-        raise request.unknown(f"{request.unanswered or message(refusal)}; {found} has its UUID or its files now")
+    if found:
+        raise request.unknown(
+            f"{request.unanswered or message(refusal)}; {found[0].name} has its UUID or its files now"
+        )
     request.found_done()
 
 
-def _elsewhere(store: Store, row: Row) -> str | None:
-    """The name of another row that may be a view which is not found under its own; None for nothing."""
+def _refuse_moved(store: Store, table: Table, refusal: Refusal, request: ChangeRequest) -> None:
+    """Make sure that nothing names the file of a change that was refused, after nothing was found under the name."""
+    found = request.find_out(lambda: _elsewhere(store, read_row(table)))
+    for row in found:
+        if _names(row, table):
+            raise request.unknown(f"{message(refusal)}; {row.name} has its metadata file now")
+
+
+def _names(row: Row, table: Table) -> bool:
+    """Whether a row names the file that another was to name, now or before its last change."""
+    return table.parameters[METADATA_LOCATION] in (row.metadata_location, row.previous_metadata_location)
+
+
+def _elsewhere(store: Store, row: Row) -> list[Row]:
+    """Rows that may be a view which is not found under its own name."""
     from hive_views.metastore.twins import Owner, twins  # imports this
 
     known = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
@@ -376,7 +397,7 @@ def _elsewhere(store: Store, row: Row) -> str | None:
         found = twins(store, Owner(row.uuid or store.files.read(known[0]).view_uuid, known, row.name))
     except (MetaException, MetadataFileError) as error:
         raise MetastoreRefusedError("get_table_names_by_filter", f"{row.name} cannot be looked for: {error}") from error
-    return str(found[0]) if found else None
+    return [twin.row for twin in found]
 
 
 def _stored(store: Store, name: ViewName, table: Table) -> Row:

@@ -88,6 +88,11 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         """Close the socket. It is never shut down: another process may hold the same connection since a fork."""
         self._socket.close()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether `close` was not called."""
+        return self._socket.fileno() != -1
+
     def is_quiet(self) -> bool:
         """Whether nothing waits to be read: neither an end of file, nor an error, nor stray bytes."""
         if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_empty):
@@ -217,6 +222,8 @@ class Connection:
         self.transport = transport
         self.idle_since: float | None = None
         """When it was last given back (monotonic seconds); None as long as it has never been."""
+        self.known: dict[str, bool] = {}
+        """What was found out about the server. Shared by the connections to it; see `ConnectionPool`."""
 
     @classmethod
     def open(cls, uri: str, config: ConnectionConfig) -> Connection:
@@ -260,6 +267,11 @@ class Connection:
     def is_usable(self, max_idle: float) -> bool:
         """Whether a request may be sent on this kept connection: it has not idled too long, and nothing waits there."""
         return self.idle_since is not None and monotonic() - self.idle_since <= max_idle and self.transport.is_quiet()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed by us."""
+        return self.transport.is_open
 
     def close(self) -> None:
         """Close it; closing twice does nothing."""

@@ -2,12 +2,16 @@
 
 The metastore that answered last is asked first; the others are tried in turn when it cannot be reached, so one that is
 down costs a connect time-out once and not with every call.
+
+What was found out about a server is kept with the connections to it. It is forgotten when one of them breaks and when
+all are closed: another version may stand at the address by then.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from time import monotonic
 from weakref import WeakSet
 
 from thrift.Thrift import TException
@@ -31,6 +35,7 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._all: WeakSet[Connection] = WeakSet()
+        self._known: dict[str, dict[str, bool]] = {}
         self._preferred = 0
         self._closed = False
         _pools.add(self)
@@ -56,6 +61,8 @@ class ConnectionPool:
                 return self._open(method)
             if connection.is_usable(MAX_IDLE_SECONDS):
                 return connection
+            if not connection.transport.is_quiet():
+                self.forget(connection.uri)
             connection.close()
 
     def give_back(self, connection: Connection, now: float) -> None:
@@ -72,9 +79,38 @@ class ConnectionPool:
                 return
         connection.close()
 
+    def renew(self, connection: Connection) -> None:
+        """Put a new connection in the place of one whose server has just answered, and reads nothing more from it.
+
+        Made at once, so that what is known about the server stays.
+
+        Args:
+            connection: From `take`.
+        """
+        try:
+            fresh = Connection.open(connection.uri, self._config)
+        except (OSError, EOFError, TException):
+            self.forget(connection.uri)
+        else:
+            fresh.known = connection.known
+            with self._lock:
+                self._all.add(fresh)
+            self.give_back(fresh, monotonic())
+        connection.close()
+
+    def forget(self, uri: str) -> None:
+        """Forget what is known about a server, after a connection to it broke.
+
+        Args:
+            uri: Its address, at which another one may be by now.
+        """
+        with self._lock:
+            self._known.pop(uri, None)
+
     def distrust(self, uri: str) -> None:
         """Forget the kept connections to a metastore that hangs or breaks connections, and ask the next one first."""
         with self._lock:
+            self._known.pop(uri, None)
             dropped = [connection for connection in self._idle if connection.uri == uri]
             self._idle = [connection for connection in self._idle if connection.uri != uri]
             if self._config.uris[self._preferred] == uri:
@@ -97,6 +133,7 @@ class ConnectionPool:
         for connection in list(self._all):
             connection.close()
         self._all = WeakSet()
+        self._known = {}
 
     def _open(self, method: str) -> Connection:
         config, failures = self._config, []
@@ -108,15 +145,21 @@ class ConnectionPool:
             try:
                 connection = Connection.open(uri, config)
             except TimeoutError:
+                self.forget(uri)
                 failures.append(f"{uri}: no connection within {config.connect_timeout_ms} ms")
             except SecurityFailure as error:
                 refusals.append(error)
                 failures.append(f"{uri}: {error}")
             except (OSError, EOFError, TException) as error:
+                self.forget(uri)
                 failures.append(f"{uri}: {error}")
             else:
                 self._preferred = index
-                self._all.add(connection)
+                with self._lock:
+                    if not any(other.is_open and other.uri == uri for other in self._all):
+                        self._known.pop(uri, None)
+                    connection.known = self._known.setdefault(uri, {})
+                    self._all.add(connection)
                 return connection
         if len(refusals) == len(failures):
             raise MetastoreAuthenticationError(

@@ -1,4 +1,4 @@
-"""Whether lock-free commits are safe on a metastore: tried out once, and remembered by server.
+"""Whether lock-free commits are safe on a metastore: tried out, and remembered as long as connections to it last.
 
 A server's methods tell Hive 3, which ignores what an alter expects, from Hive 4, which honors it. They do not tell Hive
 2.3.10, which honors it, from earlier releases of 2.3, which do not (HIVE-26882). There it is tried out, on a temporary
@@ -7,13 +7,12 @@ row, before the first commit without a lock.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_views.errors import MetastoreRefusedError
-from hive_views.metastore.client import MetastoreClient
-
-_known: dict[frozenset[str], bool] = {}
-"""What was found, by the URIs of the metastores: they serve the same data, and any of them may get a commit."""
+from hive_views.metastore.client import SWAPS, MetastoreClient
 
 _ATTEMPTS = 5
 
@@ -37,34 +36,41 @@ def honors_expectations(client: MetastoreClient) -> bool:
 
 
 def swaps_are_safe(client: MetastoreClient, database: str) -> bool:
-    """Whether the server surely refuses an alter whose expectation does not hold.
+    """Whether the server that the next call goes to surely refuses an alter whose expectation does not hold.
+
+    An alter that must not go to any other says so (`MetastoreClient.alter_table`, `tried`).
 
     Args:
-        client: The metastore.
+        client: The metastore; where it has several URIs, each is tried out when it gets its first commit.
         database: Where a temporary row may be made; it is gone again afterwards.
 
     Returns:
-        The answer; from memory, where this process has it.
+        The answer; from memory, as long as a connection to that server has lasted since.
 
     Raises:
         NoSuchNamespaceError: If there is no such database.
         MetastoreError: If it cannot be tried out; nothing is remembered then.
     """
-    if not honors_expectations(client):
+    uri, known = client.server()
+    if SWAPS not in known:
+        with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
+            known[SWAPS] = _found_out(server, database)
+    return known[SWAPS]
+
+
+def _found_out(server: MetastoreClient, database: str) -> bool:
+    if not honors_expectations(server):
         return False
-    if client.supports("alter_table_req"):
+    if server.supports("alter_table_req"):
         return True
-    key = frozenset(client.uris)
-    if key not in _known:
-        client.get_database(database)
-        # Its database may be in a deadlock with others that try the same.
-        _known[key] = Retrying(
-            retry=retry_if_exception_type(MetastoreRefusedError),
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_random_exponential(multiplier=0.1, max=2),
-            reraise=True,
-        )(_tried, client, database)
-    return _known[key]
+    server.get_database(database)
+    # Its database may be in a deadlock with others that try the same.
+    return Retrying(
+        retry=retry_if_exception_type(MetastoreRefusedError),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.1, max=2),
+        reraise=True,
+    )(_tried, server, database)
 
 
 def _tried(client: MetastoreClient, database: str) -> bool:

@@ -31,7 +31,7 @@ from tests.faults.operations import (
     new_files,
     same_file,
 )
-from tests.proxy import DropReply, DropRequest, Hold, ThriftProxy
+from tests.proxy import DropReply, DropRequest, Duplicate, Hold, ThriftProxy
 
 
 @pytest.fixture
@@ -100,6 +100,51 @@ def test_others_create_the_view(
     assert isinstance(race.run(CREATE, act, applied=applied), ViewAlreadyExistsError)
     assert observer.view(NEW).queries == ["select * from ns.tbl"]
     assert len(new_files(observer, before)) == 2, "a request for it may still arrive, so its file is kept"
+
+
+def test_others_register_another_file_of_the_same_view(
+    others: HiveViewCatalog,
+    catalog: HiveViewCatalog,
+    behind: Behind,
+    database: str,
+    before: State,
+    proxy: ThriftProxy,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The UUID alone does not say that what stands there is the state that was to be registered."""
+    newer = catalog.load_view((database, VIEW)).update().set_properties(color="blue").commit().metadata_location
+    proxy.on(CREATE_TABLE, DropRequest())
+    second = Hold()
+    proxy.on(CREATE_TABLE, second, nth=2)
+    running = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
+    second.wait_until_held()
+    others.register_view((database, NEW), newer)
+    second.release()
+    with pytest.raises(CommitStateUnknownError, match=r"it is at .*00001-"):
+        running.result()
+    assert others.load_view((database, NEW)).metadata_location == newer
+
+
+def test_a_view_that_the_server_tries_twice_and_others_rename_in_between(
+    database: str,
+    others: HiveViewCatalog,
+    behind: Behind,
+    proxy: ThriftProxy,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The server refuses its own second try; by the time one looks nothing is there, and the file is in use."""
+    proxy.on(CREATE_TABLE, Duplicate())
+    look = Hold()
+    proxy.on(READ_ROW, look, nth=2)
+    running = aside.submit(CREATE.run, behind(), database)
+    look.wait_until_held()
+    others.rename_view((database, NEW), (database, "x"))
+    look.release()
+    with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
+        running.result()
+    assert others.load_view((database, "x")).metadata.current_version_id == 1
 
 
 def test_a_drop_does_not_take_a_view_that_was_made_since(

@@ -5,7 +5,7 @@ The real server honors them, so a server before it makes it forget them; see `li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -24,11 +24,13 @@ from tests.faults.operations import (
     KINDS,
     OPERATIONS,
     PROPERTIES,
+    READ_ROW,
     RENAME,
     REPLACE,
     VIEW,
     Operation,
     State,
+    look,
     new_files,
 )
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
@@ -98,9 +100,10 @@ def test_hive_2_before_it_honored_them_is_not_used_without_locks(
 ) -> None:
     """Its methods are those of 2.3.10, so it is tried out, once."""
     server, opening = older
+    free = opening(**LOCK_FREE)
     for _ in range(2):
         with pytest.raises(LockError, match="ignores compare-and-swap"):
-            operation.run(opening(**LOCK_FREE), database)
+            operation.run(free, database)
         assert not operation.is_done(observer, before)
     assert new_files(observer, before) == []
     assert server.methods.count("create_table") == 1
@@ -112,14 +115,83 @@ def test_a_server_that_honors_them_is_tried_out_once(
     open_catalog: CatalogFactory, database: str, metastore: EmbeddedMetastore, observer: Observer, before: State
 ) -> None:
     with ThriftProxy(metastore.port) as proxy:
-        for _ in range(2):
-            free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
-            for color in ("green", "blue"):
-                free.load_view((database, VIEW)).update().set_properties(color=color).commit()
+        free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
+        for color in ("green", "blue", "black"):
+            free.load_view((database, VIEW)).update().set_properties(color=color).commit()
         assert proxy.methods.count("create_table") == proxy.methods.count("drop_table") == 1
         assert "lock" not in proxy.methods
     assert observer.names() == {VIEW}
-    assert observer.view(VIEW).commits == before.view.commits + 4
+    assert observer.view(VIEW).commits == before.view.commits + 3
+
+
+def like_2_3_9(server: ScriptedServer) -> None:
+    server.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)
+
+
+@pytest.mark.parametrize("other", [like_2_3_9, like_version_3])
+@pytest.mark.parametrize("late", [False, True])
+def test_another_server_takes_the_place_of_one_that_was_tried_out(
+    late: bool,
+    other: Callable[[ScriptedServer], None],
+    open_catalog: CatalogFactory,
+    database: str,
+    scripted: ScriptedServer,
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """Before a commit, and in the middle of one, when it was looked at already."""
+    with ThriftProxy(scripted.port) as proxy:
+        free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
+        PROPERTIES.run(free, database)
+        then = look(observer)
+        reading = Hold()
+        if late:
+            proxy.on(READ_ROW, reading, nth=2)  # the first loads the view
+            running = aside.submit(REPLACE.run, free, database)
+            reading.wait_until_held()
+        other(scripted)
+        proxy.disconnect()
+        with pytest.raises(LockError, match="ignores compare-and-swap"):
+            running.result() if late else REPLACE.run(free, database)
+    assert observer.view(VIEW) == then.view
+    assert new_files(observer, then) == []
+
+
+def test_each_of_several_servers_is_tried_out(
+    open_catalog: CatalogFactory,
+    database: str,
+    metastore: EmbeddedMetastore,
+    scripted: ScriptedServer,
+    observer: Observer,
+    before: State,
+) -> None:
+    like_2_3_9(scripted)
+    with ThriftProxy(metastore.port) as proxy:
+        free = open_catalog({"uri": f"{proxy.uri},{scripted.uri}", **LOCK_FREE})
+        PROPERTIES.run(free, database)
+        then = look(observer)
+        proxy.refuse()
+        proxy.disconnect()
+        with pytest.raises(LockError, match="ignores compare-and-swap"):
+            REPLACE.run(free, database)
+    assert observer.view(VIEW) == then.view
+    assert new_files(observer, then) == []
+
+
+def test_a_lock_is_kept_where_a_server_that_needs_it_took_the_others_place(
+    open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
+) -> None:
+    with ThriftProxy(scripted.port) as proxy:
+        opened = open_catalog({"uri": proxy.uri})
+        proxy.on(ALTER_TABLE, DropReply())
+        PROPERTIES.run(opened, database)
+        assert observer.locks() == []
+        like_version_3(scripted)
+        proxy.disconnect()
+        proxy.on(ALTER_TABLE, DropReply())
+        REPLACE.run(opened, database)
+    assert len(observer.locks()) == 1
 
 
 def test_where_it_cannot_be_tried_out_the_lock_is_needed(

@@ -33,7 +33,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.capabilities import Capabilities, UnknownMethodError
+from hive_views.metastore.capabilities import UnknownMethodError, first_known
 from hive_views.metastore.client import (
     EXPECTED_PARAMETER_KEY,
     EXPECTED_PARAMETER_VALUE,
@@ -514,20 +514,19 @@ def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMeta
         return list(client.get_all_tables(database))  # type: ignore[attr-defined]
 
     tried: list[str] = []
-    capabilities = Capabilities()
     connection = Connection.open(
         metastore.uri, ConnectionConfig((metastore.uri,), connect_timeout_ms=10_000, call_timeout_ms=60_000)
     )
     try:
         variants = {"get_catalogs": new, "get_all_tables": old}
-        assert capabilities.first_known(connection, variants, (database,)) == []
-        assert capabilities.first_known(connection, variants, (database,)) == []
+        assert first_known(connection, variants, (database,)) == []
+        assert first_known(connection, variants, (database,)) == []
         assert tried == ["new", "old", "old"]
 
         # Another version took the server's place: what was unknown is tried again before giving up.
         tried.clear()
         with pytest.raises(UnknownMethodError, match="knows none of get_catalogs"):
-            capabilities.first_known(connection, {"get_catalogs": new}, (database,))
+            first_known(connection, {"get_catalogs": new}, (database,))
         assert tried == ["new"]
     finally:
         connection.close()
