@@ -377,6 +377,10 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
             shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", each) for each in uris) else None
             said = f"{uri!r} is" if shown else "one of them is"
             raise InvalidPropertyError(URI, shown, f"{said} not of the form thrift://host:port")
+        try:
+            host.encode("idna")
+        except UnicodeError as error:
+            raise InvalidPropertyError(URI, uri, f"{host!r} is no name of a host: {error}") from error
     return uris
 
 

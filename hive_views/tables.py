@@ -77,6 +77,17 @@ class TableCatalog(HiveCatalog):
         """Close the kept connections. The catalog cannot be used afterwards."""
         self._store.client.close()
 
+    def __getstate__(self) -> object:
+        """Refuse to be pickled, or copied.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(
+            f"the catalog {self.name} cannot be pickled or copied, because it holds connections. "
+            "Open one in each process, with the same name and properties"
+        )
+
     # -- Namespaces ----------------------------------------------------------------------------------------------------
 
     def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:

@@ -210,7 +210,11 @@ class Kerberos:
         if self._level == _AUTH:
             return [data]
         pieces = (data[start : start + self._limit] for start in range(0, len(data), self._limit))
-        return [self._context.wrap(piece, self._level == _PRIVACY).message for piece in pieces]
+        try:
+            return [self._context.wrap(piece, self._level == _PRIVACY).message for piece in pieces]
+        except self._gssapi.exceptions.GSSError as error:
+            # The ticket has expired, as a rule: a new connection says so, or has another one.
+            raise ConnectionError(f"the request cannot be sealed: {error}") from error
 
     def unwrap(self, piece: bytes) -> bytes:
         """See `Mechanism`."""

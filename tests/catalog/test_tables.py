@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,6 +45,12 @@ ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", None]})
 def view(catalog: HiveViewCatalog, database: str) -> HiveView:
     """A view beside the tables."""
     return catalog.create_view(f"{database}.view", SCHEMA, version(database))
+
+
+@pytest.mark.parametrize("taken_along", [pickle.dumps, copy.deepcopy])
+def test_a_catalog_stays_in_its_process(taken_along: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match=r"the catalog c cannot be pickled.* Open one in each process"):
+        taken_along(HiveViewCatalog("c", uri="thrift://localhost:1"))
 
 
 def test_the_life_of_a_table(

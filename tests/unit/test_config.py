@@ -54,6 +54,8 @@ def test_every_property_is_read():
         ("uri", "localhost:9083"),
         ("uri", "thrift://localhost"),
         ("uri", "thrift://:9083"),
+        ("uri", "thrift://a..b:9083"),
+        ("uri", f"thrift://{'x' * 64}.com:9083"),
         ("uri", "thrift://a:70000"),
         ("uri", "thrift://a:1,http://b:2"),
         ("ugi", ":staff"),

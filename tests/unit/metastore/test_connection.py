@@ -24,6 +24,7 @@ from hive_views.errors import (
 from hive_views.metastore import connection as module
 from hive_views.metastore.client import MAX_SENDS, MetastoreClient
 from hive_views.metastore.connection import Connection
+from hive_views.metastore.sasl import Kerberos
 
 Peer = Callable[[socket.socket], None]
 
@@ -424,3 +425,12 @@ def test_what_cannot_be_written_as_thrift_is_the_callers_error_and_sends_nothing
 def test_a_client_shows_where_it_connects_and_nothing_secret() -> None:
     config = ConnectionConfig(uris=("thrift://a:1", "thrift://b:2"), user="ann", groups=("staff",))
     assert repr(MetastoreClient(config)) == "MetastoreClient(thrift://a:1, thrift://b:2)"
+
+
+def test_a_request_that_kerberos_does_not_seal_any_more_breaks_the_connection() -> None:
+    """As with a ticket that has expired: the next connection says what is wrong. Here the context never came to be."""
+    pytest.importorskip("gssapi")
+    ours = Kerberos("hive", "localhost")
+    ours._level, ours._limit = 4, 100
+    with pytest.raises(ConnectionError, match="cannot be sealed"):
+        ours.wrap(b"request")
