@@ -29,6 +29,13 @@ MAX_BYTES = 32 * 1024 * 1024
 MAX_TABLE_BYTES = 256 * 1024 * 1024
 """The longest metadata of a table that is read, in bytes after decompression: those of many snapshots are long."""
 
+MAX_SIGNS = 2_000_000
+"""How many braces, brackets, commas and colons a document has at most, in texts as well. Each may become a value of 40
+to 80 bytes, so that 31 KB of gzip took nearly 1 GB. Ten versions with 10,000 columns each have half as many."""
+
+MAX_TABLE_SIGNS = 5_000_000
+"""The same for the metadata of a table: 100,000 snapshots have 4.7 million."""
+
 Codec = Literal["gzip", "none"]
 """How a file is compressed."""
 
@@ -38,7 +45,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 6
 
 
-def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMetadata:
+def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES, max_signs: int = MAX_SIGNS) -> ViewMetadata:
     """Read the content of a metadata file, of today's format or of the earlier draft.
 
     What is gzip is decompressed whatever the file is called, and what is not is read as it stands: some object stores
@@ -48,6 +55,7 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMeta
         data: The content.
         location: URI of the file, for messages.
         max_bytes: The longest document to read, in bytes after decompression.
+        max_signs: The most braces, brackets, commas and colons in it.
 
     Returns:
         The metadata.
@@ -55,7 +63,7 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMeta
     Raises:
         InvalidMetadataError: If the content is damaged, too long, or breaks the format.
     """
-    document = _document(data, location, max_bytes)
+    document = _document(data, location, max_bytes, max_signs)
     try:
         text = document.decode()
     except UnicodeDecodeError as error:
@@ -75,13 +83,16 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES) -> ViewMeta
     return documents.read(value, location)
 
 
-def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES) -> dict[str, Any]:
+def parse_table(
+    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_signs: int = MAX_TABLE_SIGNS
+) -> dict[str, Any]:
     """Read a table's metadata file, of which nothing is checked but that it is an object of JSON.
 
     Args:
         data: The content, gzip or not.
         location: URI of the file, for messages.
         max_bytes: The longest document to read, in bytes after decompression.
+        max_signs: The most braces, brackets, commas and colons in it.
 
     Returns:
         The document.
@@ -89,7 +100,7 @@ def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES)
     Raises:
         InvalidMetadataError: If the content is damaged, too long or too deep.
     """
-    document = _document(data, location, max_bytes)
+    document = _document(data, location, max_bytes, max_signs)
     try:
         value = json.loads(document)
     except RecursionError:
@@ -103,13 +114,16 @@ def parse_table(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES)
     return value
 
 
-def table_text(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES) -> str:
+def table_text(
+    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_signs: int = MAX_TABLE_SIGNS
+) -> str:
     """The JSON in a table's metadata file, of which nothing is checked but its length.
 
     Args:
         data: The content, gzip or not.
         location: URI of the file, for messages.
         max_bytes: The longest document to read, in bytes after decompression.
+        max_signs: The most braces, brackets, commas and colons in it.
 
     Returns:
         The text.
@@ -118,7 +132,7 @@ def table_text(data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES) 
         InvalidMetadataError: If the content is damaged gzip, too long, or not UTF-8.
     """
     try:
-        return _document(data, location, max_bytes).decode()
+        return _document(data, location, max_bytes, max_signs).decode()
     except UnicodeDecodeError as error:
         raise InvalidMetadataError(location, "", f"it is not UTF-8: {error.reason} at {error.start}") from None
 
@@ -134,7 +148,8 @@ def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
         The content.
 
     Raises:
-        InvalidViewError: If the document is longer than `MAX_BYTES`, so that it could not be read again.
+        InvalidViewError: If the document is longer than `MAX_BYTES`, or has more signs than `MAX_SIGNS`, so that it
+            could not be read again.
     """
     document = documents.write(metadata)
     try:
@@ -142,11 +157,13 @@ def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
     except UnicodeEncodeError:
         # Half a surrogate pair, which a file of others may hold as an escape, can only be written as one.
         data = _ASCII_ENCODER.encode(document).encode()
-    if len(data) > MAX_BYTES:
-        raise InvalidViewError(
-            metadata.location,
-            f"its metadata has {len(data)} bytes; at most {MAX_BYTES} can be read. Lower version.history.num-entries",
-        )
+    counts = ((len(data), MAX_BYTES, "bytes"), (_signs(data), MAX_SIGNS, "braces, commas and the like"))
+    for count, most, what in counts:
+        if count > most:
+            raise InvalidViewError(
+                metadata.location,
+                f"its metadata has {count} {what}; at most {most} can be read. Lower version.history.num-entries",
+            )
     if codec == "none":
         return data
     compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)  # writes no time into the header
@@ -224,11 +241,19 @@ def file_number(location: str) -> int:
     return number if number < INT_MAX else -1
 
 
-def _document(data: bytes, location: str, max_bytes: int) -> bytes:
+def _document(data: bytes, location: str, max_bytes: int, max_signs: int) -> bytes:
     document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
     if len(document) > max_bytes:
         raise _too_long(location, max_bytes)
+    if _signs(document) > max_signs:
+        reason = f"it has more than {max_signs} braces, brackets, commas and colons, which would fill the memory"
+        raise InvalidMetadataError(location, "", reason)
     return document
+
+
+def _signs(document: bytes) -> int:
+    """An upper bound of the values in a document, for much less than it takes to read them."""
+    return sum(map(document.count, (b"{", b"[", b",", b":")))
 
 
 def _decompressed(data: bytes, location: str, max_bytes: int) -> bytes:

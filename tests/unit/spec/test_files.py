@@ -132,6 +132,39 @@ def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
     assert peak < 10_000_000
 
 
+@pytest.mark.parametrize("sign", [b"{},", b"[],", b"1,", b'"":1,'])
+@pytest.mark.parametrize("read", [parse, parse_table, table_text])
+def test_a_bomb_of_values_is_refused_before_it_fills_the_memory(read: Callable[..., object], sign: bytes) -> None:
+    """Each byte or two of it became a value of 40 bytes and more."""
+    bomb = gzip.compress(b'{"a":[' + sign * 2_000_000, compresslevel=1)
+    tracemalloc.start()
+    with pytest.raises(InvalidMetadataError, match="braces, brackets, commas and colons"):
+        read(bomb, PLAIN, max_signs=1_999_999)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 40_000_000
+
+
+def test_how_much_a_document_may_hold() -> None:
+    """A table of 100,000 snapshots, a view of ten versions with 10,000 columns each."""
+    summary = {f"added-position-delete-files-{number}": "1234567" for number in range(13)}
+    numbers = {"snapshot-id": 1, "parent-snapshot-id": 2, "sequence-number": 3, "timestamp-ms": 4, "schema-id": 0}
+    snapshot = {**numbers, "summary": summary, "manifest-list": "s3://bucket/warehouse/db/table/metadata/snap-1-0.avro"}
+    log = {"snapshot-id": 1, "timestamp-ms": 2}
+    each = json.dumps([snapshot, log]).encode()
+    assert 100_000 * sum(map(each.count, (b"{", b"[", b",", b":"))) < files.MAX_TABLE_SIGNS
+    many = json.dumps({"snapshots": [snapshot] * 3_000, "snapshot-log": [log] * 3_000}).encode()
+    assert len(parse_table(many, PLAIN)["snapshots"]) == 3_000
+    column = json.dumps({"id": 1, "name": "n", "required": False, "type": "long", "doc": "what it is"}).encode()
+    assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < files.MAX_SIGNS
+
+
+def test_what_could_not_be_read_again_is_not_written_for_its_signs() -> None:
+    value = metadata(properties={"comment": ":" * files.MAX_SIGNS})
+    with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
+        serialize(value, codec="gzip")
+
+
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
 def test_the_limit_counts_the_decompressed_bytes(data: bytes) -> None:
     assert parse(data, PLAIN, max_bytes=len(GOOD)) == metadata()
