@@ -433,15 +433,15 @@ class MetastoreClient:
         """Make one call: the only place that decides what is repeated, and what a failure is called."""
         for send in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
+            if tried and not connection.known.get(SWAPS):
+                self._pool.give_back(connection, monotonic())
+                message = "compare-and-swap was not tried out on the server that answers now"
+                raise MetastoreUnavailableError(method, message, uri=connection.uri)
             fresh = connection.idle_since is None
             transport = connection.transport
             transport.request_left = False
             try:
                 self._check_catalog(connection)
-                if tried and not connection.known.get(SWAPS):
-                    self._pool.give_back(connection, monotonic())
-                    message = "compare-and-swap was not tried out on the server that answers now"
-                    raise MetastoreUnavailableError(method, message, uri=connection.uri)
                 answer = invoke(connection)
             except _DECLARED:
                 self._pool.give_back(connection, monotonic())

@@ -145,6 +145,7 @@ def test_another_server_takes_the_place_of_one_that_was_tried_out(
         free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
         PROPERTIES.run(free, database)
         then = look(observer)
+        connected = proxy.connections
         reading = Hold()
         if late:
             proxy.on(READ_ROW, reading, nth=2)  # the first loads the view
@@ -154,6 +155,8 @@ def test_another_server_takes_the_place_of_one_that_was_tried_out(
         proxy.disconnect()
         with pytest.raises(LockError, match="ignores compare-and-swap"):
             running.result() if late else REPLACE.run(free, database)
+        # What was not sent breaks no connection.
+        assert proxy.connections == connected + 1
     assert observer.view(VIEW) == then.view
     assert new_files(observer, then) == []
 
