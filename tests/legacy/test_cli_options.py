@@ -59,7 +59,7 @@ def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
     given = ends("--trino-catalog", "LAKE", "--trino-catalog", "hive", "--materialized", "report")
     assert given == {"of_lake": ("pending", None), "kept": ("reported", "materialized")}
     shown = cli("import", "plan", "--trino-catalog", "lake", "--view", f"{sales}.of_lake", COLUMNS="1000").out
-    assert "with the rights of its owner analyst (SECURITY DEFINER)" in shown
+    assert "with the rights of its owner hive (SECURITY DEFINER)" in shown and "passes over analyst" in shown
     assert "kept" not in shown
 
 
