@@ -342,6 +342,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             ViewAlreadyExistsError: If the table is new and a view took its name meanwhile.
             CommitFailedError: If somebody else changed the table meanwhile.
+            LockError: If the lock was lost before anything was sent.
             CommitStateUnknownError: If the connection broke before the metastore answered.
         """
         name = self._table_name(table.name())
