@@ -100,9 +100,12 @@ def swap_storage(store: Store, view: ViewName, expected: str, location: str, now
         CommitFailedError: If it points elsewhere.
         HiveViewsError: As `hive_views.metastore.commit.commit` says.
     """
-    for attempt in range(_ATTEMPTS):
+    refused: CommitFailedError | None = None
+    for attempt in range(_ATTEMPTS + 1):
         base = load(store, view)
         attached = AttachedView.decode(base.metadata.properties.get(METADATA, "{}"))
+        if refused is not None and location in _history(store, attached.storage_table_location):
+            return base  # the server had made the change before it refused its own second try
         if attached.storage_table_location != expected:
             raise CommitFailedError(
                 str(view),
@@ -110,17 +113,24 @@ def swap_storage(store: Store, view: ViewName, expected: str, location: str, now
                 expected=expected,
                 found=attached.storage_table_location,
             )
+        if refused is not None and attempt == _ATTEMPTS:
+            raise refused
         changed = AttachedView(location, attached.allow_stale_data, attached.extra)
         metadata = apply(
             base.metadata, [SetProperties({METADATA: changed.encode()})], now_ms=now_ms(), identifier=str(view)
         )
         try:
             return commit(store, view, base, metadata)
-        except CommitFailedError:
+        except CommitFailedError as error:
             # Somebody changed another property of the view; the storage is looked at again.
-            if attempt == _ATTEMPTS - 1:
-                raise
+            refused = error
     raise AssertionError("unreachable: the loop either returns or raises")
+
+
+def _history(store: Store, location: str) -> list[str]:
+    """The metadata files that a storage has and had, by the newest one."""
+    log = store.files.read_table(location).get("metadata-log", ())
+    return [location, *(str(entry.get("metadata-file")) for entry in log)]
 
 
 def open_attached(catalog: AttachedCatalog, view: Loaded, files: MetadataFiles) -> Table:

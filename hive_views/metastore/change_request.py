@@ -101,6 +101,7 @@ class ChangeRequest:
         self._on_its_way = 0
         self._broken = False
         self._done = False
+        self._file_stays = False
         self.unanswered: MetastoreError | None = None
         """Why the last request that was not answered was not; None if each was."""
 
@@ -118,7 +119,7 @@ class ChangeRequest:
         """Whether nothing names the new file, nor ever will, when the change ends with this error."""
         if not self._sent:
             return True
-        if self._done:
+        if self._done or self._file_stays:
             return False
         known = isinstance(error, HiveViewsError) and not isinstance(error, CommitStateUnknownError)
         return known and not self.doubtful
@@ -216,6 +217,10 @@ class ChangeRequest:
         """Note that one of the requests that were not answered was carried out: it is not on its way any more."""
         self._done = True
         self._on_its_way = max(self._on_its_way - 1, 0)
+
+    def keep_file(self) -> None:
+        """Note that nobody can tell whether something names the new file, although the change was refused."""
+        self._file_stays = True
 
     def check_alone(self) -> None:
         """After a success on a server that only the lock protects: the lock must have held all the time.

@@ -279,8 +279,8 @@ def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, 
         if not ours and request.doubtful:
             raise request.unknown(f"{request.unanswered or message(refusal)}; it is at {row.metadata_location} now")
     if isinstance(refusal, AlreadyExistsException):
-        _check_free(name, row)
         _refuse_moved(store, table, refusal, request)
+        _check_free(name, row)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
     if isinstance(refusal, InvalidObjectException):
@@ -308,8 +308,9 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
     if done is None and request.doubtful:
         since = "it is gone now" if row is None else "others have changed the view several times since"
         raise request.unknown(f"{request.unanswered or message(refusal)}; {since}")
-    if row is None:
+    if row is None or not row.is_same_view(before):
         _refuse_moved(store, table, refusal, request)
+    if row is None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
     raise _conflict(name, before.metadata_location, row.metadata_location)
 
@@ -368,17 +369,21 @@ def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
         raise request.failure("drop_table", refusal)
     # What is not there may have been renamed: then no request of ours has dropped it, and its files are in use.
     found = request.find_out(lambda: _elsewhere(store, row))
-    if found:
-        raise request.unknown(
-            f"{request.unanswered or message(refusal)}; {found[0].name} has its UUID or its files now"
-        )
+    if found is None or found:
+        since = "whether it was renamed nobody can tell" if not found else f"{found[0].name} has its UUID or its files"
+        raise request.unknown(f"{request.unanswered or message(refusal)}; {since} now")
     request.found_done()
 
 
 def _refuse_moved(store: Store, table: Table, refusal: Refusal, request: ChangeRequest) -> None:
-    """Make sure that nothing names the file of a change that was refused, after nothing was found under the name."""
+    """Make sure that nothing names the file of a change that was refused, when its view is not under the name.
+
+    The server may have made the change before it refused its own second try, and others have renamed the view since.
+    """
     found = request.find_out(lambda: _elsewhere(store, read_row(table)))
-    for row in found:
+    if found is None:
+        request.keep_file()
+    for row in found or ():
         if _names(row, table):
             raise request.unknown(f"{message(refusal)}; {row.name} has its metadata file now")
 
@@ -388,15 +393,15 @@ def _names(row: Row, table: Table) -> bool:
     return table.parameters[METADATA_LOCATION] in (row.metadata_location, row.previous_metadata_location)
 
 
-def _elsewhere(store: Store, row: Row) -> list[Row]:
-    """Rows that may be a view which is not found under its own name."""
+def _elsewhere(store: Store, row: Row) -> list[Row] | None:
+    """Rows that may be a view which is not found under its own name; None where the server does not say."""
     from hive_views.metastore.twins import Owner, twins  # imports this
 
     known = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     try:
         found = twins(store, Owner(row.uuid or store.files.read(known[0]).view_uuid, known, row.name))
-    except (MetaException, MetadataFileError) as error:
-        raise MetastoreRefusedError("get_table_names_by_filter", f"{row.name} cannot be looked for: {error}") from error
+    except (MetaException, MetadataFileError, MetastoreRefusedError):
+        return None
     return [twin.row for twin in found]
 
 

@@ -17,7 +17,13 @@ from hive_metastore import ttypes as theirs
 from pyiceberg.exceptions import CommitFailedException
 
 from hive_views.config import LockConfig
-from hive_views.errors import LockError, MetastoreConnectionLostError, MetastoreError, MetastoreRefusedError
+from hive_views.errors import (
+    LockError,
+    MetastoreConnectionLostError,
+    MetastoreError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
 from hive_views.metastore.client import MetastoreClient
@@ -43,6 +49,11 @@ _INCOMPATIBLE = "types incompatible with the existing columns"
 
 STORAGE_OF = "hive-views.storage-of"
 """Property of a materialized view's storage table: the UUID of the view."""
+
+_IGNORED = (
+    "the metastore that answers now ignores compare-and-swap, and no lock was taken. Nothing was changed; set "
+    "iceberg.engine.hive.lock-enabled=true"
+)
 
 _NO_LOCK = 0
 """The id of a lock that was not taken; the server's begin at 1."""
@@ -82,12 +93,18 @@ class PyIcebergClient:
         """Add a row."""
         table = _translate(tbl, ours)
         with _Declared("create_table"):
-            self._change(
-                "create_table",
-                (table.dbName, table.tableName),
-                lambda: self._client.create_table(table),
-                lambda: self._stands(table, None),
-            )
+            try:
+                self._change(
+                    "create_table",
+                    (table.dbName, table.tableName),
+                    lambda: self._client.create_table(table),
+                    lambda: self._stands(table, None),
+                )
+            except ours.AlreadyExistsException as error:
+                # The server may have found its own first try in the way, and others have renamed that since.
+                if self._client.get_table(table.dbName, table.tableName) is None:
+                    raise MetastoreConnectionLostError("create_table", f"{_said(error)}; it is gone now") from error
+                raise
 
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
@@ -138,7 +155,19 @@ class PyIcebergClient:
     def _alter(
         self, dbname: str, tbl_name: str, table: Any, context: dict[str, str], made: Callable[[], bool | None]
     ) -> None:
-        send = lambda: self._client.alter_table(dbname, tbl_name, table, context)  # noqa: E731
+        tried = EXPECTED_KEY in context and not self._locks.enabled
+
+        def send() -> None:
+            try:
+                self._client.alter_table(dbname, tbl_name, table, context, tried=tried)
+            except MetastoreUnavailableError:
+                # Another server answers by now, it may be: nothing was sent to it.
+                if not tried:
+                    raise
+                if not self._swaps(dbname):
+                    raise CommitFailedException(f"{dbname}.{tbl_name}: {_IGNORED}") from None
+                self._client.alter_table(dbname, tbl_name, table, context, tried=tried)
+
         self._change("alter_table", (dbname, tbl_name), send, made)
 
     def _change(

@@ -1,0 +1,161 @@
+"""The server makes a change twice by itself and refuses the second try; others act before anybody looks."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table.update import SetPropertiesUpdate
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
+from hive_views.materialized.layout import METADATA, AttachedView
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.catalog.fixtures import CatalogFactory
+from tests.catalog.samples import SCHEMA, path, version
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.operations import (
+    ALTER_TABLE,
+    CREATE,
+    CREATE_TABLE,
+    DROP_TABLE,
+    NEW,
+    PROPERTIES,
+    READ_ROW,
+    VIEW,
+    Operation,
+    State,
+    new_files,
+)
+from tests.faults.scripted import EVERY, Answer, ScriptedServer
+from tests.materialized.conftest import SALES, rows
+from tests.materialized.duck_engine import DuckEngine
+from tests.proxy import DropReply, Duplicate, Hold, ThriftProxy
+
+LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
+
+
+@pytest.fixture
+def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
+    """Somebody who takes no locks."""
+    return open_catalog(LOCK_FREE)
+
+
+@pytest.mark.swaps
+@pytest.mark.parametrize(
+    ("operation", "method", "name", "look"),
+    [(CREATE, CREATE_TABLE, NEW, 2), (PROPERTIES, ALTER_TABLE, VIEW, 3)],
+    ids=str,
+)
+def test_others_rename_the_view_and_make_another(
+    operation: Operation,
+    method: str,
+    name: str,
+    look: int,
+    database: str,
+    others: HiveViewCatalog,
+    behind: Behind,
+    proxy: ThriftProxy,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    proxy.on(method, Duplicate())
+    held = Hold()
+    proxy.on(READ_ROW, held, nth=look)
+    running = aside.submit(operation.run, behind(), database)
+    held.wait_until_held()
+    others.rename_view((database, name), (database, "x"))
+    others.create_view((database, name), SCHEMA, version(database))
+    held.release()
+    with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
+        running.result()
+    others.load_view((database, "x"))
+
+
+@pytest.mark.swaps
+def test_others_set_properties_of_the_view_of_an_attached_storage(
+    catalog: HiveViewCatalog,
+    database: str,
+    others: HiveViewCatalog,
+    behind: Behind,
+    proxy: ThriftProxy,
+    aside: ThreadPoolExecutor,
+) -> None:
+    name = (database, "mv")
+    catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10)))
+    catalog.materialized.create(name, "SELECT id, amount FROM sales", layout="attached")
+    catalog.materialized.refresh(name, DuckEngine(catalog))
+    storage = behind().materialized.load(name).storage
+    assert storage is not None
+    proxy.on(ALTER_TABLE, Duplicate())
+    held = Hold()
+    proxy.on(READ_ROW, held, nth=3)
+    running = aside.submit(storage.catalog.commit_table, storage, (), (SetPropertiesUpdate(updates={"a": "b"}),))
+    held.wait_until_held()
+    for color in ("red", "blue"):
+        others.load_view(name).update().set_properties(color=color).commit()
+    held.release()
+    running.result()
+    stored = others.materialized.load(name)
+    location = AttachedView.decode(stored.metadata.properties[METADATA]).storage_table_location
+    assert path(location).exists()
+    assert stored.storage is not None and stored.storage.properties["a"] == "b"
+    assert len(stored.storage.scan().to_arrow()) == 1
+
+
+@pytest.fixture
+def patient(scripted: ScriptedServer) -> dict[str, str]:
+    """Properties of a client that would ask for an hour again, before a server that does not filter."""
+    scripted.on("get_table_names_by_filter", Answer(MetaException("no filters")), nth=EVERY)
+    return {"uri": scripted.uri, "hive-views.settle-timeout-ms": "3600000"}
+
+
+def test_a_drop_of_which_nobody_can_tell_is_told_at_once(
+    database: str, open_catalog: CatalogFactory, scripted: ScriptedServer, patient: dict[str, str], before: State
+) -> None:
+    scripted.on(DROP_TABLE, Answer(MetaException("a listener failed"), carried_out=True))
+    with pytest.raises(CommitStateUnknownError, match="whether it was renamed nobody can tell"):
+        open_catalog(patient).drop_view((database, VIEW))
+
+
+@pytest.mark.swaps
+def test_the_file_of_a_create_that_may_be_named_elsewhere_stays(
+    database: str,
+    open_catalog: CatalogFactory,
+    others: HiveViewCatalog,
+    scripted: ScriptedServer,
+    patient: dict[str, str],
+    observer: Observer,
+    before: State,
+    aside: ThreadPoolExecutor,
+) -> None:
+    with ThriftProxy(scripted.port) as proxy:
+        held = Hold()
+        proxy.on(CREATE_TABLE, held)
+        running = aside.submit(CREATE.run, open_catalog({**patient, "uri": proxy.uri}), database)
+        held.wait_until_held()
+        others.create_view((database, NEW), SCHEMA, version(database))
+        held.release()
+        with pytest.raises(ViewAlreadyExistsError):
+            running.result()
+    assert len(new_files(observer, before)) == 2
+
+
+@pytest.mark.swaps
+def test_a_table_s_commit_without_a_lock_goes_to_a_server_that_was_tried_out(
+    catalog: HiveViewCatalog, database: str, behind: Behind, proxy: ThriftProxy
+) -> None:
+    """The connection breaks between the look and the alter: who answers then is tried out first."""
+    catalog.create_table((database, "t"), pa.schema([("id", pa.int64())]))
+    free = behind(**LOCK_FREE)
+    with free.load_table((database, "t")).transaction() as transaction:
+        transaction.set_properties(color="red")
+    table = free.load_table((database, "t"))
+    tried = proxy.methods.count(CREATE_TABLE)
+    proxy.on(READ_ROW, DropReply())
+    with table.transaction() as transaction:
+        transaction.set_properties(color="blue")
+    assert catalog.load_table((database, "t")).properties["color"] == "blue"
+    assert proxy.methods.count(CREATE_TABLE) == 2 * tried
