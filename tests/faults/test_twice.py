@@ -154,7 +154,7 @@ def test_a_table_s_commit_without_a_lock_goes_to_a_server_that_was_tried_out(
         transaction.set_properties(color="red")
     table = free.load_table((database, "t"))
     tried = proxy.methods.count(CREATE_TABLE)
-    proxy.on(READ_ROW, DropReply())
+    proxy.on(READ_ROW, DropReply(), nth=2)
     with table.transaction() as transaction:
         transaction.set_properties(color="blue")
     assert catalog.load_table((database, "t")).properties["color"] == "blue"
