@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -392,6 +392,13 @@ class HiveViewCatalog(DependencyMethods):
             return DropStep(name, ChildKind.TABLE)
 
         return self._drop(name, self._behavior(restrict, cascade), remove)
+
+    def _drop_as_asked(self, name: ViewName, remove: Callable[[], None]) -> None:
+        def removed() -> DropStep:
+            remove()
+            return DropStep(name, ChildKind.TABLE)
+
+        self._drop(name, self._behavior(False, False), removed)
 
     # -- Materialized views -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -276,11 +276,7 @@ class TableCatalog(HiveCatalog):
         """
         name = self._table_name(identifier)
         self._refuse_as_table(name)
-        try:
-            with _unknown(name):
-                super().drop_table(name.identifier)
-        except iceberg.NoSuchTableError as error:
-            raise NoSuchTableError(str(name), "dropped meanwhile") from error
+        self._drop_row(name)
 
     def purge_table(self, identifier: str | Identifier) -> None:
         """Drop a table, never a view, and delete its data and metadata files.
@@ -296,6 +292,8 @@ class TableCatalog(HiveCatalog):
             NoSuchTableError: If there is no such table.
             SharedFilesError: If it is registered under another name as well; MetastoreRefusedError if that cannot be
                 told.
+            CommitFailedError: If somebody changed the table meanwhile, or another one has the name; nothing is changed
+                then.
             RefusedLocationError: If its metadata leads to a place that is not trusted; nothing is changed then.
             MetadataFileError: If its manifests cannot be read; nothing is changed then.
             CommitStateUnknownError: If the connection broke before the metastore answered; all files are there then.
@@ -307,7 +305,20 @@ class TableCatalog(HiveCatalog):
             raise SharedFilesError(str(name), str(shared[0]))
         # Read before the table is gone: what cannot be read is refused, and nothing has happened.
         found = files_to_purge(table, self._store.files)
-        self.drop_table(name.identifier)
+
+        def remove() -> None:
+            # Reading manifests takes its time, and others rename and append meanwhile.
+            row = self._store.row(name)
+            if row is None or row.kind.is_view:
+                raise NoSuchTableError(str(name), "dropped meanwhile")
+            if row.metadata_location != table.metadata_location:
+                reason = "it was changed, or another table has the name by now. It was not dropped, and no file was "
+                reason += "deleted: look at what the name is now, and purge it again"
+                expected = table.metadata_location
+                raise CommitFailedError(str(name), reason, expected=expected, found=row.metadata_location)
+            self._drop_row(name)
+
+        self._drop_as_asked(name, remove)
         kept = None if found is None else kept_by_others(self._store, table_owner(table, None))
         if kept is None:
             delete_files(name, found, self._store.files)
@@ -395,6 +406,17 @@ class TableCatalog(HiveCatalog):
             name = ViewName(hive_table.dbName, hive_table.tableName)
             self._refuse_view(name)
             raise TableAlreadyExistsError(str(name), "Table already exists: {}") from error
+
+    def _drop_as_asked(self, name: ViewName, remove: Callable[[], None]) -> None:
+        """Drop a table by `remove`, unless the catalog's properties forbid it."""
+        remove()
+
+    def _drop_row(self, name: ViewName) -> None:
+        try:
+            with _unknown(name):
+                super().drop_table(name.identifier)
+        except iceberg.NoSuchTableError as error:
+            raise NoSuchTableError(str(name), "dropped meanwhile") from error
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 

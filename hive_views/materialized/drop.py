@@ -22,7 +22,6 @@ from hive_views.dependencies.drop import (
     DropStep,
     drop_object,
     drop_view,
-    drop_with_files,
     plan_drop,
     view_owner,
 )
@@ -37,7 +36,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.layout import METADATA, AssociatedView, Layout
 from hive_views.materialized.publish import is_staging
 from hive_views.materialized.storage import STORAGE_OF
-from hive_views.metastore.commit import Loaded, Store
+from hive_views.metastore.commit import Loaded
 from hive_views.metastore.flat_model import Row, RowKind
 from hive_views.metastore.load import load
 from hive_views.metastore.twins import Owner, Twin, twins
@@ -258,41 +257,68 @@ def _definition_files(view: MaterializedView) -> tuple[str, ...]:
 def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge: bool) -> DropStep:
     """Readers find the view first, so it goes first; then the storage's row, then files."""
     store, name = catalog._store, view.name
-    definition_goes = purge and plan.definition_stays is None
     if view.layout is Layout.TABLE:
         _drop_row(catalog, view.row, name)
         step = DropStep(name, ChildKind.TABLE)
+        metadata, definition = view.metadata, Owner(view.metadata.view_uuid, _definition_files(view))
+        collected = True  # the storage's properties say so: the plan has looked
     else:
         loaded = load(store, name)
         if loaded.metadata.view_uuid.lower() != view.metadata.view_uuid.lower():
             raise CommitFailedError(str(name), "another view has the name by now. It was not dropped")
-        remove = drop_with_files if definition_goes and is_collected(loaded.metadata.properties) else _drop_alone
-        step = remove(store, loaded, loaded.row.metadata_location)
+        step = drop_view(store, name, expected=loaded.row.metadata_location)
+        metadata, definition = loaded.metadata, replace(view_owner(loaded), name=None)
+        collected = is_collected(metadata.properties)
+        if plan.row is not None:
+            plan = _looked_again(catalog, view, plan, definition)
         there = None if plan.row is None else store.row(plan.row)
         if there is not None and there.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
             with suppress(NoSuchTableError):
                 _drop_row(catalog, there, there.name)
     if not purge:
         return step
-    if plan.files is not None and view.storage is not None:
-        late = _also_now(catalog, table_owner(view.storage, None))
-        if late is None:
-            delete_files(f"the storage of {name}", plan.files, store.files)
-        plan = replace(plan, storage_stays=late)
-    if view.layout is Layout.TABLE and definition_goes:
-        late = plan.storage_stays or _also_now(catalog, Owner(view.metadata.view_uuid, _definition_files(view)))
-        if late is None:
-            # Those of earlier definitions are told by the view's UUID.
-            purge_files(store.files, _definition_files(view), view.metadata)
-        plan = replace(plan, definition_stays=late)
+    if plan.files is not None or (collected and plan.definition_stays is None):
+        plan = _looked_again(catalog, view, replace(plan, row=None), definition)
+    if plan.files is not None:
+        delete_files(f"the storage of {name}", plan.files, store.files)
+    if collected and plan.definition_stays is None:
+        # Those of earlier definitions are told by the view's UUID.
+        purge_files(store.files, definition.metadata_locations, metadata)
+        step = replace(step, metadata_location=None)
     for what, why in (("definition", plan.definition_stays), ("storage", plan.storage_stays)):
         if why is not None:
             logger.warning("The files of %s's %s are left, because %s", name, what, why)
     return step
 
 
-def _drop_alone(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
-    return drop_view(store, loaded.row.name, expected=expected)
+def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, definition: Owner) -> _Plan:
+    """What still goes, now that the view is gone: others may have registered what is left of it since the plan.
+
+    Args:
+        catalog: Where it was.
+        view: It.
+        plan: What was to go; without a row where that is gone by now.
+        definition: The definition, which has no name any more.
+
+    Returns:
+        What goes; in doubt, less.
+    """
+    owners = [definition]
+    if view.storage is not None and (plan.row is not None or plan.files is not None):
+        owners.append(table_owner(view.storage, plan.row))
+    try:
+        views, tables = _named(catalog, *owners)
+    except MetastoreError as error:
+        unknown = _unknown(error)
+        return _Plan(plan.row, None, plan.storage_stays or unknown, plan.definition_stays or unknown)
+    of_view, of_table = _also(views), _also(tables)
+    definition_stays, storage_stays = plan.definition_stays or of_view, plan.storage_stays or of_view or of_table
+    if of_view is not None and plan.row is not None:
+        logger.warning("%s is not dropped: %s", plan.row, of_view)
+        return _Plan(None, None, storage_stays, definition_stays)
+    if view.layout is Layout.TABLE:
+        definition_stays = definition_stays or storage_stays
+    return _Plan(plan.row, plan.files if storage_stays is None else None, storage_stays, definition_stays)
 
 
 def _drop_row(catalog: HiveViewCatalog, seen: Row, name: ViewName) -> None:

@@ -209,8 +209,15 @@ def all_rows(store: Store) -> Iterator[Row]:
 
 
 def databases(store: Store) -> list[str]:
-    """The names of all databases, sorted."""
-    return sorted(store.client.get_all_databases())
+    """The names of all databases, sorted.
+
+    Raises:
+        MetastoreRefusedError: If the server cannot list them.
+    """
+    try:
+        return sorted(store.client.get_all_databases())
+    except MetaException as error:
+        raise MetastoreRefusedError("get_all_databases", error.message or "") from error
 
 
 def _filtered(store: Store, database: str, condition: str) -> list[ViewName] | None:

@@ -85,7 +85,7 @@ def twins(store: Store, *owners: Owner) -> list[Twin]:
         Others' rows. One whose metadata file is where an owner's are and cannot be read counts as one of them.
 
     Raises:
-        MetastoreRefusedError: If the server does not filter: nobody knows then.
+        MetastoreRefusedError: If the server does not filter, or cannot list its databases: nobody knows then.
         MetastoreError: If the metastore fails.
     """
     conditions = [
@@ -117,7 +117,7 @@ def kept_by_others(store: Store, *owners: Owner) -> str | None:
     """
     try:
         found = twins(store, *(replace(owner, name=None) for owner in owners))
-    except (MetastoreError, MetaException) as error:
+    except MetastoreError as error:
         return f"nobody can tell whether others have them ({error})"
     return f"{', '.join(map(str, found))} has them now" if found else None
 
