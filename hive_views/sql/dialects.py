@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.expand import Expansion, expand
@@ -36,6 +36,7 @@ of the metastore's row all read the expanded text, which is the one of dialect `
 SUBSTITUTE = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
 """What keeps an engine from putting values in place of `${name}` before it reads a text."""
 _RAW = re.compile("[rR]['\"]")
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,16 @@ def plain_strings(sql: str, dialect: str) -> str:
     for index, token in enumerate(text.tokens):
         raw = sql[token.start : token.end + 1]
         before = text.tokens[index - 1] if index else token
-        strings = before.token_type is TokenType.STRING is token.token_type
+        kinds = {before.token_type, token.token_type}
+        strings = kinds == {TokenType.STRING}
+        # Where one of two strings is raw, their quotes would be one in a string once it is written in another way.
+        apart = " " if index and _touch(before, token) and TokenType.RAW_STRING in kinds else ""
         if token.token_type is TokenType.RAW_STRING:
-            pieces.append(sql[at : token.start] + _cooked(raw))
+            pieces.append(sql[at : token.start] + apart + _cooked(raw))
             at = token.end + 1
+        elif apart:
+            pieces.append(sql[at : token.start] + apart)
+            at = token.start
         elif strings and before.end + 1 == token.start and sql[before.end] == raw[0]:
             between = "\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"
             pieces.append(sql[at : before.end] + between)
@@ -173,12 +180,18 @@ def without_variables(sql: str, dialect: str) -> str:
         return sql
     pieces: list[str] = []
     at = 0
-    for token in Text(sql, dialect).tokens:
+    tokens = Text(sql, dialect).tokens
+    for index, token in enumerate(tokens):
         raw = sql[token.start : token.end + 1]
-        if "${" in raw and token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-            cooked = _cooked(raw) if token.token_type is TokenType.RAW_STRING else raw.replace("${", "$\\{")
-            pieces += (sql[at : token.start], cooked)
-            at = token.end + 1
+        if "${" not in raw or token.token_type not in _STRINGS:
+            continue
+        written = raw.replace("${", "$\\{")
+        if token.token_type is TokenType.RAW_STRING:
+            before = " " if index and _touch(tokens[index - 1], token) else ""
+            behind = " " if index + 1 < len(tokens) and _touch(token, tokens[index + 1]) else ""
+            written = before + _cooked(raw) + behind
+        pieces += (sql[at : token.start], written)
+        at = token.end + 1
     return "".join([*pieces, sql[at:]])
 
 
@@ -195,6 +208,11 @@ def string_literal(value: str, dialect: str) -> str:
     if dialect == "trino":
         return "'" + value.replace("'", "''") + "'"
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
+
+
+def _touch(one: Token, other: Token) -> bool:
+    """Whether two tokens are strings with nothing between them."""
+    return one.end + 1 == other.start and one.token_type in _STRINGS and other.token_type in _STRINGS
 
 
 def _cooked(raw: str) -> str:

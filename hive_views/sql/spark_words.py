@@ -25,7 +25,6 @@ _PIECE = {
     for goes_on, comment in _COMMENTS.items()
 }
 _EDGE = re.compile(r"/\*(?!\+)|\*/")
-_GOES_ON = re.compile(r"--[^\r\n]*\\\n")
 _SHOWN = re.compile(r"[^\r\n]")
 
 
@@ -76,7 +75,7 @@ def without_comments(sql: str) -> str:
         The text with spaces in place of all comments, and its lines as they are, so that every place is where it was;
         the very text where no comment goes on behind the end of its line.
     """
-    if not _GOES_ON.search(sql):
+    if not _goes_on(sql):
         return sql
     pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, "spark"))
     return "".join(_SHOWN.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
@@ -93,7 +92,7 @@ def plain_comments(sql: str, dialect: str) -> str:
         The text with those of Spark's comments in one line that go on, and a space behind the backslash at the end of
         one of Hive's; the rest stays to the letter.
     """
-    if not _GOES_ON.search(sql):
+    if not _goes_on(sql):
         return sql
     written = []
     for kind, start, end in _pieces(sql, dialect):
@@ -107,16 +106,31 @@ def plain_comments(sql: str, dialect: str) -> str:
 def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
     """Kind, begin and end of all pieces of a text, white space and comments among them."""
     pattern = _PIECE[dialect == "spark"]
+    unclosed = set()
     at = 0
     while at < len(sql):
+        if sql[at] in unclosed:
+            yield "mark", at, at + 1
+            at += 1
+            continue
         found = pattern.match(sql, at)
         assert found is not None
         assert found.lastgroup is not None
         kind, end = found.lastgroup, found.end()
         if kind == "opened":
             kind, end = "comment", _closed(sql, at)
+        elif kind == "mark" and sql[at] in "'\"`":
+            # Behind it that quote stands behind backslashes only, if at all: none of them closes another one. Without
+            # this each of them would be looked for to the end of the text again.
+            unclosed.add(sql[at])
         yield kind, at, end
         at = end
+
+
+def _goes_on(sql: str) -> bool:
+    """Whether a comment may go on behind a backslash at the end of its line."""
+    lines = sql.split("\n")[:-1]
+    return any(line.endswith("\\") and "--" in line.rpartition("\r")[2] for line in lines)
 
 
 def _closed(sql: str, at: int) -> int:

@@ -361,6 +361,7 @@ def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> Non
         ("spark", r"""select 'it''s', r'\d', "a""b" x""", r"""select 'it\'s', '\\d', "a\"b" x"""),
         ("hive", "select 'it''s'", "select 'it' 's'"),
         ("spark", r"select '${a}', r'\${b}', `${e}`", r"select '$\{a}', '\\$\{b}', `${e}`"),
+        ("spark", "select r'a''b''c', 'b'r'a', r'a'r'b'", r"select 'a' 'b\'c', 'b' 'a', 'a' 'b'"),
         ("spark", "select '${c}''${d}'", r"select '$\{c}\'$\{d}'"),
         ("hive", "select '${hiveconf:a} ${b}'", r"select '$\{hiveconf:a} $\{b}'"),
         ("hive", "select '$', '{', '$ {' -- ${c}", "select '$', '{', '$ {' -- ${c}"),
@@ -368,6 +369,11 @@ def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> Non
 )
 def test_strings_that_all_readers_read_alike(dialect: str, typed: str, plain: str) -> None:
     assert plain_strings(typed, dialect) == plain
+
+
+def test_raw_strings_with_variables_touch_no_other_string() -> None:
+    text = "select r'${a}''b', 'c'r'${a}'r'd', r'e''f'"
+    assert without_variables(text, "spark") == r"select '$\{a}' 'b', 'c' '$\{a}' r'd', r'e''f'"
 
 
 @pytest.mark.parametrize(

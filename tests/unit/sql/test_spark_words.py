@@ -26,6 +26,9 @@ SPLIT = [
     ("a://b--c d", ["a://b--c", "d"]),
     ("'open -- x", ["'", "open"]),
     ("DROP\u00a0VIEW\u2003v", ["DROP", "VIEW", "v"]),
+    ("'a \\' \"b' c\" \\'d", ["'a \\' \"b'", "c", '"', "\\", "'", "d"]),
+    ("'a \\'b \"c'' \\'", ["'a \\'b \"c'", "'", "\\", "'"]),
+    ("'\\'\\'\"'\"r'", ["'\\'\\'\"'", '"', "r", "'"]),
 ]
 
 
@@ -52,6 +55,33 @@ def test_any_text_is_split_and_keeps_its_places(text: str) -> None:
         told = [word.text for word in words(text, dialect)]
         assert [word.text for word in words(plain, "spark")] == told
         assert [word.text for word in words(plain, "hive")] == told
+
+
+@given(ODD)
+def test_what_is_never_closed_is_left_as_the_lexer_would_leave_it(text: str) -> None:
+    # One word at a time, without anything known of the text in front of it.
+    for word in words(text):
+        [alone, *_] = words(text[word.start :])
+        assert alone.text == word.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET a.c='" + "\\'a " * 40_000,
+        '"' + '\\"' * 40_000,
+        "r'" * 40_001,
+        "'" * 80_001,
+        "`" * 80_001,
+        "-" * 160_000,
+        "/*" * 80_000,
+        "--\\\r" * 40_000,
+    ],
+)
+def test_long_texts_that_are_never_closed_are_split_in_one_step(text: str) -> None:
+    # Where each quote is looked for to the end of the text, one of these takes minutes.
+    assert sum(len(word.text) for word in words(text)) <= len(text)
+    assert len(without_comments(text)) == len(text)
 
 
 def test_the_first_word_stands_behind_the_comments_of_its_dialect() -> None:
