@@ -91,6 +91,7 @@ def failure(error: Exception, source: Source | None) -> SparkSqlError:
         reason = reason[len(condition) + 2 :].strip()
     line, column = source.position(at) if source is not None else (None, None)
     view = source.view if source is not None else None
+    reason = reason or f"Spark says nothing but {type(error).__name__}"
     return SparkSqlError(reason, condition=condition, sql_state=state, line=line, column=column, view=view)
 
 

@@ -86,6 +86,8 @@ class Guard:
         """
         found = asked(text)
         given: tuple[Rewritten, Args] = (Rewritten(text, text), args)
+        if found.words[:1] == ("EXPLAIN",) and not found.executed:
+            return given  # what it explains is planned, and not run
         if found.is_immediate:
             executed = found.executed[0]
             value = self._value(text, executed, args)

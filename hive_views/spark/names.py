@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
@@ -17,6 +19,8 @@ SESSION_CATALOG = "spark_catalog"
 """Spark's own catalog, which is the Hive Metastore's where Spark has Hive support."""
 GLOBAL_TEMP = "global_temp"
 """The database of global temporary views."""
+_PORT = 9083
+"""A metastore's where its address has none (Hive's `metastore.thrift.port`)."""
 
 
 @dataclass(frozen=True)
@@ -148,5 +152,30 @@ def quoted(name: str) -> str:
 
 
 def _same(uris: str | None, own: set[str]) -> bool:
-    """Whether a list of addresses is of the same metastore; one that is not told (hive-site.xml) may be."""
-    return uris is None or bool({uri.strip().rstrip("/") for uri in uris.split(",")} & {uri.rstrip("/") for uri in own})
+    """Whether a list of addresses is of the same metastore; one that is not told (hive-site.xml) may be.
+
+    Two names of a host are the same one if they lead to one address: localhost and 127.0.0.1.
+    """
+    if uris is None:
+        return True
+    theirs = {uri.strip().rstrip("/") for uri in uris.split(",")}
+    ours = {uri.strip().rstrip("/") for uri in own}
+    return bool(theirs & ours) or bool(_addresses(theirs) & _addresses(ours))
+
+
+def _addresses(uris: set[str]) -> set[tuple[str, int]]:
+    """IP addresses and ports that URIs lead to; the name itself of a host that cannot be found."""
+    found: set[tuple[str, int]] = set()
+    for uri in uris:
+        try:
+            parts = urlsplit(uri)
+            host, port = parts.hostname or "", parts.port or _PORT
+        except ValueError:
+            continue
+        if not host:
+            continue
+        try:
+            found |= {(str(each[4][0]), port) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+        except (OSError, UnicodeError):
+            found.add((host, port))
+    return found

@@ -43,6 +43,7 @@ from hive_views.spark.names import SESSION_CATALOG, Context, Names, Target, quot
 from hive_views.spark.rewrite import Place, Replacement, Rewritten, Travel, places, position, possible_places, replace
 from hive_views.spark.settings import READING
 from hive_views.spark.stored_rows import StoredRows
+from hive_views.sql.spark_words import words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,7 +109,10 @@ class Reader:
             found = places(text)
         except SqlError as error:
             # Spark may read it, and its own error is better than ours if it does not.
-            self.check_unread(text, str(error))
+            reason = str(error)
+            if next((word.keyword for word in words(text)), "") in ("INSERT", "REPLACE", "CREATE"):
+                reason += ". Give its query to sql() by itself, and write the data frame that it returns"
+            self.check_unread(text, reason)
             return Prepared.untouched(text)
         return self._replaced(text, found, self._names.current() if found else None, (), temporary=True)
 
@@ -120,10 +124,14 @@ class Reader:
             reason: Why it is not read.
 
         Raises:
-            SqlError: If it names such a view.
+            SqlError: If it names such a view, or an expression in it may name one.
         """
         context: Context | None = None
         for place in possible_places(text):
+            if not place.parts:
+                line, column = position(text, place.start)
+                why = "IDENTIFIER(…) may be a view that Spark reads otherwise than it is meant: write its name"
+                raise SqlError(f"{why}; this statement cannot be rewritten: {reason}", line=line, column=column)
             context = context or self._names.current()
             try:
                 instead = self._place(text, place, context, (), temporary=True, unread=True)

@@ -15,8 +15,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.asked import asked
 from hive_views.sql.parse import check_depth
-from hive_views.sql.spark_words import words
+from hive_views.sql.spark_words import Word, words
 from hive_views.sql.state import unquoted
 from hive_views.sql.tokens import Text, parser_of
 
@@ -87,12 +88,15 @@ def places(sql: str) -> tuple[Place, ...]:
         sql: A query, or a statement of Spark with one in it (INSERT, CREATE TABLE AS, CACHE, MERGE, EXPLAIN …).
 
     Returns:
-        The places, in the order of the text.
+        The places, in the order of the text; none in an EXPLAIN of what reads no rows (DROP, ANALYZE, CREATE VIEW …).
 
     Raises:
         SqlError: If the statement cannot be read.
     """
-    text = Text(_SYSTEM.sub(_same_length, _explained(sql)), "spark")
+    explained = _explained(sql)
+    if explained != sql and not _has_query(explained):
+        return ()
+    text = Text(_SYSTEM.sub(_same_length, _REPLACE_TABLE.sub(r"\1CREATE \2", explained)), "spark")
     if not text.tokens:
         return ()
     if text.tokens[0].token_type is TokenType.TABLE:
@@ -115,21 +119,63 @@ def possible_places(sql: str) -> tuple[Place, ...]:
         sql: Any text.
 
     Returns:
-        Their places; some may be no tables.
+        Their places, for each name the first one; some may be no tables. One without parts is an expression, which
+        becomes a name only while the text runs.
     """
-    found = []
+    found: dict[tuple[str, ...], Place] = {}
     listed = list(words(sql))
-    for index in range(1, len(listed)):
-        front = listed[index - 1]
-        if (front.keyword or front.text) not in _IN_FRONT or listed[index].kind not in _NAMES:
+    for index, front in enumerate(listed):
+        if (front.keyword or front.text) not in _IN_FRONT:
             continue
-        last = index
-        while last + 2 < len(listed) and listed[last + 1].text == "." and listed[last + 2].kind in _NAMES:
-            last += 2
-        parts = tuple(unquoted(listed[at].text) for at in range(index, last + 1, 2))
-        start, end = listed[index].start, listed[last].end
-        found.append(Place(parts, start, end, end, None))
-    return tuple(found)
+        for at in _behind(listed, index):
+            place = _possible(listed, at)
+            if place.parts or not index or listed[index - 1].keyword not in _CHANGING:
+                found.setdefault(place.parts, place)
+    return tuple(found.values())
+
+
+def _behind(listed: list[Word], index: int) -> Iterator[int]:
+    """Where a table's name may begin behind a word: behind brackets, LATERAL and IF EXISTS too."""
+    brackets = listed[index].keyword != "USING"  # behind that, columns stand in them
+    at = index + 1
+    while at < len(listed):
+        word = listed[at]
+        following = [each.keyword for each in listed[at + 1 : at + 3]]
+        if word.text == "(" and brackets:
+            at += 1
+        elif word.keyword == "IF" and following[:1] == ["EXISTS"]:
+            at += 2
+        elif word.keyword == "IF" and following == ["NOT", "EXISTS"]:
+            at += 3
+        elif word.kind in _NAMES:
+            yield at  # LATERAL too, which may be a name
+            if word.keyword != "LATERAL":
+                return
+            at += 1
+        else:
+            return
+
+
+def _possible(listed: list[Word], index: int) -> Place:
+    """The name that begins at a word."""
+    parts: list[str] = []
+    last = index
+    while True:
+        word = listed[last]
+        behind = [each.text for each in listed[last + 1 : last + 4]]
+        if word.keyword == "IDENTIFIER" and behind[:1] == ["("]:
+            plain = behind[1] if len(behind) == 3 and behind[2] == ")" else ""
+            inner = list(words(plain[1:-1])) if _PLAIN.fullmatch(plain) else []
+            known = bool(inner) and not parts and all(each.kind in _NAMES for each in inner[::2])
+            known = known and len(inner) % 2 == 1 and all(each.text == "." for each in inner[1::2])
+            parts = [unquoted(each.text) for each in inner[::2]] if known else []
+            break
+        parts.append(unquoted(word.text))
+        if not (behind[:1] == ["."] and last + 2 < len(listed) and listed[last + 2].kind in _NAMES):
+            break
+        last += 2
+    end = listed[last].end
+    return Place(tuple(parts), listed[index].start, end, end, None)
 
 
 @dataclass(frozen=True)
@@ -206,6 +252,14 @@ def _explained(sql: str) -> str:
     return re.sub(r"[^\n]", " ", sql[:end]) + sql[end:]
 
 
+def _has_query(explained: str) -> bool:
+    """Whether a statement that EXPLAIN plans, and does not run, reads rows; Spark reads the names in others itself."""
+    first = next(words(explained), None)
+    if first is None or (first.keyword or first.text) not in _HAVE_QUERIES:
+        return False
+    return not asked(explained, head=True).changes
+
+
 def _same_length(found: re.Match[str]) -> str:
     """Sqlglot does not read SYSTEM_VERSION and SYSTEM_TIME everywhere: the other spelling, as long as this one."""
     return ("VERSION" if found.group(1).upper() == "VERSION" else "TIMESTAMP").ljust(len(found.group()))
@@ -258,12 +312,13 @@ def _place(text: Text, table: exp.Table) -> Place:
         if behind + 2 < len(text.tokens) and text.raw(behind + 1).upper() == "REPEATABLE":
             behind = text.match.get(behind + 2, behind + 2)
     tokens = text.tokens
+    bare = first > 0 and text.raw(first - 1).upper() in ("LIKE", "TABLE")  # where Spark takes no alias
     return Place(
         tuple(part.name for part in identifiers),
         tokens[first].start,
         tokens[last].end + 1,
         tokens[end].end + 1,
-        tokens[behind].end + 1 if table.args.get("alias") is None else None,
+        tokens[behind].end + 1 if table.args.get("alias") is None and not bare else None,
         travel,
     )
 
@@ -312,6 +367,14 @@ def _unqualified(sql: str, qualifiers: set[tuple[str, ...]], taken: set[int]) ->
                 break
 
 
+_REPLACE_TABLE = re.compile(r"(\A\s*)REPLACE(\s+TABLE\b)", re.IGNORECASE)
+"""Spark's statement that sqlglot reads with the other word only, which is one letter shorter."""
+_PLAIN = re.compile(r"'[^'\\]*'")
+_HAVE_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "(", "INSERT", "MERGE"}) | {
+    *("UPDATE", "DELETE", "CREATE", "REPLACE", "CACHE")
+}
+_CHANGING = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "INTO", "OVERWRITE", "REPLACE", "REFRESH"})
+"""Words in front of TABLE where what follows is not read."""
 _NAMES = ("word", "quoted")
 _IN_FRONT = frozenset({"FROM", "JOIN", "TABLE", "USING", ","})
 _BEHIND = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.TABLE_SAMPLE})

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, SqlError
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _DDL = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "MERGE", "CACHE", "UPDATE", "DELETE", "("})
 """What statements begin with that have no others in them."""
-_READING = _QUERIES | {"CREATE", "EXPLAIN", ""}
+_READING = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
 _REMEMBERED = 64
 """Statements that are kept for `errors()`."""
 
@@ -134,7 +135,9 @@ class ViewSession:
     def _sql(self, typed: Rewritten, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables have their values; errors point into that text."""
         text = typed.text
-        first = next((word.keyword or word.text for word in words(text)), "")
+        first, second = [*(word.keyword or word.text for word in islice(words(text), 2)), "", ""][:2]
+        if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
+            return self._spark(Prepared.untouched(text), args)  # names and settings, and no statement in them
         if first in _DDL:
             statement = self._statement(text)
             if statement is not None and (frame := self._handled(statement)) is not None:

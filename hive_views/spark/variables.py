@@ -7,6 +7,7 @@ statement is read here, as Spark does where it defines a view, and a definition 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.errors import SqlError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<prefix>\w+?):)?(?P<name>\S+?)\}", re.ASCII)
 """Spark's ConfigReader.REF_RE."""
+_RUN = re.compile(r"\S+", re.ASCII)
+"""In one of which a variable stands."""
 _SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 _JAVA = {"env": "getenv", "system": "getProperty"}
 
@@ -36,14 +39,14 @@ def with_values(spark: SparkSession, text: str) -> Rewritten:
     Raises:
         SqlError: If a variable has no value that Spark could put in, or Spark would put a second one into the text.
     """
-    found = list(_VARIABLE.finditer(text))
+    found = list(_variables(text))
     if not found or str(spark.conf.get(SUBSTITUTE, "true")).lower() != "true":
         return Rewritten(text, text)
     first = {each.group(): each for each in reversed(found)}
     known = {name: _told(spark, each, text, each.start()) for name, each in first.items()}
     edits = [(each.start(), each.end(), known[each.group()]) for each in found]
     written = substitute(text, [edit for edit, each in zip(edits, found, strict=True) if edit[2] != each.group()])
-    for each in _VARIABLE.finditer(written.text):
+    for each in _variables(written.text):
         # What is left has no value, and stays so; `$${a}` whose value is `{b}` is another variable now.
         at = written.offset(each.start())
         if known.get(each.group()) != each.group() and _told(spark, each, text, at) != each.group():
@@ -51,6 +54,12 @@ def with_values(spark: SparkSession, text: str) -> Rewritten:
             reason = f"the values make {each.group()} of it, in which Spark would put a value again: write it otherwise"
             raise SqlError(reason, line=line, column=column)
     return written
+
+
+def _variables(text: str) -> Iterator[re.Match[str]]:
+    """The variables of a text; where no bracket follows that closes one, none is looked for."""
+    for run in _RUN.finditer(text):
+        yield from _VARIABLE.finditer(text, run.start(), text.rfind("}", *run.span()) + 1)
 
 
 def _told(spark: SparkSession, variable: re.Match[str], text: str, at: int) -> str:
@@ -88,7 +97,8 @@ def _value(spark: SparkSession, variable: re.Match[str], above: tuple[str, ...])
     if variable.group() in above:
         raise _CircleError
     inside = (*above, variable.group())
-    return _VARIABLE.sub(lambda each: _value(spark, each, inside), found)
+    edits = [(each.start(), each.end(), _value(spark, each, inside)) for each in _variables(found)]
+    return substitute(found, edits).text
 
 
 def _of_java(spark: SparkSession, prefix: str, name: str) -> str | None:

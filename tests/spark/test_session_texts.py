@@ -201,6 +201,36 @@ def test_scripts_that_change_no_view_of_ours_are_sparks(
         assert session.sql("SELECT x FROM v").collect()[0].x == 1
 
 
+def test_names_of_views_in_statements_that_are_sparks(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        session.sql("CREATE VIEW v AS SELECT id, item FROM orders")  # whose settings Spark does not keep
+        before = catalog.load_view((home, "v")).metadata_location
+        for text in (
+            "BEGIN SELECT * FROM (v); END",
+            "BEGIN SELECT * FROM orders JOIN (v JOIN orders); END",
+            "BEGIN SELECT * FROM IDENTIFIER('v'); END",
+            "BEGIN DECLARE n STRING DEFAULT 'v'; SELECT * FROM IDENTIFIER(n); END",
+            "SET VAR how = (SELECT max(id) FROM (v))",
+        ):
+            with pytest.raises(SqlError, match="cannot be rewritten"):
+                session.sql(text)
+        for text in ("DROP VIEW v", "CREATE OR REPLACE VIEW v AS SELECT 2 AS x", "ALTER VIEW v AS SELECT 2 AS x"):
+            assert session.sql(f"EXPLAIN {text}").collect()[0].plan, text
+            assert catalog.load_view((home, "v")).metadata_location == before, text
+            assert not catalog.load_view((home, "v")).drift, text
+        session.sql("EXPLAIN DROP TABLE orders")
+        session.sql("UNCACHE TABLE IF EXISTS v")
+        session.sql("SET hive_views.text=DROP VIEW v SELECT 1 FROM v")
+        assert session.sql("SET hive_views.text").collect()[0].value == "DROP VIEW v SELECT 1 FROM v"
+        session.sql("CREATE TABLE alike LIKE v")
+        assert session.sql("SELECT * FROM alike").columns == ["id", "item"]
+        session.sql("INSERT INTO alike TABLE v")
+        assert session.sql("SELECT * FROM alike").count() == session.sql("SELECT * FROM orders").count()
+        with pytest.raises(SqlError, match="write the data frame"):
+            session.sql("INSERT OVERWRITE DIRECTORY 'nowhere' USING parquet SELECT * FROM v")
+
+
 def test_variables_have_the_values_of_the_session_that_defines(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.spark.rewrite import Replacement, offset_of, places, position, replace
+from hive_views.spark.rewrite import Replacement, offset_of, places, position, possible_places, replace
 
 CASES = [
     ("SELECT * FROM db.v", "SELECT * FROM X AS `v`"),
@@ -36,6 +36,16 @@ CASES = [
     ),
     ("EXPLAIN EXTENDED SELECT * FROM v", "EXPLAIN EXTENDED SELECT * FROM X AS `v`"),
     ("TABLE db.v", "TABLE X"),
+    ("CREATE TABLE t LIKE db.v", "CREATE TABLE t LIKE X"),
+    ("CREATE TABLE t LIKE v USING parquet", "CREATE TABLE t LIKE X USING parquet"),
+    ("INSERT INTO t TABLE v", "INSERT INTO t TABLE X"),
+    ("REPLACE TABLE t USING iceberg AS SELECT * FROM v", "REPLACE TABLE t USING iceberg AS SELECT * FROM X AS `v`"),
+    ("EXPLAIN REPLACE TABLE t AS SELECT 1 FROM v", "EXPLAIN REPLACE TABLE t AS SELECT 1 FROM X AS `v`"),
+    ("EXPLAIN DROP TABLE v", "EXPLAIN DROP TABLE v"),
+    ("EXPLAIN EXTENDED ANALYZE TABLE v COMPUTE STATISTICS", "EXPLAIN EXTENDED ANALYZE TABLE v COMPUTE STATISTICS"),
+    ("EXPLAIN CREATE OR REPLACE VIEW w AS SELECT * FROM v", "EXPLAIN CREATE OR REPLACE VIEW w AS SELECT * FROM v"),
+    ("EXPLAIN ALTER VIEW w AS SELECT * FROM v", "EXPLAIN ALTER VIEW w AS SELECT * FROM v"),
+    ("EXPLAIN INSERT INTO t SELECT * FROM v", "EXPLAIN INSERT INTO t SELECT * FROM X AS `v`"),
     ("FROM v SELECT a", "FROM X AS `v` SELECT a"),
     ("SELECT * FROM a LATERAL VIEW explode(b) v AS c", "SELECT * FROM X AS `a` LATERAL VIEW explode(b) v AS c"),
     ("SELECT * FROM range(3), VALUES (1) AS v(a)", "SELECT * FROM range(3), VALUES (1) AS v(a)"),
@@ -46,6 +56,34 @@ CASES = [
 def test_every_table_replaced(text: str, expected: str) -> None:
     found = replace(text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in places(text)])
     assert found.text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BEGIN SELECT * FROM v; END", ["v"]),
+        ("BEGIN SELECT * FROM (v); END", ["v"]),
+        ("BEGIN SELECT * FROM ( /* c */ (db.`v w`)) x; END", ["db.v w"]),
+        ("SET VAR x = (SELECT max(a) FROM (v))", ["v"]),
+        ("BEGIN SELECT * FROM a, (v JOIN (b)); END", ["a", "v", "b"]),
+        ("BEGIN SELECT * FROM (v JOIN LATERAL (b)); END", ["v", "LATERAL", "b"]),
+        ("BEGIN SELECT * FROM LATERAL v; END", ["LATERAL", "v"]),
+        ("BEGIN SELECT * FROM f(TABLE (v)); END", ["f", "v"]),
+        ("BEGIN CACHE TABLE IF EXISTS v; CREATE TABLE IF NOT EXISTS w; END", ["v", "w"]),
+        ("BEGIN DROP TABLE if; SELECT * FROM exists; END", ["if", "exists"]),
+        ("BEGIN SELECT * FROM IDENTIFIER('v') JOIN IDENTIFIER('db.`a b`'); END", ["v", "db.a b"]),
+        ("BEGIN SELECT * FROM IDENTIFIER(:v); END", [""]),
+        ("BEGIN SELECT * FROM a, IDENTIFIER('d' || 'b.v'); END", ["a", ""]),
+        ("BEGIN SELECT * FROM (IDENTIFIER('d\\u0062.v')); SELECT * FROM db.IDENTIFIER('v'); END", [""]),
+        ('BEGIN SELECT * FROM IDENTIFIER("v"); END', [""]),
+        ("BEGIN DROP TABLE IDENTIFIER(:t); INSERT INTO TABLE IDENTIFIER(:t) SELECT 1; END", []),
+        ("BEGIN SELECT * FROM a JOIN b USING (v); SELECT identifier FROM a; END", ["a", "b"]),
+        ("BEGIN SELECT * FROM", []),
+    ],
+)
+def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> None:
+    found = possible_places(text)
+    assert [".".join(place.parts) for place in found] == expected
 
 
 @pytest.mark.parametrize(
