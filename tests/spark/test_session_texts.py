@@ -215,7 +215,13 @@ def test_names_of_views_in_statements_that_are_sparks(spark: SparkSession, catal
         ):
             with pytest.raises(SqlError, match="cannot be rewritten"):
                 session.sql(text)
-        for text in ("DROP VIEW v", "CREATE OR REPLACE VIEW v AS SELECT 2 AS x", "ALTER VIEW v AS SELECT 2 AS x"):
+        for text in (
+            "DROP VIEW v",
+            "CREATE OR REPLACE VIEW v AS SELECT 2 AS x",
+            "ALTER VIEW v AS SELECT 2 AS x",
+            f"DROP VIEW prod.{home}.v",
+            f"CREATE OR REPLACE VIEW prod.{home}.v AS SELECT 2 AS x",
+        ):
             assert session.sql(f"EXPLAIN {text}").collect()[0].plan, text
             assert catalog.load_view((home, "v")).metadata_location == before, text
             assert not catalog.load_view((home, "v")).drift, text
