@@ -222,7 +222,7 @@ def test_a_lock_that_was_lost_makes_no_success_unknown(
     """Compare-and-swap protects the commit as well; Java reports CommitStateUnknownException."""
     held = Hold()
     proxy.on(ALTER_TABLE, held)
-    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "100"}), database)
+    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
     held.wait_until_held()
     for lock in observer.locks():
         raw.unlock(UnlockRequest(lockid=lock.lockid))

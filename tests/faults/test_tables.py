@@ -230,7 +230,7 @@ def test_the_lock_is_lost_in_the_middle(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nothing is sent without it; if it was lost while a change was made, others may have made theirs in between."""
-    faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "100"})
+    faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
     set_property(faulty, database, shape="round")
     held = Hold()
     reads = old.methods[: old.methods.index("lock")].count(READ_ROW)
@@ -264,12 +264,12 @@ def test_a_request_that_may_still_arrive_keeps_the_lock(
     with pytest.raises(CommitStateUnknownError):
         set_property(open_catalog({"uri": old.uri}), database)
     assert len(observer.locks()) == 1
-    other = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
     with pytest.raises(CommitFailedError):
-        set_property(other, database, shape="round")
+        set_property(open_catalog({"iceberg.hive.lock-timeout-ms": "300"}), database, shape="round")
     if late:
         held.release()
     unlock_all(raw, observer)
+    other = open_catalog()
     set_property(other, database, shape="round")
     assert COMMIT.done(other, database) is late
 

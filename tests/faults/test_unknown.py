@@ -192,7 +192,7 @@ def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
     proxy.on(operation.method, held)
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
-    running = aside.submit(operation.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "100"}), database)
+    running = aside.submit(operation.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
     held.wait_until_held()
     for lock in observer.locks():
         raw.unlock(UnlockRequest(lockid=lock.lockid))

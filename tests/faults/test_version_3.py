@@ -270,7 +270,7 @@ def test_the_lock_is_lost_in_the_middle(
     """Then others may have committed in between, and a success proves nothing; and nothing is sent again."""
     held = Hold()
     proxy.on(ALTER_TABLE, held)
-    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "100"}), database)
+    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
     held.wait_until_held()
     unlock_all(raw, observer)
     until(lambda: "is lost" in caplog.text)

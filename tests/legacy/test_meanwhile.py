@@ -75,7 +75,7 @@ def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
     text = f"select `o`.`id` from `{sales}`.`orders` `o`"
     add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
     found = plan()
-    behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "100"})
+    behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
     held = Hold()
     proxy.on(ALTER, held, nth=2)  # the first marks the table
     for method in ("alter_table_req", "get_catalogs"):
