@@ -16,9 +16,9 @@ $(STAMP): setup.cfg setup.py
 	touch $(STAMP)
 
 # Everything that must hold before a change lands: style, types, layers, tests. What needs Spark runs in one
-# process, the rest in a second one beside it (tests/conftest.py).
+# process, the rest in two beside it (tests/conftest.py).
 test: env check
-	$(BIN)/python -m pytest --numprocesses 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 3 $(PYTEST_ARGS)
 
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env

@@ -47,8 +47,10 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
     return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
 
 
-SECOND_LANE = ("catalog", "conformance", "dependencies", "faults", "metastore", "newest", "soak", "unit", "upgrade")
-"""The directories whose tests `make test` runs beside the others, in a second process: they need no Spark."""
+SECOND_LANE = ("catalog", "conformance", "dependencies", "faults", "metastore", "newest", "soak")
+THIRD_LANE = ("cli", "doctor", "docs", "execute", "legacy", "materialized", "unit", "upgrade")
+"""The directories whose tests `make test` runs beside the others, in processes of their own: they need no Spark, and
+for half of their time they wait, for disks and locks and servers that start."""
 
 
 # No hook of pytest's, but of pytest-xdist.
@@ -57,12 +59,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Lanes(LoadScopeScheduling):
-        """Two lists of tests for two processes: what shares a Spark session stays in one of them."""
+        """Three lists of tests for three processes: what shares a Spark session stays in one of them."""
 
         def _split_scope(self, nodeid: str) -> str:
             _, place, *_ = module = nodeid.split("::")[0].split("/")
             spark = module[-1] == "test_portable_spark.py"
-            return "without Spark" if place in SECOND_LANE and not spark else "with Spark"
+            if spark:
+                return "with Spark"
+            return "second" if place in SECOND_LANE else "third" if place in THIRD_LANE else "with Spark"
 
     return Lanes(config, log)
 

@@ -1,13 +1,16 @@
-"""A FileIO with a defect, for PyIceberg's property py-io-impl."""
+"""The command line with a defect: `python -m tests.cli.defective` in place of `python -m hive_views`."""
 
 from __future__ import annotations
 
-from pyiceberg.io import FileIO, InputFile
-from pyiceberg.io.pyarrow import PyArrowFileIO
+from hive_views.catalog import HiveViewCatalog
+from hive_views.cli.main import run
 
 
-class DefectiveIO(PyArrowFileIO, FileIO):
+def load_view(self: HiveViewCatalog, identifier: object) -> object:
     """Fails in a way that nobody expects."""
+    raise ZeroDivisionError("a defect")
 
-    def new_input(self, location: str) -> InputFile:  # type: ignore[override]
-        raise ZeroDivisionError("a defect")
+
+if __name__ == "__main__":
+    HiveViewCatalog.load_view = load_view  # type: ignore[assignment,method-assign]
+    run()

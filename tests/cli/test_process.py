@@ -104,12 +104,13 @@ def test_what_is_logged_cannot_steer_the_terminal(metastore: EmbeddedMetastore, 
 
 
 def test_a_defect_shows_its_traceback(metastore: EmbeddedMetastore, top: str) -> None:
-    words = ["--uri", metastore.uri, "--property", "py-io-impl=tests.cli.defective.DefectiveIO", "show", top]
-    done = run([*COMMAND, *words])
+    command = [sys.executable, "-m", "tests.cli.defective"]
+    words = ["--uri", metastore.uri, "show", top]
+    done = run([*command, *words])
     assert (done.returncode, done.stdout) == (70, "")
     assert "Traceback (most recent call last)" in done.stderr
     assert done.stderr.rstrip().endswith("ZeroDivisionError: a defect")
-    done = run([*COMMAND, "--json", *words])
+    done = run([*command, "--json", *words])
     assert (done.returncode, done.stdout) == (70, "")
     assert json.loads(done.stderr.splitlines()[-1]) == {
         "error": "a defect",
