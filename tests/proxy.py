@@ -28,7 +28,7 @@ EVERY = 0
 ANY = "*"
 """As method: whatever is called."""
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 """How long the waiting methods wait before they raise TimeoutError."""
 
 # -- What can be done to a call ---------------------------------------------------------------------------------------

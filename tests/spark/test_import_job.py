@@ -23,7 +23,7 @@ from hive_views.legacy.options import Options, Rule
 from hive_views.legacy.outcome import Status
 from hive_views.legacy.plan import Plan, write_plan
 from hive_views.legacy.planning import plan_import
-from hive_views.legacy.revert import Reverted, revert_run
+from hive_views.legacy.revert import Reverted, revert_run, revert_views
 from hive_views.legacy.run import run_plan
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
@@ -209,7 +209,7 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
     spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path
 ) -> None:
     database, settings = shop(short)
-    journals = tmp_path / "on_spark", tmp_path / "one_process"
+    journals = tmp_path / "again_on_spark", tmp_path / "one_process"
     with (
         ThriftProxy(short.port) as proxy,
         HiveViewCatalog("prod", **settings) as catalog,
@@ -220,8 +220,8 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
         before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
         job, held = SparkImport(spark, behind, most_calls=2), Hold()
         proxy.on(ALTER, held, nth=3)
-        running = pool.submit(job.run, plan, journals[0], verify="none")
-        held.wait_until_held()
+        running = pool.submit(job.run, plan, tmp_path / "on_spark", verify="none")
+        held.wait_until_held(300)
         os.kill(short.pid, signal.SIGKILL)
         short.stop()
         proxy.disconnect()
@@ -233,12 +233,14 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
             elif outcome.status is not Status.UNKNOWN:
                 assert not catalog.view_exists(name.identifier), outcome
 
-        # What is left is done by two at once: on Spark, behind the proxy, and in this process.
+        # All is taken back, and done by two at once: on Spark, behind the proxy, and in this process.
+        converted = [name for name in ends if catalog.view_exists(name.identifier)]
+        assert {outcome.result for outcome in revert_views(catalog, converted)} == {Reverted.REVERTED}
         proxy.clear()
         held = Hold()
         proxy.on(ALTER, held)
         running = pool.submit(job.run, plan, journals[0], verify="none")
-        held.wait_until_held()
+        held.wait_until_held(300)
         other = pool.submit(run_plan, plan, catalog, journals[1])
         until(lambda: noted(journals[1], plan))
         held.release()
