@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -200,11 +199,6 @@ def write_metadata(files: MetadataFiles, metadata: TableMetadata, number: int) -
     location = provider.new_table_metadata_file_location(number)
     ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
     return location
-
-
-def new_uuid() -> str:
-    """A new view's UUID."""
-    return str(uuid.uuid4())
 
 
 def _number(location: str) -> int:
