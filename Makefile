@@ -22,27 +22,27 @@ test: env check
 
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env
-	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/upgrade $(PYTEST_ARGS)
+	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/integration/schema_upgrade $(PYTEST_ARGS)
 
 # Metastores, databases and Spark in containers (docs/docker.md); as root on Debian it gets an engine where there is none.
 test-docker: env
 	docker/engine up
 	docker/build
-	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/docker $(PYTEST_ARGS)
+	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/docker $(PYTEST_ARGS)
 
 # Each wire call of all that the catalog does with each fault, on the server that HIVE_VIEWS_TEST_SERVER names (`test`
 # has a choice); writes docs/servers.md.
 test-faults: env
-	$(BIN)/python -m tests.matrix.faults
+	$(BIN)/python -m tests.integration.matrix.faults
 
 # Updates lost on each server by the catalog's ways to commit, which fails where one is; writes docs/servers.md.
 test-atomicity: env
-	$(BIN)/python -m tests.matrix.atomicity
+	$(BIN)/python -m tests.integration.matrix.atomicity
 
 # The tests of the catalog on every release and database, two hours and a half; writes docs/servers.md.
 test-matrix: env
-	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/metastore/test_standalone.py
-	$(BIN)/python -m tests.matrix
+	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/integration/metastore/test_standalone.py
+	$(BIN)/python -m tests.integration.matrix
 
 check: env lint
 	$(BIN)/mypy
@@ -54,8 +54,8 @@ lint: env
 
 # The full number of random histories of materialized views: 500 a kind, half an hour each; over each other and on Spark, too.
 histories: env
-	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/materialized/test_histories.py \
-	   tests/materialized/test_nested_histories.py tests/spark/test_refresh_histories.py $(PYTEST_ARGS)
+	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/integration/materialized/test_histories.py \
+	   tests/integration/materialized/test_nested_histories.py tests/integration/spark/test_refresh_histories.py $(PYTEST_ARGS)
 
 # Sixteen clients and a fault every few seconds, for half an hour (docs/soak.md); the figures go to build/soak.md.
 soak: env
@@ -64,7 +64,7 @@ soak: env
 	   $(BIN)/python -m pytest tests/soak $(PYTEST_ARGS)
 
 demo: env
-	$(BIN)/python -m hive_views.demo
+	$(BIN)/python -m examples.demo
 
 bench: env
 	$(BIN)/python -m benchmarks

@@ -12,12 +12,12 @@ from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.texts import Overlay, schemas_of_rows
+from hive_views.dependencies.resolved_texts import Overlay, schemas_of_rows
 from hive_views.dependencies.validity import _found, _read
 from hive_views.identifiers import ViewName
-from hive_views.metastore.find import all_views, recorded_readers, rows
-from hive_views.metastore.load import FILTER_FIELD
-from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.metastore.loading import FILTER_FIELD
+from hive_views.metastore.queries import all_views, recorded_readers, rows
+from hive_views.metastore.table_schemas import MetastoreSchemas
 
 TABLE = ViewName(DATABASE, "fact_7")
 TURNS = 15
@@ -35,14 +35,7 @@ def run(directory: Path) -> list[Result]:
 
 
 def measure(catalog: HiveViewCatalog) -> list[Result]:
-    """Measure on a metastore that `fill` has filled.
-
-    Args:
-        catalog: The metastore, of whatever version and database.
-
-    Returns:
-        The lines.
-    """
+    """Measure on a metastore that `fill` has filled."""
     store = catalog._store
     reader = LineageReader(store)
     child = reader.child(TABLE)

@@ -14,9 +14,9 @@ from pyiceberg.types import LongType, NestedField
 
 from benchmarks.measure import Result, compare
 from hive_views import HiveViewCatalog, define
-from hive_views.metastore.distributions import find_release, unpack
-from hive_views.metastore.embedded_jvm import find_jars, find_java
-from hive_views.metastore.process import MetastoreProcess
+from hive_views.local_metastore.distributions import find_release, unpack
+from hive_views.local_metastore.jvm import find_jars, find_java
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.spark.runtime import fetch_runtime
 from tests.conftest import started
 

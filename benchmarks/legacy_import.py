@@ -23,14 +23,14 @@ from benchmarks.measure import Result
 from benchmarks.raw import RawMetastore, write_file
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
-from hive_views.legacy.journal import read_journal
-from hive_views.legacy.plan import Plan
-from hive_views.legacy.planning import plan_import
-from hive_views.legacy.report import report_of
-from hive_views.legacy.run import run_plan
+from hive_views.legacy_import.journal import read_journal
+from hive_views.legacy_import.plan import Plan
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.report.report import report_of
+from hive_views.legacy_import.run import run_plan
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from hive_views.metastore.embedded import EMBEDDED_VERSION
-from hive_views.metastore.process import MetastoreProcess
 from tests.conftest import started as started_server
 
 SIZES = tuple(map(int, os.environ.get("HIVE_VIEWS_BENCH_SIZES", "1000,10000").split(",")))
@@ -177,7 +177,7 @@ def _floor(metastore: MetastoreProcess, directory: Path, size: int) -> tuple[flo
 
 def _cores(metastore: MetastoreProcess, size: int) -> list[Result]:
     """The part that is ours, over 1 and 2 executor cores of one Spark: a plan, and of that what follows the reading."""
-    from hive_views.spark.import_job import SparkImport
+    from hive_views.spark.legacy_import.job import SparkImport
     from hive_views.spark.runtime import plain_session
 
     _fill(metastore, "cores", size)  # legacy views again

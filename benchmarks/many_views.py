@@ -7,12 +7,12 @@ import uuid
 from pathlib import Path
 
 from hive_views import HiveViewCatalog
-from hive_views.children import file_id
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
-from hive_views.metastore.flat_model import new_row
+from hive_views.metastore.row_codec import new_row
 from hive_views.spec.changes import create
-from hive_views.spec.files import compression_codec, new_location, serialize
+from hive_views.spec.file_codec import compression_codec, new_location, serialize
+from hive_views.spec.lineage_codec import file_id
 
 DATABASE = "many"
 VIEWS = 10_000
@@ -21,13 +21,7 @@ FACTS, DIMENSIONS = 500, 20
 
 
 def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS) -> None:
-    """Make the tables and views.
-
-    Args:
-        catalog: Where to.
-        directory: Where the metadata files go.
-        views: How many views.
-    """
+    """Make the tables and views."""
     client = catalog._store.client
     catalog.create_namespace(DATABASE, {"location": directory.as_uri()})
     for name in [*(f"fact_{number}" for number in range(FACTS)), *(f"dim_{number}" for number in range(DIMENSIONS))]:

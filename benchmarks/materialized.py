@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
-from hive_views.spark.refresh_job import SparkEngine
+from hive_views.spark.refresh.job import SparkEngine
 from hive_views.spark.runtime import iceberg_session
-from tests.materialized.duck_engine import DuckEngine
+from tests.integration.materialized.duck_engine import DuckEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hive_views.materialized.work import Engine
+    from hive_views.materialized.refresh.stage import Engine
 
 DATABASE = "bench_mv"
 QUERY = "SELECT id, shop, amount, amount * 2 AS twice FROM {} WHERE amount > 10"

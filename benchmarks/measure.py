@@ -32,16 +32,7 @@ class Result:
 def alternate(
     ours: Callable[[int], object], floor: Callable[[int], object], times: int
 ) -> tuple[list[float], list[float]]:
-    """Run two functions in turns.
-
-    Args:
-        ours: Called with the number of the turn.
-        floor: The peer, likewise.
-        times: How many turns.
-
-    Returns:
-        Seconds of each call, of both.
-    """
+    """Run two functions in turns."""
     our_times, floor_times = [], []
     gc.collect()
     for turn in range(times):
@@ -54,18 +45,7 @@ def alternate(
 
 
 def compare(what: str, peer: str, ours: list[float], theirs: list[float], most: float | None) -> Result:
-    """Compare medians.
-
-    Args:
-        what: What was measured.
-        peer: With whom.
-        ours: Our seconds.
-        theirs: The peer's seconds.
-        most: The ratio that we want at most; None for no target.
-
-    Returns:
-        The line.
-    """
+    """Compare medians."""
     ratio = statistics.median(ours) / statistics.median(theirs)
     return Result(
         what,

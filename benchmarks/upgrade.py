@@ -14,9 +14,9 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.measure import Result
-from hive_views.upgrade import Address, Password, Plan, Session, apply, connect, detect, parse_address, plan
-from tests.upgrade import servers
-from tests.upgrade.states import old_schema
+from hive_views.schema_upgrade import Address, Password, Plan, Session, apply, connect, detect, parse_address, plan
+from tests.integration.schema_upgrade import servers
+from tests.integration.schema_upgrade.states import old_schema
 
 ROWS = 1_000_000
 ROUNDS = 2

@@ -6,19 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hive_views.catalog import HiveViewCatalog as HiveViewCatalog
-    from hive_views.definition import define as define
-    from hive_views.metastore.embedded import EmbeddedMetastore as EmbeddedMetastore
-    from hive_views.view import HiveView as HiveView
-    from hive_views.view import ViewUpdate as ViewUpdate
+    from hive_views.catalog.catalog import HiveViewCatalog as HiveViewCatalog
+    from hive_views.catalog.views import HiveView as HiveView
+    from hive_views.catalog.views import ViewUpdate as ViewUpdate
+    from hive_views.local_metastore.embedded import EmbeddedMetastore as EmbeddedMetastore
+    from hive_views.spec.version_texts import define as define
 
 # Re-exported on first use: PyIceberg's catalogs alone take 0.3 s to import.
 _HOMES = {
-    "EmbeddedMetastore": "hive_views.metastore.embedded",
-    "HiveView": "hive_views.view",
-    "HiveViewCatalog": "hive_views.catalog",
-    "ViewUpdate": "hive_views.view",
-    "define": "hive_views.definition",
+    "EmbeddedMetastore": "hive_views.local_metastore.embedded",
+    "HiveView": "hive_views.catalog.views",
+    "HiveViewCatalog": "hive_views.catalog.catalog",
+    "ViewUpdate": "hive_views.catalog.views",
+    "define": "hive_views.spec.version_texts",
 }
 
 __all__ = ["EmbeddedMetastore", "HiveView", "HiveViewCatalog", "ViewUpdate", "define"]

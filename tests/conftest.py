@@ -13,14 +13,14 @@ from uuid import uuid4
 
 import pytest
 
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
+from hive_views.local_metastore.process import MetastoreProcess
+from hive_views.local_metastore.standalone import Database as StoreDatabase
+from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
-from hive_views.metastore.process import MetastoreProcess
-from hive_views.metastore.standalone import Database as StoreDatabase
-from hive_views.metastore.standalone import StandaloneMetastore
 from tests.browser import browser, chromium
-from tests.metastore.rpc import connect
-from tests.upgrade.servers import PASSWORD, mariadb, postgresql
+from tests.integration.metastore.rpc import connect
+from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
 
 __all__ = ["browser", "chromium"]
 
@@ -48,7 +48,7 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
 
 
 SECOND_LANE = ("catalog", "conformance", "dependencies", "faults", "metastore", "newest", "soak")
-THIRD_LANE = ("cli", "doctor", "docs", "execute", "legacy", "materialized", "unit", "upgrade")
+THIRD_LANE = ("cli", "doctor", "docs", "statements", "legacy_import", "materialized", "unit", "schema_upgrade")
 """The directories whose tests `make test` runs beside the others, in processes of their own: they need no Spark, and
 for half of their time they wait, for disks and locks and servers that start."""
 
@@ -62,7 +62,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         """Three lists of tests for three processes: what shares a Spark session stays in one of them."""
 
         def _split_scope(self, nodeid: str) -> str:
-            _, place, *_ = module = nodeid.split("::")[0].split("/")
+            module = nodeid.split("::")[0].split("/")
+            place = module[2] if module[1] == "integration" else module[1]
             spark = module[-1] == "test_portable_spark.py"
             if spark:
                 return "with Spark"
@@ -95,13 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @contextmanager
 def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastoreProcess]:
-    """A metastore of a release on a database.
-
-    Args:
-        directory: Where its files are.
-        server: See `SERVER`; without a database it is Derby.
-        port: Its port, for one that is to be started again; 0 takes a free one at every start.
-    """
+    """A metastore of a release on a database."""
     version, _, kind = server.partition("/")
     if kind and version == EMBEDDED_VERSION:
         raise ValueError(f"{server}: the embedded metastore is on Derby")

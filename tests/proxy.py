@@ -208,17 +208,7 @@ class ThriftProxy:
             return self._most_at_once
 
     def on(self, method: str, action: Action, *, nth: int = 1, onwards: bool = False) -> Action:
-        """Do something to calls of a method, from now on. The rule made first wins where several apply to a call.
-
-        Args:
-            method: The Thrift method; `ANY` for all.
-            action: What to do.
-            nth: Which one, counted from now: 1 is the next; `EVERY` for all.
-            onwards: That one and all after it.
-
-        Returns:
-            The action.
-        """
+        """Do something to calls of a method, from now on. The rule made first wins where several apply to a call."""
         with self._guard:
             self._rules.append(_Rule(method, action, nth, onwards))
         return action
@@ -254,11 +244,7 @@ class ThriftProxy:
             _shut(each)
 
     def close(self) -> None:
-        """End it; what is held and not released is lost.
-
-        Raises:
-            ProtocolError: If something passed that is not Thrift's binary protocol.
-        """
+        """End it; what is held and not released is lost."""
         self._stopping.set()
         _close(self._listener)
         self.disconnect()
@@ -461,15 +447,7 @@ class MessageStream:
         return bool(self._buffer)
 
     def read(self) -> tuple[Header, bytes]:
-        """Wait for the next message.
-
-        Returns:
-            Its header, and all its bytes (header included).
-
-        Raises:
-            EOFError: If the connection ends before the message does.
-            ProtocolError: If it is not Thrift's binary protocol.
-        """
+        """Wait for the next message."""
         self._position = 0
         first = self.number("!I")
         strict = first >> 16 == _STRICT_VERSION

@@ -4,8 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from hive_views.metastore.distributions import RELEASES, unpack
-from hive_views.metastore.embedded_jvm import find_jars
+from hive_views.local_metastore.distributions import RELEASES, unpack
+from hive_views.local_metastore.jvm import find_jars
 from hive_views.spark.runtime import fetch_runtime
 
 VERSIONS = ("3.1.3", "4.0.1")

@@ -28,10 +28,10 @@ from types import FrameType
 from typing import NoReturn
 
 from hive_views.errors import HiveViewsError
-from hive_views.metastore.distributions import DEFAULT
-from hive_views.metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
-from hive_views.metastore.process import MetastoreProcess, is_ready
-from hive_views.metastore.standalone import Database, StandaloneMetastore
+from hive_views.local_metastore.distributions import DEFAULT
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
+from hive_views.local_metastore.process import MetastoreProcess, is_ready
+from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 
 PORT = 9083
 """Where the container is reached."""

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from hive_views.cli.connection import Connection
-from hive_views.cli.exits import ExitCode
+from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import print_json, shown
 from hive_views.errors import UsageError
 

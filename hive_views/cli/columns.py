@@ -59,7 +59,7 @@ def parse_type(text: str, column: str) -> IcebergType:
     Raises:
         UsageError: If it is no type, or one that Iceberg does not have.
     """
-    from hive_views.sql import iceberg_types
+    from hive_views.sql.types import iceberg_types
 
     try:
         return iceberg_types.parse_type(text)

@@ -14,7 +14,7 @@ from hive_views.errors import UsageError
 if TYPE_CHECKING:
     from pyiceberg.utils.config import Config
 
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
 
 UNNAMED = "hive"
 """The name of a catalog that is given by its URI."""
@@ -50,7 +50,7 @@ class Connection:
         """
         with _readable():
             _configuration()  # PyIceberg reads it while it is imported, and would fail there
-        from hive_views.catalog import HiveViewCatalog
+        from hive_views.catalog.catalog import HiveViewCatalog
 
         name, configured = (UNNAMED, {"uri": self.uri}) if self.uri else configured_catalog(self.name)
         given = {**configured, **({"warehouse": self.warehouse} if self.warehouse else {}), **self.properties}

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hive_views.visible import visible, visible_json
+from hive_views.rendering.escaping import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console

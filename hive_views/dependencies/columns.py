@@ -16,14 +16,14 @@ from sqlglot.lineage import lineage
 from sqlglot.optimizer import build_scope
 from sqlglot.optimizer.qualify import qualify
 
-from hive_views.dependencies.texts import ViewText, of_hive_view, of_version
+from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.load import load
-from hive_views.metastore.schemas import MetastoreSchemas
-from hive_views.sql.scopes import Schemas
+from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.sql.resolver.scopes import Schemas
 
 
 @dataclass(frozen=True, order=True)
@@ -40,20 +40,7 @@ class ColumnName:
 
 
 def text_of(store: Store, row: Row) -> ViewText:
-    """The texts of a view.
-
-    Args:
-        store: Metastore, files and properties.
-        row: The view's row.
-
-    Returns:
-        Its texts.
-
-    Raises:
-        SqlError: If it has none that can be resolved.
-        NoSuchViewError: If it is a table.
-        MetadataFileError: If its metadata file is missing or broken.
-    """
+    """The texts of a view."""
     if row.kind is RowKind.HIVE_VIEW:
         return of_hive_view(row)
     loaded = load(store, row.name)
@@ -61,19 +48,7 @@ def text_of(store: Store, row: Row) -> ViewText:
 
 
 def column_lineage(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a view is computed from, in what the view reads directly.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-
-    Returns:
-        Column names in their order, each with the columns of the view's children, sorted; none for a constant.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        SqlError: If its text cannot be resolved any more.
-    """
+    """What each column of a view is computed from, in what the view reads directly."""
     row = store.row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
@@ -84,19 +59,7 @@ def column_lineage(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, 
 
 
 def base_columns(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a view is computed from, in tables, through all views between.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-
-    Returns:
-        As `column_lineage`; a view whose text cannot be resolved stands for the tables under it.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        SqlError: If its text cannot be resolved any more.
-    """
+    """What each column of a view is computed from, in tables, through all views between."""
     known: dict[ViewName, Mapping[str, tuple[ColumnName, ...]] | None] = {}
     return {
         column: tuple(sorted({base for item in found for base in _bases(store, item, known, frozenset({name}))}))
@@ -125,18 +88,7 @@ def _bases(
 
 
 def sources(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a query is computed from.
-
-    Args:
-        text: The view's texts.
-        schemas: The tables.
-
-    Returns:
-        The query's column names in their order, each with the columns that it is computed from, sorted.
-
-    Raises:
-        SqlError: If the text cannot be resolved, or sqlglot cannot follow its columns.
-    """
+    """What each column of a query is computed from."""
     expansion = text.expansion(schemas)
     try:
         tree = sqlglot.parse_one(expansion.expanded, dialect=text.dialect)

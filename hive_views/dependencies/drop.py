@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hive_views.children import ChildKind
 from hive_views.dependencies.graph import Dependent, Dependents, Impact
 from hive_views.dependencies.lineage import Lineage, LineageReader
 from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Loaded, Store, drop
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.hive_rows import drop_hive_view
+from hive_views.io.deletion import purge
+from hive_views.io.table_files import is_collected
+from hive_views.metastore.commit.hive_view_commit import drop_hive_view
+from hive_views.metastore.commit.view_commit import Loaded, Store, drop
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.load import load
-from hive_views.metastore.twins import Owner, kept_by_others, twins
-from hive_views.purge import purge
-from hive_views.table_files import is_collected
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.shared_files import Owner, kept_by_others, twins
+from hive_views.spec.lineage_codec import ChildKind
 
 logger = logging.getLogger(__name__)
 
@@ -103,20 +103,7 @@ class DropReport:
 def plan_drop(
     reader: LineageReader, name: ViewName, behavior: Behavior, *, databases: Sequence[str] | None = None
 ) -> DropPlan:
-    """What a drop would do; nothing is changed.
-
-    Args:
-        reader: Reads lineages.
-        name: A table or view.
-        behavior: What happens to dependents.
-        databases: Where dependents are looked for; None is everywhere.
-
-    Returns:
-        The plan.
-
-    Raises:
-        NoSuchViewError: If nothing has the name.
-    """
+    """What a drop would do; nothing is changed."""
     row = reader.store.row(name)
     if row is None:
         raise NoSuchViewError(str(name))
@@ -139,25 +126,7 @@ def drop_object(
     databases: Sequence[str] | None = None,
     purge_files: bool = False,
 ) -> DropReport:
-    """Drop a table or view, and by CASCADE everything that depends on it, dependents first.
-
-    Args:
-        reader: Reads lineages.
-        name: The table or view.
-        behavior: What happens to dependents.
-        remove: Drops the object itself, and says what it was.
-        databases: Where dependents are looked for; None is everywhere.
-        purge_files: Delete the metadata files of the dropped dependents too, but for those that another name needs.
-
-    Returns:
-        What was dropped.
-
-    Raises:
-        DependentsError: If RESTRICT forbids it: nothing was dropped, and the error names every dependent.
-        NoSuchViewError: If nothing has the name.
-        HiveViewsError: As `remove` and `hive_views.metastore.commit.drop` do. What was dropped before stays dropped,
-            and is named in the log; what is left is whole.
-    """
+    """Drop a table or view, and by CASCADE everything that depends on it, dependents first."""
     if behavior is Behavior.NONE:
         return DropReport((remove(),))
     plan = plan_drop(reader, name, behavior, databases=databases)
@@ -187,24 +156,7 @@ def drop_object(
 
 
 def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purge_files: bool = False) -> DropStep:
-    """Drop one Iceberg view, whatever depends on it.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-        expected: The metadata location that it must still have; None takes any.
-        purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false.
-
-    Returns:
-        What was dropped.
-
-    Raises:
-        NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
-        CommitFailedError: If it is not at `expected`.
-        InvalidViewError: If its files are to be deleted and another name in the metastore needs them;
-            MetastoreRefusedError if that cannot be told.
-        HiveViewsError: As `hive_views.metastore.commit.drop` says.
-    """
+    """Drop one Iceberg view, whatever depends on it."""
     if not purge_files:
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     loaded = load(store, name)
@@ -216,15 +168,7 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
 
 
 def refuse_shared(store: Store, loaded: Loaded) -> None:
-    """Refuse to delete a view's files where another name in the metastore needs them.
-
-    Args:
-        store: Metastore, files and properties.
-        loaded: The view.
-
-    Raises:
-        InvalidViewError: If one does; MetastoreRefusedError if that cannot be told.
-    """
+    """Refuse to delete a view's files where another name in the metastore needs them."""
     if not is_collected(loaded.metadata.properties):
         return  # they stay anyway
     shared = twins(store, view_owner(loaded))
@@ -236,32 +180,13 @@ def refuse_shared(store: Store, loaded: Loaded) -> None:
 
 
 def view_owner(loaded: Loaded) -> Owner:
-    """A view as one whose files others may have.
-
-    Args:
-        loaded: It.
-
-    Returns:
-        Its UUID, with the metadata files that its row names.
-    """
+    """A view as one whose files others may have."""
     known = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
     return Owner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
 
 
 def drop_with_files(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
-    """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay.
-
-    Args:
-        store: Metastore, files and properties.
-        loaded: The view.
-        expected: The metadata location that it must still have; None takes any.
-
-    Returns:
-        What was dropped.
-
-    Raises:
-        HiveViewsError: As `hive_views.metastore.commit.drop` says.
-    """
+    """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay."""
     row = drop(store, loaded.row.name, expected)
     kept = kept_by_others(store, view_owner(loaded))
     if kept is not None:

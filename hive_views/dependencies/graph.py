@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from hive_views.children import Child, ChildKind
 from hive_views.dependencies.lineage import (
     ChildState,
     Found,
@@ -23,12 +22,13 @@ from hive_views.dependencies.lineage import (
 )
 from hive_views.errors import CommitFailedError, CyclicViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.change_request import Watch
-from hive_views.metastore.commit import Store
-from hive_views.metastore.find import all_views, databases, recorded_readers, rows, unrecorded_views
-from hive_views.metastore.flat_model import Row
+from hive_views.metastore.commit.protocol import Watch
+from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.locks import LOCKABLE_NAME_LENGTH
+from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
+from hive_views.metastore.queries import all_views, databases, recorded_readers, rows, unrecorded_views
+from hive_views.metastore.row_codec import Row
+from hive_views.spec.lineage_codec import Child, ChildKind
 from hive_views.spec.metadata import ViewVersion
 
 
@@ -94,14 +94,7 @@ class Dependents:
     def __init__(
         self, reader: LineageReader, *, databases: Sequence[str] | None = None, recorded_only: bool = False
     ) -> None:
-        """Prepare to look.
-
-        Args:
-            reader: Reads lineages.
-            databases: Where dependents are looked for; None is everywhere.
-            recorded_only: Leave out what the server's filter cannot find; for metastores that only this package
-                writes views to. Does not find a dependent that another program changed last.
-        """
+        """Prepare to look."""
         self._reader = reader
         self._databases = None if databases is None else tuple(databases)
         self._recorded_only = recorded_only
@@ -109,17 +102,7 @@ class Dependents:
         self._scanned: dict[str, list[tuple[Row, Lineage]]] = {}
 
     def of(self, name: ViewName) -> list[Dependent]:
-        """The views that depend on an object directly.
-
-        Args:
-            name: A table or view; it need not exist.
-
-        Returns:
-            The views, by name.
-
-        Raises:
-            MetastoreError: If the metastore fails.
-        """
+        """The views that depend on an object directly."""
         store = self._reader.store
         there = self._reader.child(name)
         uuid = None if there is None else there.uuid
@@ -137,17 +120,7 @@ class Dependents:
         return [found[key] for key in sorted(found) if key != name and self._depends(found[key])]
 
     def all_of(self, name: ViewName) -> Impact:
-        """Everything that depends on an object, directly or through other views.
-
-        Args:
-            name: A table or view; it need not exist.
-
-        Returns:
-            The views.
-
-        Raises:
-            MetastoreError: If the metastore fails.
-        """
+        """Everything that depends on an object, directly or through other views."""
         seen = {name}
         levels = []
         edges = []
@@ -211,21 +184,7 @@ MOST_WATCHED = 100
 
 
 def refuse_cycle(store: Store, name: ViewName, version: ViewVersion) -> Watch:
-    """Refuse a definition by which a view would read itself.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The name that the view has, or will have.
-        version: The definition that becomes current.
-
-    Returns:
-        For the commit: the views below, and names under which nothing stands. Each of two changes that together close
-        a circle locks what the other one changes, so the later one sees the earlier. A table is not watched: that it
-        becomes a view in the same moment is not seen.
-
-    Raises:
-        CyclicViewError: If its text names the view itself, or a view that reads it; the error names the way.
-    """
+    """Refuse a definition by which a view would read itself."""
     named = named_by(version, name.database)
     if not named:
         return Watch((), lambda: None)
@@ -348,19 +307,7 @@ class Graph:
 
 
 def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
-    """The graph of all views of some databases, by reading their rows.
-
-    Args:
-        reader: Reads lineages, and remembers those of metadata files for the next time.
-        scanned: The databases whose views are read; None is all. What these views read elsewhere is in the graph too,
-            without its own children.
-
-    Returns:
-        The graph.
-
-    Raises:
-        MetastoreError: If the metastore fails.
-    """
+    """The graph of all views of some databases, by reading their rows."""
     store = reader.store
     names = [name for database in scanned or databases(store) for name in all_views(store, database)]
     known: dict[ViewName, Row | None] = {row.name: row for row in rows(store, names)}
@@ -424,14 +371,7 @@ def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) 
 
 
 def components(below: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
-    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply.
-
-    Args:
-        below: What each node reads; every node that is read is a key.
-
-    Returns:
-        Groups of nodes that reach each other, each in the order of the names.
-    """
+    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply."""
     index: dict[ViewName, int] = {}
     low: dict[ViewName, int] = {}
     stack: list[ViewName] = []

@@ -13,15 +13,15 @@ from enum import Enum
 from hive_views.dependencies.columns import text_of
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.texts import Overlay, ViewText
+from hive_views.dependencies.resolved_texts import Overlay, ViewText
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import Row, view_columns
-from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.row_codec import Row, view_columns
+from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.sql.expand import Expansion
-from hive_views.sql.scopes import Schemas, TableSchema
+from hive_views.sql.resolver.scopes import Schemas, TableSchema
+from hive_views.sql.rewriting.expand import Expansion
 
 
 class Effect(Enum):
@@ -66,20 +66,7 @@ def impact(
     *,
     databases: Sequence[str] | None = None,
 ) -> tuple[Affected, ...]:
-    """What a change would do to every dependent.
-
-    Args:
-        reader: Reads lineages.
-        name: The table or view that would change.
-        columns: Its columns then, name and Hive type, partition columns last; None if it would be gone from its name.
-        databases: Where dependents are looked for; None is everywhere.
-
-    Returns:
-        Every dependent, each behind what it reads.
-
-    Raises:
-        MetastoreError: If the metastore fails.
-    """
+    """What a change would do to every dependent."""
     store = reader.store
     dependents = Dependents(reader, databases=databases).all_of(name)
     by_name = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
@@ -98,34 +85,14 @@ def impact(
 
 
 def refuse_breaking(store: Store, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None) -> None:
-    """Refuse a change that breaks a dependent, for catalogs in strict mode.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The table or view that would change.
-        action: What would be done to it, for the message.
-        columns: As in `impact`.
-
-    Raises:
-        DependentsError: If a view would break; the error names all that would.
-    """
+    """Refuse a change that breaks a dependent, for catalogs in strict mode."""
     broken = [item for item in impact(LineageReader(store), name, columns) if item.effect is Effect.BREAKS]
     if broken:
         raise DependentsError(str(name), action, [str(item.view) for item in broken])
 
 
 def refuse_breaking_definition(store: Store, name: ViewName, metadata: ViewMetadata) -> None:
-    """Refuse new columns of a view that break a dependent, for catalogs in strict mode.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-        metadata: Its metadata with the new definition.
-
-    Raises:
-        DependentsError: If a view would break.
-        InvalidViewError: If a column has no Hive type.
-    """
+    """Refuse new columns of a view that break a dependent, for catalogs in strict mode."""
     refuse_breaking(store, name, "change", view_columns(name, metadata, store.config))
 
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from hive_views.children import Child, ChildKind, children_in_row, children_of
-from hive_views.definition import HIVE, sql_texts
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store
-from hive_views.metastore.find import named_by_uuid, tables_without_uuid
-from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.identities import KINDS, identify
+from hive_views.metastore.queries import named_by_uuid, tables_without_uuid
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.spec.lineage_codec import Child, ChildKind, children_in_row, children_of
 from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.version_texts import HIVE, sql_texts
 
 _READABLE = ("hive", "spark", "trino")
 
@@ -145,30 +145,14 @@ class LineageReader:
     """Reads lineages; what metadata files say is remembered. Safe for threads."""
 
     def __init__(self, store: Store, *, remembered: int = 50_000) -> None:
-        """Make a reader.
-
-        Args:
-            store: Metastore, files and properties.
-            remembered: How many metadata files' lineages are remembered, about 1 KB each.
-        """
+        """Make a reader."""
         self.store = store
         self._remembered = remembered
         self._files: dict[str, _FromFile] = {}
         self._tables: dict[tuple[ViewName, int], Child] = {}
 
     def read(self, row: Row, rows: Mapping[ViewName, Row | None] | None = None) -> Lineage:
-        """The immediate children of a view.
-
-        Args:
-            row: Its row; a table has no children.
-            rows: Rows that were read already, None for names under which nothing stands; spares reading them again.
-
-        Returns:
-            Its lineage. A view that cannot be read is no error: `problem` says what is wrong.
-
-        Raises:
-            MetastoreError: If the metastore fails.
-        """
+        """The immediate children of a view."""
         if row.kind is RowKind.ICEBERG_VIEW:
             known = children_in_row(row.parameters, row.metadata_location)
             if known is not None:
@@ -192,14 +176,7 @@ class LineageReader:
         return Lineage(row.name, tuple(children), LineageSource.TEXT, tuple(missing))
 
     def recorded(self, row: Row) -> tuple[ViewName, ...]:
-        """The names that a view's text reads, without a look at what stands there.
-
-        Args:
-            row: The view's row.
-
-        Returns:
-            The names, as far as they are known.
-        """
+        """The names that a view's text reads, without a look at what stands there."""
         if row.kind is RowKind.ICEBERG_VIEW:
             known = children_in_row(row.parameters, row.metadata_location)
             if known is None:
@@ -251,17 +228,7 @@ class LineageReader:
         return known
 
     def find(self, child: Child) -> Found:
-        """What became of a recorded child.
-
-        Args:
-            child: As it was recorded.
-
-        Returns:
-            How it stands.
-
-        Raises:
-            MetastoreError: If the metastore fails.
-        """
+        """What became of a recorded child."""
         row = self.store.row(child.name)
         if row is not None:
             there = self.identified(row)
@@ -285,18 +252,7 @@ class LineageReader:
         return None
 
     def deep(self, name: ViewName) -> DeepLineage:
-        """All that a view reads, by walking down.
-
-        Args:
-            name: The view.
-
-        Returns:
-            Every child once. A view that reads itself through others ends the walk there.
-
-        Raises:
-            NoSuchViewError: If nothing has that name.
-            MetastoreError: If the metastore fails.
-        """
+        """All that a view reads, by walking down."""
         row = self.store.row(name)
         if row is None:
             raise NoSuchViewError(str(name))
@@ -327,15 +283,7 @@ class LineageReader:
 
 
 def unidentified(name: ViewName, kind: ChildKind = ChildKind.TABLE) -> Child:
-    """A child of which only the name is known.
-
-    Args:
-        name: What the view's text says.
-        kind: What stands there; a guess where nothing does.
-
-    Returns:
-        The child, with an empty UUID.
-    """
+    """A child of which only the name is known."""
     return Child(name, "", kind, by_name=True)
 
 
@@ -349,15 +297,7 @@ def _note(found: dict[ViewName, DeepChild], now: Found, depth: int, parent: View
 
 
 def named_by(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
-    """The tables and views that a version's text names, with or without a lineage.
-
-    Args:
-        version: Any version.
-        database: The database for unqualified names where the version has no default namespace.
-
-    Returns:
-        Their names; None where no text of it can be read.
-    """
+    """The tables and views that a version's text names, with or without a lineage."""
     said = _from_version(version, database)
     if said.children is not None:
         return tuple(child.name for child in said.children)
@@ -378,7 +318,7 @@ def _of_hive_view(row: Row) -> _FromFile:
 
 def _from_texts(texts: Mapping[str, str], database: str) -> _FromFile:
     """The names in a view's text: in the expanded one if it can be read, else in the first that can."""
-    from hive_views.sql.references import references  # sqlglot takes 0.1 s to import
+    from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
     problem = "it has no text in a dialect that can be read here"
     ordered = sorted(texts, key=lambda dialect: dialect != HIVE)

@@ -71,17 +71,7 @@ _Key = tuple[str, str]
 
 
 def uses(view: Node, look: Look, asked: Iterable[str]) -> list[Use]:
-    """Every table under a view, once for each place where it is read.
-
-    Args:
-        view: The view.
-        look: Finds what it reads.
-        asked: The view's columns that will have a value, and so are not NULL. The others are followed too, but rows
-            that an outer join filled up count among theirs.
-
-    Returns:
-        The uses, in the order of the text.
-    """
+    """Every table under a view, once for each place where it is read."""
     given = frozenset(asked)
     bounds = {position: (Bound(column, given=column in given),) for position, column in enumerate(view.types)}
     return list(_of_view(view, bounds, look, frozenset()))
@@ -123,7 +113,7 @@ def _of_source(
 
 def _named(view: Node) -> Iterator[ViewName]:
     """The tables that a text names which could not be followed."""
-    from hive_views.sql.references import references
+    from hive_views.sql.analysis.references import references
 
     if view.query is None:
         return

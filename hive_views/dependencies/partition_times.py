@@ -15,9 +15,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from hive_views.errors import MetadataFileError, MetadataFileNotFoundError
-from hive_views.metadata_files import MetadataFiles
-from hive_views.metastore.flat_model import Row
-from hive_views.metastore.view_partitions import canonical
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore.partitions import canonical
+from hive_views.metastore.row_codec import Row
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -41,18 +41,7 @@ class IcebergPartitions:
 
 
 def iceberg_partitions(files: MetadataFiles, row: Row) -> IcebergPartitions:
-    """Read the partitions of an Iceberg table: its metadata file, and the manifests of its current snapshot.
-
-    Args:
-        files: Where metadata files are.
-        row: The table's row.
-
-    Returns:
-        Its partitions.
-
-    Raises:
-        MetadataFileError: If its metadata or a manifest is missing or broken.
-    """
+    """Read the partitions of an Iceberg table: its metadata file, and the manifests of its current snapshot."""
     location = row.metadata_location
     if location is None:
         return IcebergPartitions((), (), None, ("its row names no metadata file",))

@@ -18,10 +18,8 @@ from hive_views.dependencies.partition_times import IcebergPartitions, iceberg_p
 from hive_views.dependencies.validity import stored_type
 from hive_views.errors import InvalidViewError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.schemas import MetastoreSchemas
-from hive_views.metastore.view_partitions import (
+from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.partitions import (
     DEFAULT_PARTITION,
     canonical,
     partition_keys,
@@ -29,6 +27,8 @@ from hive_views.metastore.view_partitions import (
     row_changed,
     stored_partitions,
 )
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.table_schemas import MetastoreSchemas
 
 
 class Trust(Enum):
@@ -123,19 +123,6 @@ def partition_dependencies(store: Store, name: ViewName, partition: Mapping[str,
 
     Costs a row of each table and view below it, one listing of names for each partitioned Hive table, the rows of the
     partitions that are behind it, and for an Iceberg table its metadata file and the manifests of its snapshot.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view, Iceberg's or Hive's.
-        partition: Values of columns of the view; empty for the whole view.
-
-    Returns:
-        The answer. A view whose text cannot be followed needs all partitions of what it reads.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        InvalidViewError: If it has no such column, or a value is not of the column's type.
-        MetastoreError: If the metastore fails.
     """
     row = store.row(name)
     if row is None or not row.kind.is_view:

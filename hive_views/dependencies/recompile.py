@@ -14,24 +14,24 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from sqlglot import exp
 
-from hive_views.authoring import Analyzer, author
-from hive_views.children import LINEAGE, children_of
-from hive_views.definition import HIVE, ORIGINAL_SQL, row_texts, sql_texts
-from hive_views.dependencies.texts import ViewText, of_hive_view, of_version
+from hive_views.catalog.view_builder import Analyzer, author
+from hive_views.catalog.views import change
+from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import Loaded, Store, commit
 from hive_views.metastore.drift import differences
-from hive_views.metastore.flat_model import Row
-from hive_views.metastore.load import load
-from hive_views.metastore.schemas import MetastoreSchemas
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row
+from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
+from hive_views.spec.lineage_codec import LINEAGE, children_of
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.sql.define import position_of
-from hive_views.sql.parse import parse_query
-from hive_views.sql.references import references
-from hive_views.sql.tokens import Text
-from hive_views.view import change
+from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
+from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.rewriting.definition import position_of
 
 _SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
 """Row parameter of plain Spark: the database that was current when the view's text was written."""
@@ -54,24 +54,7 @@ class Recompiled:
 
 
 def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None, *, own: str | None = None) -> Recompiled:
-    """Expand what a view's author typed again, and make that the current version if it is another one.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-        analyzer: Where column types come from; None takes Hive's rules.
-        own: The catalog's name, which texts may write in front of a table.
-
-    Returns:
-        What changed.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        SqlError: If what was typed cannot be resolved any more, or reads another catalog; nothing is changed.
-        DialectLossError: If the view has an author's text in another dialect too, which cannot be made again.
-        InvalidViewError: If its columns have names that its text does not give, and nobody can tell which is which now.
-        HiveViewsError: As `hive_views.view.change` says.
-    """
+    """Expand what a view's author typed again, and make that the current version if it is another one."""
     loaded = load(store, name)
     before = loaded.metadata.current_version()
     text = of_version(name, before)
@@ -115,20 +98,7 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None, *,
 
 
 def repair(store: Store, name: ViewName) -> Loaded:
-    """Write a view's row again from its metadata file, where another program changed it.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-
-    Returns:
-        The view as it now is; no new version, but a new metadata file of the same content. A row that agrees with its
-        file is left alone.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        HiveViewsError: As `hive_views.metastore.commit.commit` says.
-    """
+    """Write a view's row again from its metadata file, where another program changed it."""
     loaded = load(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
         return loaded
@@ -136,22 +106,7 @@ def repair(store: Store, name: ViewName) -> Loaded:
 
 
 def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loaded:
-    """Make what another program wrote into a view's row the view's new version.
-
-    Args:
-        store: Metastore, files and properties.
-        name: The view.
-        analyzer: Where column types come from; None takes Hive's rules.
-
-    Returns:
-        The view as it now is; as it was where row and file agree.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        SqlError: If the row's text cannot be resolved.
-        InvalidViewError: If the row has no text.
-        HiveViewsError: As `hive_views.view.change` says.
-    """
+    """Make what another program wrote into a view's row the view's new version."""
     loaded = load(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
         return loaded
@@ -245,13 +200,7 @@ def _frozen_names(text: ViewText) -> list[str] | None:
 
 
 def _follows(old: Sequence[str], new: Sequence[str], unnamed: Sequence[str] = ()) -> bool:
-    """Whether new names can only be the old ones behind a change of a table: some came or some went, and none moved.
-
-    Args:
-        old: The view's columns.
-        new: Those that its text gives.
-        unnamed: Those of them that have no name, and so any of the old ones.
-    """
+    """Whether new names can only be the old ones behind a change of a table: some came or some went, and none moved."""
     before = [name.lower() for name in old]
     if unnamed:
         return all(was == now for was, now in zip(before, new, strict=True) if now not in unnamed)

@@ -16,18 +16,18 @@ from itertools import islice
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
+from hive_views.dependencies.resolved_texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.client import BATCH_SIZE
-from hive_views.metastore.commit import Loaded
+from hive_views.metastore.commit.view_commit import Loaded
 from hive_views.metastore.drift import differences
-from hive_views.metastore.find import all_views, databases, rows
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.load import load
-from hive_views.metastore.schemas import MetastoreSchemas
-from hive_views.sql.expand import Expansion
-from hive_views.sql.scopes import Schemas
+from hive_views.metastore.loading import load
+from hive_views.metastore.queries import all_views, databases, rows
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.metastore.transport.client import BATCH_SIZE
+from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.rewriting.expand import Expansion
 
 
 class Validity(Enum):
@@ -75,19 +75,7 @@ class Finding:
 
 
 def check_view(reader: LineageReader, name: ViewName) -> Finding:
-    """Check one view against its tables as they are now.
-
-    Args:
-        reader: Gives the metastore.
-        name: The view, Iceberg's or Hive's.
-
-    Returns:
-        What was found.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        MetastoreError: If the metastore fails.
-    """
+    """Check one view against its tables as they are now."""
     row = reader.store.row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
@@ -95,19 +83,7 @@ def check_view(reader: LineageReader, name: ViewName) -> Finding:
 
 
 def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4) -> tuple[Finding, ...]:
-    """Check all views of some databases.
-
-    Args:
-        reader: Gives the metastore.
-        scanned: The databases; None is all.
-        workers: Threads that read metadata files, while the metastore reads the next rows.
-
-    Returns:
-        A finding for each view, by name.
-
-    Raises:
-        MetastoreError: If the metastore fails.
-    """
+    """Check all views of some databases."""
     store = reader.store
     names = [name for database in scanned or databases(store) for name in all_views(store, database)]
     schemas = Overlay(MetastoreSchemas(store), {})
@@ -171,16 +147,7 @@ def _load(reader: LineageReader, row: Row) -> Loaded:
 
 
 def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[Problem]:
-    """Resolve a view's texts and compare what they give with the columns that it has.
-
-    Args:
-        text: The view's texts.
-        schemas: The tables.
-        columns: Name and Hive type of each of the view's columns.
-
-    Returns:
-        What is wrong.
-    """
+    """Resolve a view's texts and compare what they give with the columns that it has."""
     typed: Expansion | None = None
     outdated: Problem | None = None
     try:
@@ -211,14 +178,7 @@ def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]
 
 
 def plain_types(expansion: Expansion) -> list[str | None]:
-    """The Hive types of those columns that are columns of tables, whose types no engine's rules can change.
-
-    Args:
-        expansion: A resolved query.
-
-    Returns:
-        A type for each column; None for computed ones.
-    """
+    """The Hive types of those columns that are columns of tables, whose types no engine's rules can change."""
     found = expansion.resolution
     if not isinstance(found.tree, exp.Select):
         return [None] * len(expansion.names)
@@ -231,14 +191,7 @@ def plain_types(expansion: Expansion) -> list[str | None]:
 
 
 def stored_type(kind: str) -> str:
-    """A Hive type as a view's row has it, whose types went through Iceberg's.
-
-    Args:
-        kind: A Hive type.
-
-    Returns:
-        The type of the row's column.
-    """
+    """A Hive type as a view's row has it, whose types went through Iceberg's."""
     kind = kind.lower().replace(" ", "")
     kind = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
     kind = re.sub(r"\b(?:var)?char\(\d+\)", "string", kind)

@@ -7,17 +7,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hive_views.config import CatalogConfig
+from hive_views.doctor.behavior import examine_row
+from hive_views.doctor.environment import java, storage, views
 from hive_views.doctor.report import Finding, Level, Report, guarded
-from hive_views.doctor.row import examine_row
 from hive_views.doctor.server import connection, lock_expiry, reach, same_data, transformer, version
-from hive_views.doctor.surroundings import java, storage, views
 from hive_views.errors import NoSuchNamespaceError
 from hive_views.identifiers import parse_namespace
-from hive_views.metadata_files import MetadataFiles
-from hive_views.metastore.client import MetastoreClient
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore.transport.client import MetastoreClient
 
 if TYPE_CHECKING:
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
 
 
 def examine(

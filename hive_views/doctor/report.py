@@ -51,16 +51,7 @@ class Report:
 
 
 def guarded(check: str, subject: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings of one check; a failure that it did not expect ends it, and is a finding itself.
-
-    Args:
-        check: Its name.
-        subject: What it is about.
-        findings: What it finds.
-
-    Yields:
-        Its findings.
-    """
+    """The findings of one check; a failure that it did not expect ends it, and is a finding itself."""
     try:
         yield from findings
     except MetastoreError as error:

@@ -11,9 +11,9 @@ from functools import partial
 from hive_views.config import LOCK_HEARTBEAT_INTERVAL_MS, CatalogConfig, ConnectionConfig
 from hive_views.doctor.report import Finding, Level
 from hive_views.errors import MetastoreError
-from hive_views.metastore.client import MetastoreClient
 from hive_views.metastore.probes import timed, try_connection
-from hive_views.metastore.sasl import SecurityFailure
+from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.transport.sasl import SecurityFailure
 
 SIGNS = (
     "get_table",
@@ -48,16 +48,7 @@ def connection(config: CatalogConfig, uri: str) -> ConnectionConfig:
 
 
 def reach(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
-    """Whether one metastore can be reached, and how fast it is.
-
-    Args:
-        config: The catalog's properties.
-        uri: The metastore.
-        alone: Whether it is the only one.
-
-    Returns:
-        The finding, which is ok if the metastore answers.
-    """
+    """Whether one metastore can be reached, and how fast it is."""
     worse = Level.PROBLEM if alone else Level.WARNING
     limit = config.connection.connect_timeout_ms
     try:

@@ -2,7 +2,7 @@
 
 What goes and what stays is settled before anything is changed: the definition's files, the storage's row and the
 storage's files each go if they are this view's alone. What stays is told in the log, with its reason. A kill leaves at
-most a storage or files that are nobody's (`hive_views.materialized.abandoned` lists them).
+most a storage or files that are nobody's (`hive_views.materialized.maintenance.abandoned` lists them).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 
-from hive_views.children import ChildKind
+from hive_views.catalog.tables import TableCatalog, table_owner
 from hive_views.dependencies.drop import (
     Behavior,
     DropReport,
@@ -33,19 +33,19 @@ from hive_views.errors import (
     NoSuchTableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layout import METADATA, AssociatedView, Layout
-from hive_views.materialized.publish import is_staging
-from hive_views.materialized.storage import STORAGE_OF
-from hive_views.metastore.commit import Loaded
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.load import load
-from hive_views.metastore.twins import Owner, Twin, twins
-from hive_views.purge import purge as purge_files
-from hive_views.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
-from hive_views.tables import TableCatalog, table_owner
+from hive_views.io.deletion import purge as purge_files
+from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
+from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
+from hive_views.materialized.layouts.storage_tables import STORAGE_OF
+from hive_views.materialized.refresh.publish import is_staging
+from hive_views.metastore.commit.view_commit import Loaded
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.shared_files import Owner, Twin, twins
+from hive_views.spec.lineage_codec import ChildKind
 
 if TYPE_CHECKING:
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.loading import MaterializedView
 
 logger = logging.getLogger(__name__)
@@ -68,23 +68,7 @@ class _Plan:
 def drop_materialized(
     catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
 ) -> DropReport:
-    """Drop a materialized view and its storage.
-
-    Args:
-        catalog: Where it is.
-        view: It.
-        restrict: Drop nothing where a view depends on it, or on its storage table.
-        cascade: Drop what depends on them as well.
-        purge: Whether the files go too, those that no other name in the metastore has.
-
-    Returns:
-        What was dropped, in that order; its storage is not named.
-
-    Raises:
-        DependentsError: If `restrict` forbids it. Nothing was changed.
-        CommitFailedError: If another view has the name by now, or it was changed meanwhile.
-        HiveViewsError: As `drop_view` does.
-    """
+    """Drop a materialized view and its storage."""
     behavior = catalog._behavior(restrict, cascade)
     plan = _plan(catalog, view, purge)
     # The definitions of views that go with it by CASCADE stay: nobody could write them again.
@@ -107,13 +91,7 @@ def drop_materialized(
 
 
 def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> None:
-    """Drop a storage table that was made for a view which did not come to be, with the files that are its alone.
-
-    Args:
-        catalog: Where it is.
-        table: Its name.
-        view_uuid: The view.
-    """
+    """Drop a storage table that was made for a view which did not come to be, with the files that are its alone."""
     try:
         found = catalog.load_table(table.identifier)
     except NoSuchTableError:
@@ -135,19 +113,7 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> N
 
 
 def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
-    """Others that have files of a materialized view's storage; rows that a refresh makes for itself are none.
-
-    Args:
-        catalog: Where it is.
-        view: It, with a storage that can be read.
-
-    Returns:
-        Rows of the metastore. A second name of the view is none where the storage is a table of the catalog: both names
-        lead to that table.
-
-    Raises:
-        MetastoreRefusedError: If the server cannot tell.
-    """
+    """Others that have files of a materialized view's storage; rows that a refresh makes for itself are none."""
     assert view.storage is not None, "the caller has looked"
     owners = [table_owner(view.storage, view.storage_name)]
     if view.layout is Layout.ATTACHED:
@@ -292,17 +258,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
 
 
 def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, definition: Owner) -> _Plan:
-    """What still goes, now that the view is gone: others may have registered what is left of it since the plan.
-
-    Args:
-        catalog: Where it was.
-        view: It.
-        plan: What was to go; without a row where that is gone by now.
-        definition: The definition, which has no name any more.
-
-    Returns:
-        What goes; in doubt, less.
-    """
+    """What still goes, now that the view is gone: others may have registered what is left of it since the plan."""
     owners = [definition]
     if view.storage is not None and (plan.row is not None or plan.files is not None):
         owners.append(table_owner(view.storage, plan.row))

@@ -1,7 +1,7 @@
 """Creating and converting materialized views: the definition and its storage, in an order that is safe.
 
-Whatever is interrupted leaves at most a storage or files that are nobody's (`hive_views.materialized.abandoned` lists
-them), never a view without its storage.
+An interrupted operation leaves at most an orphaned storage table or orphaned files
+(`hive_views.materialized.maintenance.abandoned` lists them), never a view without its storage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 
-from hive_views.authoring import Definition
+from hive_views.catalog.view_builder import Definition
+from hive_views.catalog.views import change
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import (
     CommitStateUnknownError,
@@ -28,21 +29,20 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.drop import drop_storage
-from hive_views.materialized.layout import METADATA, AssociatedView, AttachedView, Layout
+from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, AttachedView, Layout
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF, new_attached
 from hive_views.materialized.loading import MaterializedView, is_materialized, storage_link
-from hive_views.materialized.partitions import partition_spec
-from hive_views.materialized.settings import check_settings
-from hive_views.materialized.storage import STAGED_WRITES, STORAGE_OF, new_attached
-from hive_views.metastore.commit import commit
-from hive_views.metastore.load import load
+from hive_views.materialized.partitioning import partition_spec
+from hive_views.materialized.properties import check_settings
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.loading import load
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
-from hive_views.spec.files import new_location
-from hive_views.spec.stale_data import ALLOW_STALE_DATA, agreed
+from hive_views.spec.file_codec import new_location
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, agreed
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
-from hive_views.view import change
 
 if TYPE_CHECKING:
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
 
 SUFFIX = "__storage"
 """Stands behind a view's name in its storage table's."""
@@ -81,17 +81,7 @@ class Request:
 
 
 def create_materialized(catalog: HiveViewCatalog, request: Request) -> None:
-    """Create a materialized view, without rows.
-
-    Args:
-        catalog: Where.
-        request: What.
-
-    Raises:
-        ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
-        InvalidPropertyError: If a property or the layout cannot be used.
-        HiveViewsError: As `create_view` and `create_table` do.
-    """
+    """Create a materialized view, without rows."""
     name = request.name.check_writable()
     check_settings(request.properties)
     row = catalog._store.row(name)
@@ -228,16 +218,7 @@ def free_storage_name(catalog: HiveViewCatalog, view: ViewName) -> ViewName:
 
 
 def storage_name(view: ViewName, mark: str, is_free: Callable[[ViewName], bool]) -> ViewName:
-    """The name of a view's storage table.
-
-    Args:
-        view: The view.
-        mark: What tells its storage from others; its first eight characters are used, where they are needed.
-        is_free: Whether the plain name can be had.
-
-    Returns:
-        `<view>__storage`; with the mark where that is taken, or does not hold the view's whole name.
-    """
+    """The name of a view's storage table."""
     plain = ViewName(view.database, f"{view.name[:_LONGEST]}{SUFFIX}")
     if len(view.name) <= _LONGEST and is_free(plain):
         return plain
@@ -248,16 +229,7 @@ def storage_name(view: ViewName, mark: str, is_free: Callable[[ViewName], bool])
 
 
 def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
-    """Make a materialized view a plain one; its storage stays, so that the way back copies nothing.
-
-    Args:
-        catalog: Where it is.
-        view: It, in one of the two layouts that are views.
-
-    Raises:
-        NotMaterializedError: If it is a table: there is no view to become plain.
-        HiveViewsError: As a commit does.
-    """
+    """Make a materialized view a plain one; its storage stays, so that the way back copies nothing."""
     if view.layout is Layout.TABLE:
         raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
     loaded = load(catalog._store, view.name)
@@ -281,17 +253,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
 
 
 def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Sequence[str] = ()) -> None:
-    """Make a plain view a materialized one: with the storage that it had, or with a new one.
-
-    Args:
-        catalog: Where it is.
-        name: The view.
-        partitioned_by: For a new storage: how its rows are divided.
-
-    Raises:
-        NoSuchViewError: If there is no such view; InvalidViewError if it is a materialized one already.
-        HiveViewsError: As a commit does.
-    """
+    """Make a plain view a materialized one: with the storage that it had, or with a new one."""
     loaded = load(catalog._store, name)
     metadata = loaded.metadata
     if is_materialized(metadata):

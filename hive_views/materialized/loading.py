@@ -18,9 +18,10 @@ from hive_views.errors import (
     UnidentifiedError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.materialized.facts import FactReader
-from hive_views.materialized.freshness import Cause, Reason, Recorded
-from hive_views.materialized.layout import (
+from hive_views.materialized.freshness.cache import FactReader
+from hive_views.materialized.freshness.row_cache import Rows
+from hive_views.materialized.freshness.verdict import Cause, Reason, Recorded
+from hive_views.materialized.layouts.layouts import (
     METADATA,
     VERSION_ID,
     AssociatedView,
@@ -30,10 +31,10 @@ from hive_views.materialized.layout import (
     Refresh,
     decode_summary,
 )
-from hive_views.materialized.rows import Rows
-from hive_views.materialized.sequence import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
-from hive_views.materialized.settings import allows_stale_data, max_staleness_ms, settings
-from hive_views.materialized.state import (
+from hive_views.materialized.layouts.storage_tables import AttachedCatalog
+from hive_views.materialized.properties import allows_stale_data, max_staleness_ms, settings
+from hive_views.materialized.state.adopted_state import taken_over_state
+from hive_views.materialized.state.refresh_state import (
     OTHER_STATES,
     REFRESH_STATE,
     SESSION_SETTINGS,
@@ -44,11 +45,10 @@ from hive_views.materialized.state import (
     name_of,
     parse_object,
 )
-from hive_views.materialized.storage import AttachedCatalog
-from hive_views.materialized.taken_over import taken_over_state
-from hive_views.metastore.commit import Loaded, Store
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.load import load
+from hive_views.materialized.state.sequence_numbers import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
+from hive_views.metastore.commit.view_commit import Loaded, Store
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
 
@@ -57,18 +57,11 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.snapshots import Snapshot
 
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
 
 
 def columns_problem(view: MaterializedView) -> str | None:
-    """Why the rows of a definition cannot stand in its storage; None where they can.
-
-    Args:
-        view: A materialized view whose storage can be read.
-
-    Returns:
-        What is wrong, for people.
-    """
+    """Why the rows of a definition cannot stand in its storage; None where they can."""
     assert view.storage is not None, "the caller has looked"
     try:
         wanted = [(field.name.lower(), field.field_type) for field in view.metadata.current_schema().fields]
@@ -148,33 +141,14 @@ class MaterializedView:
 
 
 def is_materialized(metadata: ViewMetadata) -> bool:
-    """Whether a view's metadata says that its rows are stored somewhere (layouts `registered` and `attached`).
-
-    Args:
-        metadata: A view's.
-    """
+    """Whether a view's metadata says that its rows are stored somewhere (layouts `registered` and `attached`)."""
     return storage_link(metadata) is not None or METADATA in metadata.properties
 
 
 def load_materialized(
     catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows | None = None
 ) -> MaterializedView:
-    """Load a materialized view of any of our layouts.
-
-    Args:
-        catalog: Where it is.
-        name: Its name.
-        facts: Reads metadata files, each once.
-        rows: Rows that were read already.
-
-    Returns:
-        Its definition and its storage. A storage that cannot be read is no error: the definition still is there.
-
-    Raises:
-        NoSuchViewError: If nothing has the name; NotMaterializedError if something else has it.
-        UnsupportedMaterializedViewError: If it is of a later format.
-        InvalidRefreshStateError, MetadataFileError: If its metadata cannot be read.
-    """
+    """Load a materialized view of any of our layouts."""
     store = catalog._store
     rows = rows or Rows(store)
     row = rows.one(name)
@@ -207,28 +181,12 @@ def _of_view(catalog: HiveViewCatalog, view: Loaded, facts: FactReader, rows: Ro
 
 
 def storage_link(metadata: ViewMetadata) -> StorageLink | None:
-    """The storage table of a view in the registered layout.
-
-    Args:
-        metadata: The view's metadata.
-
-    Returns:
-        What its current version says, else what its property says, because a CREATE OR REPLACE by an engine that knows
-        nothing of materialized views makes a version without; None for a plain view.
-    """
+    """The storage table of a view in the registered layout."""
     return link_of(metadata.current_version()) or StorageLink.of(metadata.properties.get(STORAGE_TABLE_COPY))
 
 
 def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
-    """What a snapshot of the storage says of the refresh that its rows come from.
-
-    Args:
-        view: The materialized view.
-        snapshot: The snapshot. One that a compaction made has the rows of the one before.
-
-    Returns:
-        What it says; a state that cannot be read is a `problem`, because the rows are then not known to be anything.
-    """
+    """What a snapshot of the storage says of the refresh that its rows come from."""
     assert view.storage is not None, "there is a snapshot only of a storage that can be read"
     metadata = view.storage.metadata
     if snapshot is None:
@@ -257,14 +215,7 @@ def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:
 
 
 def settings_of(summary: Mapping[str, str]) -> dict[str, str]:
-    """The engine's settings that a snapshot's rows depend on.
-
-    Args:
-        summary: The snapshot's summary.
-
-    Returns:
-        Settings by key; nothing where its writer did not say, or not in a way that can be read.
-    """
+    """The engine's settings that a snapshot's rows depend on."""
     try:
         found = json.loads(summary.get(SESSION_SETTINGS, "{}"))
     except (ValueError, RecursionError):

@@ -27,6 +27,7 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import NestedField
 
+from hive_views.catalog.views import change
 from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import (
     CommitFailedError,
@@ -35,25 +36,24 @@ from hive_views.errors import (
     InvalidPropertyError,
     RefreshError,
 )
-from hive_views.materialized.fingerprint import fingerprint
-from hive_views.materialized.layout import METADATA, AssociatedView, Layout
+from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
 from hive_views.materialized.loading import MaterializedView, columns_problem, recorded
-from hive_views.materialized.settings import check_settings
-from hive_views.materialized.state import RefreshState
-from hive_views.metastore.load import load
+from hive_views.materialized.properties import check_settings
+from hive_views.materialized.state.fingerprint import fingerprint
+from hive_views.materialized.state.refresh_state import RefreshState
+from hive_views.metastore.loading import load
 from hive_views.spec.changes import AddVersion, SetProperties, apply
-from hive_views.spec.files import new_location
+from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.storage_link import link_of, with_link
-from hive_views.view import change
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableUpdate
 
-    from hive_views.authoring import Definition
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.catalog.view_builder import Definition
 
 _ATTEMPTS = 10
 
@@ -61,23 +61,7 @@ _ATTEMPTS = 10
 def redefine(
     catalog: HiveViewCatalog, view: MaterializedView, definition: Definition, properties: Mapping[str, str]
 ) -> bool:
-    """Give a materialized view another definition; its stored rows answer no query until the next refresh.
-
-    Args:
-        catalog: Where it is.
-        view: It, in any of our layouts.
-        definition: Its columns and texts.
-        properties: View properties to set in the same commit.
-
-    Returns:
-        Whether anything was changed: not where the definition and the properties are these already.
-
-    Raises:
-        InvalidPropertyError: If the storage is divided or sorted by a column that the new definition does not have, or
-            has with another type.
-        CommitFailedError: If somebody else changed the definition meanwhile.
-        HiveViewsError: As a commit does.
-    """
+    """Give a materialized view another definition; its stored rows answer no query until the next refresh."""
     check_settings(properties)
     if view.storage is not None and not _same_columns(view.metadata.current_schema(), definition.schema):
         following(str(view.name), view.storage.metadata, definition.schema)
@@ -156,21 +140,7 @@ def _swap_definition(
 
 
 def set_properties(catalog: HiveViewCatalog, view: MaterializedView, changed: SetProperties) -> bool:
-    """Set and remove properties of a materialized view, its settings among them, where its layout keeps them.
-
-    Args:
-        catalog: Where it is.
-        view: It, in any of our layouts.
-        changed: What to set and to remove.
-
-    Returns:
-        Whether anything was changed.
-
-    Raises:
-        InvalidPropertyError: If a setting has a value that means nothing, or a property is not the user's.
-        CommitFailedError: If somebody else kept changing it.
-        HiveViewsError: As a commit does.
-    """
+    """Set and remove properties of a materialized view, its settings among them, where its layout keeps them."""
     check_settings(changed.updates, changed.removals)
     if view.layout is Layout.TABLE:
         return _set_on_table(catalog, view, changed)
@@ -230,26 +200,13 @@ class AssertStorage(AssertTableUUID):
 
     @classmethod
     def of(cls, table: Table, *, pointer: str | None = None, schemas: bool = False) -> AssertStorage:
-        """What a table is now.
-
-        Args:
-            table: The storage.
-            pointer: The view's metadata file; None for any.
-            schemas: Whether its schemas are to stay as they are.
-
-        Returns:
-            The requirement.
-        """
+        """What a table is now."""
         metadata = table.metadata
         ids, last = (_schema_ids(metadata), metadata.last_column_id) if schemas else (None, None)
         return cls(uuid=metadata.table_uuid, pointer=pointer, schema_ids=ids, last_column_id=last)
 
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]  # PyIceberg's own
-        """Compare.
-
-        Raises:
-            CommitFailedException: If it is another one.
-        """
+        """Compare."""
         super().validate(base_metadata)
         assert base_metadata is not None, "without a table there is no UUID"
         if self.pointer is not None and _pointer(base_metadata) != self.pointer:
@@ -267,18 +224,7 @@ def _schema_ids(metadata: TableMetadata) -> tuple[int, ...]:
 
 
 def columns_to_be(view: MaterializedView) -> Schema | None:
-    """The columns that a refresh has to give a storage, whose definition was replaced since its rows were stored.
-
-    Args:
-        view: A materialized view whose storage can be read.
-
-    Returns:
-        The storage's next schema, with an id of its own; None where the columns are the definition's.
-
-    Raises:
-        RefreshError: If the definition is the one that the rows are of, and so somebody else changed the columns of
-            the storage; or if the storage is divided by a column that is no more.
-    """
+    """The columns that a refresh has to give a storage, whose definition was replaced since its rows were stored."""
     problem = columns_problem(view)
     if problem is None:
         return None
@@ -299,14 +245,7 @@ def _is_of(state: RefreshState, metadata: ViewMetadata) -> bool:
 
 
 def schema_updates(schema: Schema) -> tuple[TableUpdate, ...]:
-    """What makes a schema a storage's current one.
-
-    Args:
-        schema: What `columns_to_be` gave.
-
-    Returns:
-        Updates for one commit.
-    """
+    """What makes a schema a storage's current one."""
     return AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate.model_validate({"schema-id": schema.schema_id})
 
 
@@ -315,17 +254,6 @@ def following(name: str, metadata: TableMetadata, wanted: Schema) -> Schema:
 
     A column keeps its id where name and type stay; every other gets an id that no column ever had, so that no row of
     an earlier refresh is ever read as one of it.
-
-    Args:
-        name: The materialized view, for the error.
-        metadata: The storage's.
-        wanted: The definition's columns.
-
-    Returns:
-        The schema; all of its columns are optional.
-
-    Raises:
-        InvalidPropertyError: If the storage is divided or sorted by a column that would be gone.
     """
     known = {field.name: field for field in metadata.schema().fields}
     fresh = itertools.count(metadata.last_column_id + 1)

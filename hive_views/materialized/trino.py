@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from hive_views.errors import InvalidRefreshStateError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
-from hive_views.materialized.state import get, maybe, name_of, parse_object
+from hive_views.materialized.freshness.verdict import Cause, Freshness, Reason, Verdict
+from hive_views.materialized.state.refresh_state import get, maybe, name_of, parse_object
 
 DEPENDS_ON_TABLES = "dependsOnTables"
 DEPENDS_ON_TABLE_FUNCTIONS = "dependsOnTableFunctions"
@@ -72,17 +72,7 @@ def is_materialized_view(parameters: Mapping[str, str]) -> bool:
 
 
 def definition(text: str | None) -> TrinoDefinition:
-    """Read a row's original text.
-
-    Args:
-        text: viewOriginalText.
-
-    Returns:
-        The definition.
-
-    Raises:
-        InvalidRefreshStateError: If it is not what Trino writes.
-    """
+    """Read a row's original text."""
     found = _TEXT.fullmatch((text or "").strip())
     if found is None:
         raise InvalidRefreshStateError("viewOriginalText", "it is no text of a Trino materialized view")
@@ -106,17 +96,7 @@ def definition(text: str | None) -> TrinoDefinition:
 
 
 def refresh_of(summary: Mapping[str, str]) -> TrinoRefresh | None:
-    """What a snapshot's summary says.
-
-    Args:
-        summary: A summary, whoever wrote it.
-
-    Returns:
-        The refresh; None for a snapshot that no refresh of Trino made.
-
-    Raises:
-        InvalidRefreshStateError: If it cannot be read.
-    """
+    """What a snapshot's summary says."""
     text = summary.get(DEPENDS_ON_TABLES)
     if text is None:
         return None
@@ -144,18 +124,7 @@ def decide(
     now_ms: int,
     grace_ms: float | None,
 ) -> Freshness:
-    """Decide as Trino does (`IcebergMetadata.getMaterializedViewFreshness`), with reasons.
-
-    Args:
-        refresh: What the current snapshot says; None where it says nothing.
-        current: The current snapshot of each table that it names.
-        gone: Tables that it names and that are not there.
-        now_ms: The time, in milliseconds from the epoch.
-        grace_ms: The view's grace period; None for ever.
-
-    Returns:
-        The verdict. A refresh that read nothing is stale, as in Trino.
-    """
+    """Decide as Trino does (`IcebergMetadata.getMaterializedViewFreshness`), with reasons."""
     if refresh is None:
         return Freshness(Verdict.STALE, (Reason(Cause.NEVER_REFRESHED),))
     reasons = [Reason(Cause.GONE, name) for name in gone]
@@ -179,17 +148,7 @@ def decide(
 
 
 def grace_ms(text: str | None) -> float | None:
-    """Milliseconds of a duration as Trino writes it.
-
-    Args:
-        text: E.g. `10.00m`.
-
-    Returns:
-        The milliseconds; None for None.
-
-    Raises:
-        InvalidRefreshStateError: If it cannot be read.
-    """
+    """Milliseconds of a duration as Trino writes it."""
     if text is None:
         return None
     found = _DURATION.fullmatch(text.replace(" ", ""))

@@ -16,15 +16,12 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
-from hive_views.materialized.abandoned import AbandonedMethods
-from hive_views.materialized.answers import Listed as Listed
-from hive_views.materialized.answers import PastRefresh as PastRefresh
-from hive_views.materialized.answers import Reading as Reading
 from hive_views.materialized.drop import drop_materialized
-from hive_views.materialized.expire import OLDER_THAN_MS as EXPIRED_MS
-from hive_views.materialized.expire import Expired, expire
-from hive_views.materialized.freshness import Cause, Freshness, Reason, Verdict
-from hive_views.materialized.layout import METADATA, Layout
+from hive_views.materialized.freshness.checker import Looks
+from hive_views.materialized.freshness.row_cache import Rows
+from hive_views.materialized.freshness.sources import Sources
+from hive_views.materialized.freshness.verdict import Cause, Freshness, Reason, Verdict
+from hive_views.materialized.layouts.layouts import METADATA, Layout
 from hive_views.materialized.lifecycle import (
     Request,
     create_materialized,
@@ -32,24 +29,27 @@ from hive_views.materialized.lifecycle import (
     to_plain_view,
 )
 from hive_views.materialized.loading import MaterializedView, is_materialized, load_materialized, recorded
-from hive_views.materialized.looks import Looks
-from hive_views.materialized.observe import Sources
-from hive_views.materialized.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
+from hive_views.materialized.maintenance.abandoned import AbandonedMethods
+from hive_views.materialized.maintenance.expire import OLDER_THAN_MS as EXPIRED_MS
+from hive_views.materialized.maintenance.expire import Expired, expire
+from hive_views.materialized.maintenance.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
 from hive_views.materialized.redefine import redefine, set_properties
-from hive_views.materialized.refresh import Mode, RefreshReport, refresh
-from hive_views.materialized.rows import Rows
-from hive_views.materialized.travel import Stored, stored_rows
-from hive_views.materialized.trino_rows import TrinoRows
-from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.materialized.refresh.refresh import Mode, RefreshReport, refresh
+from hive_views.materialized.results import Listed as Listed
+from hive_views.materialized.results import PastRefresh as PastRefresh
+from hive_views.materialized.results import Reading as Reading
+from hive_views.materialized.time_travel import Stored, stored_rows
+from hive_views.materialized.trino_catalog import TrinoRows
+from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
-    from hive_views.authoring import Analyzer, Definition
-    from hive_views.catalog import HiveViewCatalog
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.catalog.view_builder import Analyzer, Definition
     from hive_views.dependencies.drop import DropReport
-    from hive_views.materialized.work import Engine
+    from hive_views.materialized.refresh.stage import Engine
 
 
 _LISTED_AT_ONCE = 100
@@ -361,7 +361,7 @@ class MaterializedViews(AbandonedMethods):
     def stored(
         self, identifier: str | Identifier, *, version: int | str | None = None, at_ms: int | None = None
     ) -> Stored:
-        """Its stored rows as they are or as they were, fresh or not; see `hive_views.materialized.travel.stored_rows`.
+        """Its stored rows, current or at an earlier time; see `hive_views.materialized.time_travel.stored_rows`.
 
         Args:
             identifier: `database.name`.
@@ -426,7 +426,7 @@ class MaterializedViews(AbandonedMethods):
 
         Args:
             identifier: `database.name`.
-            engine: What runs the query and writes the rows: `hive_views.spark.refresh_job.SparkEngine`.
+            engine: What runs the query and writes the rows: `hive_views.spark.refresh.job.SparkEngine`.
             mode: `auto`, `full` or `incremental`.
             cascade: Refresh the materialized views that it reads first, each once, in the order of their dependencies.
             tell: Is told what is being done.
@@ -461,15 +461,15 @@ class MaterializedViews(AbandonedMethods):
         return [item for item in ordered if item != name]
 
     def orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
-        """What refreshes that were killed left behind; see `hive_views.materialized.orphans`."""
+        """What refreshes that were killed left behind; see `hive_views.materialized.maintenance.orphans`."""
         return find_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
 
     def remove_orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
-        """Remove what refreshes that were killed left behind; see `hive_views.materialized.orphans`."""
+        """Remove what refreshes that were killed left behind; see `hive_views.materialized.maintenance.orphans`."""
         return remove_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
 
     def expire(self, identifier: str | Identifier, *, older_than_ms: int = EXPIRED_MS, keep: int = 1) -> Expired:
-        """Expire stored rows as they were, with their files; see `hive_views.materialized.expire`."""
+        """Expire stored rows as they were, with their files; see `hive_views.materialized.maintenance.expire`."""
         return expire(self._catalog, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
 
     # -- Steps --------------------------------------------------------------------------------------------------------

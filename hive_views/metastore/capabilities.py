@@ -14,7 +14,7 @@ from thrift.Thrift import TApplicationException, TException
 
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.connection import Connection
+from hive_views.metastore.transport.connection import Connection
 
 T = TypeVar("T")
 
@@ -24,20 +24,7 @@ class UnknownMethodError(Exception):
 
 
 def ask(connection: Connection, method: str) -> bool:
-    """Whether a server knows a method: from memory, or by a call without effect.
-
-    Args:
-        connection: The server.
-        method: The method.
-
-    Returns:
-        Whether it does.
-
-    Raises:
-        ValueError: If the method cannot be called without an effect.
-        TException: What the server answers to the call; it knows the method then. The connection is of no use
-            afterwards if it is a TApplicationException: the server gave up in the middle of the request.
-    """
+    """Whether a server knows a method: from memory, or by a call without effect."""
     call = _PROBES.get(method)
     if call is None:
         raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
@@ -58,19 +45,7 @@ def ask(connection: Connection, method: str) -> bool:
 
 
 def first_known(connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]) -> T:
-    """Call the first variant that the server knows; an unknown one was not carried out.
-
-    Args:
-        connection: The server.
-        variants: The forms of one call, by Thrift method: functions of the generated client and the arguments.
-        arguments: Arguments for each of them.
-
-    Returns:
-        What the variant returns.
-
-    Raises:
-        UnknownMethodError: If it knows none of them.
-    """
+    """Call the first variant that the server knows; an unknown one was not carried out."""
     skipped = False
     for method, invoke in variants.items():
         if connection.known.get(method) is False:

@@ -19,7 +19,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.client import MetastoreClient
+from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
 """Property that is the database's locationUri."""
@@ -29,18 +29,7 @@ COMMENT = "comment"
 
 
 def create_database(client: MetastoreClient, name: str, properties: Mapping[str, str]) -> None:
-    """Create a database.
-
-    Args:
-        client: The metastore.
-        name: Its name, in lower case.
-        properties: Its parameters, location and comment.
-
-    Raises:
-        NamespaceAlreadyExistsError: If it exists.
-        InvalidPropertyError: If a property cannot be stored.
-        MetastoreRefusedError: If the server refuses it otherwise.
-    """
+    """Create a database."""
     _check(properties)
     try:
         client.create_database(_annotated(Database(name=name), properties))
@@ -51,17 +40,7 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
 
 
 def drop_database(client: MetastoreClient, name: str) -> None:
-    """Drop a database that is empty; its directory stays.
-
-    Args:
-        client: The metastore.
-        name: Its name, in lower case.
-
-    Raises:
-        NoSuchNamespaceError: If it does not exist.
-        NamespaceNotEmptyError: If it holds a table or view of any kind, or a function.
-        MetastoreRefusedError: If the server refuses it otherwise.
-    """
+    """Drop a database that is empty; its directory stays."""
     # Hive 2.3 answers a drop of what is not there by a NullPointerException.
     client.get_database(name)
     try:
@@ -75,18 +54,7 @@ def drop_database(client: MetastoreClient, name: str) -> None:
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
-    """The properties of a database.
-
-    Args:
-        client: The metastore.
-        name: Its name, in lower case.
-
-    Returns:
-        Its parameters, location and comment; the latter two only where they are set.
-
-    Raises:
-        NoSuchNamespaceError: If it does not exist.
-    """
+    """The properties of a database."""
     database = client.get_database(name)
     special = {LOCATION: database.locationUri, COMMENT: database.description}
     return {**(database.parameters or {}), **{key: value for key, value in special.items() if value}}
@@ -95,23 +63,7 @@ def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
 def update_database(
     client: MetastoreClient, name: str, removals: set[str], updates: Mapping[str, str]
 ) -> tuple[set[str], set[str]]:
-    """Change the properties of a database.
-
-    Args:
-        client: The metastore.
-        name: Its name, in lower case.
-        removals: Keys to remove.
-        updates: Properties to set.
-
-    Returns:
-        The keys that were removed, and those that were to be removed and are not there.
-
-    Raises:
-        NoSuchNamespaceError: If it does not exist.
-        InvalidPropertyError: If a property cannot be stored, is both set and removed, or is the location that is to
-            be removed.
-        MetastoreRefusedError: If the server refuses it, or says that it changed location or comment and did not.
-    """
+    """Change the properties of a database."""
     _check(updates)
     for key in removals & updates.keys():
         raise InvalidPropertyError(key, updates[key], "Cannot remove and update the same key")

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_views.config import CatalogConfig
-from hive_views.definition import row_texts, sql_texts
 from hive_views.errors import InvalidViewError
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.flat_model import MAX_KEY_LENGTH, Row, columns_of
+from hive_views.metastore.row_codec import MAX_KEY_LENGTH, Row, columns_of
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.version_texts import row_texts, sql_texts
 
 _ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
 """Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
@@ -40,14 +40,6 @@ def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tupl
     Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
     writer overwrote with the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) is no
     difference in the definition and is not counted.
-
-    Args:
-        row: The row.
-        metadata: The content of the file it points to.
-        config: The catalog's properties.
-
-    Returns:
-        One entry for each respect in which they disagree; empty where they agree.
     """
     found = []
     expected = row_texts(metadata.current_version())
@@ -73,13 +65,6 @@ def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
 
     A row whose expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left it so at a
     replace). Characters that the metastore's database turned into '?' do not count.
-
-    Args:
-        row: The row.
-        states: The content of the file it points to, and of the one that is to replace it.
-
-    Returns:
-        The row's expanded text, or its original one where it has no other; None where nothing would be lost.
     """
     # What readers run: an author who types the same again under other tables gives another expanded text only.
     text = row.texts.expanded or row.texts.original
@@ -117,12 +102,6 @@ def may_be_damaged(table: Table) -> bool:
 
     MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and cut long comments
     (facts: metastore.md). A row of plain ASCII without long comments cannot be hurt and need not be read back.
-
-    Args:
-        table: A row that was sent.
-
-    Returns:
-        True where it should be read back and compared.
     """
     return not all(text.isascii() for text in _texts(table)) or any(
         len(field.comment or "") > MAX_KEY_LENGTH for field in table.sd.cols
@@ -130,15 +109,7 @@ def may_be_damaged(table: Table) -> bool:
 
 
 def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
-    """What the metastore's database changed in a row that it accepted.
-
-    Args:
-        sent: The row as it was sent.
-        stored: The row as it was read back.
-
-    Returns:
-        One entry for each text, parameter, column or comment that came back otherwise.
-    """
+    """What the metastore's database changed in a row that it accepted."""
     found = []
     for label, ours, theirs in (
         ("original-text", sent.viewOriginalText, stored.viewOriginalText),
@@ -163,12 +134,6 @@ def long_values(table: Table) -> list[str]:
     """What in a row is longer than some metastore's database holds, for the message of a refusal.
 
     A server that cannot store a value says so in its database's words, most often without the column or the length.
-
-    Args:
-        table: A row that was sent.
-
-    Returns:
-        A phrase for each such value, the longest first; empty where none is long.
     """
     found = [
         (len(table.viewOriginalText or ""), _ROOM_FOR_TEXT, "the original text"),

@@ -14,12 +14,12 @@ from typing import Any
 
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import Row, RowKind
+from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.hive_types import hive_type
-from hive_views.metastore.load import load
-from hive_views.metastore.schemas import MetastoreSchemas, table_schema
-from hive_views.sql.scopes import TableSchema
+from hive_views.metastore.loading import load
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.table_schemas import MetastoreSchemas, table_schema
+from hive_views.sql.resolver.scopes import TableSchema
 
 # A field's name may be `timestamp` too; a colon stands behind it.
 _TIME = re.compile(r"\btimestamp( with local time zone)?(?=[,>]|$)")
@@ -31,12 +31,7 @@ class EngineSchemas(MetastoreSchemas):
     """The schemas that one statement sees, for the types of its columns."""
 
     def __init__(self, store: Store, dialect: str) -> None:
-        """Make it for one statement.
-
-        Args:
-            store: Metastore, files and properties.
-            dialect: `spark` and `hive` texts are run by Spark, whose TIMESTAMP has a time zone; Trino's has none.
-        """
+        """Make it for one statement."""
         super().__init__(store)
         self._zoned = dialect != "trino"
 
@@ -60,14 +55,7 @@ class EngineSchemas(MetastoreSchemas):
         return _TIME.sub(lambda found: zoned if found.group(1) else local, text)
 
     def text_of(self, kind: str) -> str:
-        """A type text of a column that was worked out with these schemas, in which each time says what it is.
-
-        Args:
-            kind: A Hive type text.
-
-        Returns:
-            The same with ZONED or LOCAL in place of `timestamp`.
-        """
+        """A type text of a column that was worked out with these schemas, in which each time says what it is."""
         bare = ZONED if self._zoned else LOCAL
         return _TIME.sub(lambda found: found.group(0) if found.group(1) else bare, kind)
 

@@ -32,18 +32,7 @@ _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 
 
 def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
-    """Hive's name of an Iceberg type.
-
-    Args:
-        field_type: An Iceberg type as JSON: its name, or the object of a nested type.
-        hive2_compatible: Name `timestamptz` as `timestamp`, which Hive 2 knows.
-
-    Returns:
-        A type text such as `struct<a:int,b:array<string>>`.
-
-    Raises:
-        KeyError: If Hive has no such type (`timestamp_ns`, geometry …); its argument is the Iceberg type's name.
-    """
+    """Hive's name of an Iceberg type."""
     if isinstance(field_type, str):
         return _primitive(field_type, hive2_compatible)
     kind = field_type["type"]
@@ -64,19 +53,7 @@ def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
 def hive_columns(
     schema: Mapping[str, Any], identifier: str, *, hive2_compatible: bool = False
 ) -> list[tuple[str, str, str | None]]:
-    """The columns of a schema as a row has them.
-
-    Args:
-        schema: The view's schema, as the JSON object of a metadata file.
-        identifier: The view's name, for the message.
-        hive2_compatible: See `hive_type`.
-
-    Returns:
-        Name, Hive type and comment of each column, in order.
-
-    Raises:
-        InvalidViewError: If a column has a type that Hive does not know, or two names differ only in case.
-    """
+    """The columns of a schema as a row has them."""
     columns: list[tuple[str, str, str | None]] = []
     seen: dict[str, str] = {}
     for field in schema["fields"]:

@@ -13,7 +13,6 @@ import uuid
 from contextlib import nullcontext
 from dataclasses import replace
 
-from hive_views.children import Child, ChildKind
 from hive_views.errors import LockError, MetadataFileError, MetastoreError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -22,10 +21,11 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
-from hive_views.metastore.commit import Store
-from hive_views.metastore.flat_model import Row, RowKind
-from hive_views.metastore.locks import locked
+from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
+from hive_views.spec.lineage_codec import Child, ChildKind
 
 logger = logging.getLogger(__name__)
 
@@ -49,20 +49,7 @@ KINDS = {
 
 
 def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
-    """A row as a child of a view.
-
-    Args:
-        store: Metastore, files and properties.
-        row: Any row.
-        mark: Whether a Hive table or Hive view without a mark gets one. Where the metastore refuses, or somebody holds
-            the table's lock for long, it is left without.
-
-    Returns:
-        Name, UUID and kind. `by_name` where the UUID will not survive a rename.
-
-    Raises:
-        UnidentifiedError: If an Iceberg table's or view's row has no UUID, and its metadata file cannot be read.
-    """
+    """A row as a child of a view."""
     kind = KINDS[row.kind]
     if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
         return Child(row.name, _iceberg_uuid(store, row), kind)
@@ -147,16 +134,7 @@ def _send(store: Store, current: Row) -> bool:
 
 
 def children(store: Store, rows: dict[ViewName, Row], *, mark: bool = True) -> tuple[Child, ...] | None:
-    """L of a view over some rows.
-
-    Args:
-        store: Metastore, files and properties.
-        rows: What the view reads, by name.
-        mark: See `identify`.
-
-    Returns:
-        The entries by name; None where one of them cannot be identified, so that the lineage is left to be rebuilt.
-    """
+    """L of a view over some rows."""
     try:
         return tuple(identify(store, rows[name], mark=mark) for name in sorted(rows))
     except UnidentifiedError as error:

@@ -27,12 +27,12 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.client import MetastoreClient
-from hive_views.metastore.commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
-from hive_views.metastore.connection import Connection
-from hive_views.metastore.flat_model import METADATA_LOCATION, VIRTUAL_VIEW
-from hive_views.metastore.load import FILTER_FIELD
-from hive_views.metastore.locks import acquire
+from hive_views.metastore.commit.view_commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
+from hive_views.metastore.loading import FILTER_FIELD
+from hive_views.metastore.locking.lock import acquire
+from hive_views.metastore.row_codec import METADATA_LOCATION, VIRTUAL_VIEW
+from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.transport.connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -75,12 +75,7 @@ class TemporaryRow:
     """A row that is there for the body of a `with` statement."""
 
     def __init__(self, client: MetastoreClient, database: str) -> None:
-        """Choose a name; nothing is created yet.
-
-        Args:
-            client: The metastore.
-            database: Where to create it.
-        """
+        """Choose a name; nothing is created yet."""
         self._client = client
         self.name = ViewName(database, f"{PREFIX}{uuid.uuid4().hex[:16]}")
         """Its name."""
@@ -90,11 +85,7 @@ class TemporaryRow:
         self._may_exist = False
 
     def __enter__(self) -> TemporaryRow:
-        """Create it.
-
-        Raises:
-            MetastoreError: If the server refuses, or does not answer. Nothing is left then, as far as one can tell.
-        """
+        """Create it."""
         table = Table(
             tableName=self.name.name,
             dbName=self.name.database,
@@ -144,26 +135,11 @@ class TemporaryRow:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove it.
-
-        Raises:
-            MetastoreError: If that fails for good: the row is left then.
-        """
+        """Remove it."""
         self._surely_remove()
 
     def swap(self, expected: str, value: str) -> bool:
-        """Change the swapped parameter, if it has the expected value: a compare-and-swap as commits send it.
-
-        Args:
-            expected: What is expected to stand there; it begins as `0`.
-            value: What shall stand there.
-
-        Returns:
-            Whether the server did it; False if it refused because another value stands there.
-
-        Raises:
-            MetastoreError: If it failed otherwise.
-        """
+        """Change the swapped parameter, if it has the expected value: a compare-and-swap as commits send it."""
         table = self._read()
         table.parameters[METADATA_LOCATION] = value
         try:
@@ -179,17 +155,7 @@ class TemporaryRow:
         return str(self._read().parameters[METADATA_LOCATION]) == value
 
     def store(self, content: Content) -> tuple[str, ...]:
-        """Write a content and read it back.
-
-        Args:
-            content: What to write.
-
-        Returns:
-            What came back otherwise: names of fields of `Content`; empty if nothing did.
-
-        Raises:
-            MetastoreError: If the server refuses it.
-        """
+        """Write a content and read it back."""
         table = self._read()
         table.viewOriginalText = table.viewExpandedText = content.text
         table.parameters["hive_views_doctor_value"] = content.parameter
@@ -210,14 +176,7 @@ class TemporaryRow:
         return str(table.tableType) == VIRTUAL_VIEW and table.parameters.get(MARK) == self.name.name
 
     def found_by(self, operator: str) -> bool:
-        """Whether the server's filter on parameters finds it.
-
-        Args:
-            operator: Of Hive's filter language: `like` or `=`.
-
-        Raises:
-            MetastoreError: If the server cannot filter so.
-        """
+        """Whether the server's filter on parameters finds it."""
         with _answered("get_table_names_by_filter"):
             names = self._client.get_table_names_by_filter(
                 self.name.database, f'{FILTER_FIELD}{MARK} {operator} "{self.name.name}"'
@@ -225,24 +184,13 @@ class TemporaryRow:
         return self.name.name in names
 
     def others(self) -> list[str]:
-        """Names of other temporary rows in the database: of a run at the same time, or of one that was killed.
-
-        Raises:
-            MetastoreError: If the server cannot tell.
-        """
+        """Names of other temporary rows in the database: of a run at the same time, or of one that was killed."""
         with _answered("get_tables_by_type"):
             names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
         return sorted(name for name in names if name.startswith(PREFIX) and name != self.name.name)
 
     def lock(self, config: LockConfig) -> LockTrial:
-        """Take the lock on it, look at it, and give it back.
-
-        Args:
-            config: How long to wait.
-
-        Raises:
-            LockError, MetastoreError: If it cannot be had.
-        """
+        """Take the lock on it, look at it, and give it back."""
         started = time.monotonic()
         held = acquire(self._client, config, self.name)
         try:
@@ -314,27 +262,12 @@ def _answered(method: str) -> Iterator[None]:
 
 
 def try_connection(config: ConnectionConfig) -> None:
-    """Connect to a metastore, tell it who we are, and hang up.
-
-    Args:
-        config: How to reach it; the first of its `uris` is tried.
-
-    Raises:
-        OSError: If no connection can be made (TimeoutError: not in time; SecurityFailure: they do not agree on TLS or
-            on who we are).
-    """
+    """Connect to a metastore, tell it who we are, and hang up."""
     Connection.open(config.uris[0], replace(config, user=None)).close()
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Make a call.
-
-    Args:
-        call: What to call.
-
-    Returns:
-        How long it took, in milliseconds.
-    """
+    """Make a call."""
     started = time.perf_counter()
     call()
     return (time.perf_counter() - started) * 1000

@@ -52,33 +52,12 @@ _PRIMITIVES: dict[str, IcebergType] = {
 
 
 def schema_of(spark: SparkSession, query: str) -> Schema:
-    """The columns that a query returns, as Spark analyzes it.
-
-    Args:
-        spark: A session, classic or Spark Connect, whose current catalog and database resolve the query's names.
-        query: The text of a SELECT.
-
-    Returns:
-        Columns with new ids from 1; comments of the base tables' columns are kept as Spark passes them on.
-
-    Raises:
-        SqlError: If a column has a type that Iceberg does not know; the error names the column.
-    """
+    """The columns that a query returns, as Spark analyzes it."""
     return iceberg_schema(spark.sql(query).schema)
 
 
 def iceberg_schema(columns: SparkStructType) -> Schema:
-    """Convert Spark's columns to Iceberg's.
-
-    Args:
-        columns: A DataFrame's schema.
-
-    Returns:
-        The same columns with new ids from 1.
-
-    Raises:
-        SqlError: If a column has a type that Iceberg does not know.
-    """
+    """Convert Spark's columns to Iceberg's."""
     ids = count(1)
     numbered = [(next(ids), column) for column in columns.fields]
     return Schema(
@@ -132,14 +111,7 @@ _NAMES = {"int": "int", "long": "bigint", "timestamptz": "timestamp", "timestamp
 
 
 def spark_type(kind: IcebergType) -> str:
-    """Spark's name of a column's type (DataType.simpleString).
-
-    Args:
-        kind: An Iceberg type.
-
-    Returns:
-        The name; types that Spark does not have keep Iceberg's.
-    """
+    """Spark's name of a column's type (DataType.simpleString)."""
     if isinstance(kind, ListType):
         return f"array<{spark_type(kind.element_type)}>"
     if isinstance(kind, MapType):

@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hive_views.artifacts import Artifact, fetch
 from hive_views.errors import HiveViewsError
+from hive_views.local_metastore.maven import Artifact, fetch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,7 +37,8 @@ from hive_views.errors import (
     InvalidViewError,
     NoSuchVersionError,
 )
-from hive_views.spec import documents, schemas
+from hive_views.spec import json_codec as documents
+from hive_views.spec import schemas
 from hive_views.spec.metadata import (
     INT_MAX,
     SQLViewRepresentation,
@@ -46,7 +47,7 @@ from hive_views.spec.metadata import (
     ViewRepresentation,
     ViewVersion,
 )
-from hive_views.spec.stale_data import agreed
+from hive_views.spec.staleness_policy import agreed
 from hive_views.spec.storage_link import restored
 
 VERSION_HISTORY_SIZE = "version.history.num-entries"
@@ -80,11 +81,7 @@ class SetProperties:
     """Keys to remove; one that is not there is no error."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be stored, and what says two things.
-
-        Raises:
-            InvalidPropertyError: If a key or value is no (storable) string, or a key is both set and removed.
-        """
+        """Refuse what cannot be stored, and what says two things."""
         removals: object = self.removals
         if isinstance(removals, str):
             raise InvalidPropertyError(

@@ -18,16 +18,7 @@ from hive_views.errors import InvalidMetadataError
 
 
 def check(schema: object, location: str, path: str) -> None:
-    """Check the form of a schema: every key that Java requires is there and of its type; type names are not judged.
-
-    Args:
-        schema: A JSON value.
-        location: The file, for the message.
-        path: Where in the file, for the message.
-
-    Raises:
-        InvalidMetadataError: If it is no schema.
-    """
+    """Check the form of a schema: every key that Java requires is there and of its type; type names are not judged."""
     if type(schema) is not dict:
         raise InvalidMetadataError(location, path, f"it must be an object, not {shown(schema)}")
     if schema.get("type") != "struct":
@@ -55,13 +46,6 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two schemas have the same columns, as Java's `Schema.sameSchema`; their ids do not count.
 
     A column is its id, name, type, comment, defaults and whether it is required; keys that nobody knows do not count.
-
-    Args:
-        one: A schema.
-        other: Another.
-
-    Returns:
-        Whether a version may use the one where it asks for the other.
     """
     return (
         len(one["fields"]) == len(other["fields"])
@@ -71,19 +55,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def to_pyiceberg(schema: dict[str, Any], location: str, path: str) -> Schema:
-    """Convert a schema.
-
-    Args:
-        schema: A checked schema.
-        location: The file, for the message.
-        path: Where in the file, for the message.
-
-    Returns:
-        PyIceberg's value, without unknown keys.
-
-    Raises:
-        InvalidMetadataError: If PyIceberg cannot represent it.
-    """
+    """Convert a schema."""
     try:
         return Schema(**schema)
     except _REFUSALS as error:
@@ -99,14 +71,7 @@ def to_pyiceberg(schema: dict[str, Any], location: str, path: str) -> Schema:
 
 
 def from_pyiceberg(schema: Schema) -> dict[str, Any]:
-    """Convert PyIceberg's value to the JSON object that a file holds.
-
-    Args:
-        schema: Any schema.
-
-    Returns:
-        The object, in Java's order of keys.
-    """
+    """Convert PyIceberg's value to the JSON object that a file holds."""
     document = json.loads(schema.model_dump_json())
     identifiers = document.pop("identifier-field-ids", None)
     return {

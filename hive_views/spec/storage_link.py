@@ -42,14 +42,7 @@ class StorageLink:
 
     @staticmethod
     def of(value: object) -> StorageLink | None:
-        """Read an identifier.
-
-        Args:
-            value: A JSON object, or its text.
-
-        Returns:
-            The identifier; None where it is none.
-        """
+        """Read an identifier."""
         if isinstance(value, str):
             try:
                 value = json.loads(value)
@@ -66,28 +59,13 @@ class StorageLink:
 
 
 def link_of(version: ViewVersion) -> StorageLink | None:
-    """The storage table of a version.
-
-    Args:
-        version: Any version, whoever wrote it.
-
-    Returns:
-        What its field says, else what its summary says; None for a version of a plain view.
-    """
+    """The storage table of a version."""
     link = StorageLink.of((version.model_extra or {}).get(STORAGE_TABLE))
     return link or StorageLink.of(version.summary.get(STORAGE_TABLE_COPY))
 
 
 def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
-    """A version with another storage table.
-
-    Args:
-        version: Any version.
-        link: The table; None makes it a version of a plain view.
-
-    Returns:
-        The new version.
-    """
+    """A version with another storage table."""
     summary = {key: value for key, value in version.summary.items() if key != STORAGE_TABLE_COPY}
     extra = {key: value for key, value in (version.model_extra or {}).items() if key != STORAGE_TABLE}
     if link is not None:
@@ -98,14 +76,7 @@ def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
 
 
 def restored(version: ViewVersion) -> ViewVersion:
-    """A version whose field another writer dropped, with the field.
-
-    Args:
-        version: Any version.
-
-    Returns:
-        The version itself where nothing is missing.
-    """
+    """A version whose field another writer dropped, with the field."""
     if STORAGE_TABLE_COPY not in version.summary or STORAGE_TABLE in (version.model_extra or {}):
         return version
     link = StorageLink.of(version.summary[STORAGE_TABLE_COPY])

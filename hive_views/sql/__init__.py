@@ -1,11 +1,11 @@
 """SQL texts of views: read, resolved and expanded, without any I/O."""
 
-from hive_views.sql.analyzer import Analyzer, RuleAnalyzer, UnknownTypeError
-from hive_views.sql.ddl import parse_statement
-from hive_views.sql.define import ViewDefinition, define_view
-from hive_views.sql.expand import Expansion, OutputColumn, expand
-from hive_views.sql.references import FunctionReference, References, TableReference, references
-from hive_views.sql.scopes import Schemas, TableSchema
+from hive_views.sql.analysis.references import FunctionReference, References, TableReference, references
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.resolver.scopes import Schemas, TableSchema
+from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
+from hive_views.sql.types.analyzer import Analyzer, RuleAnalyzer, UnknownTypeError
 
 __all__ = [
     "Analyzer",

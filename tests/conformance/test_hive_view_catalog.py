@@ -9,7 +9,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidIdentifierError, NoSuchTableError, NotAnIcebergViewError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from tests.catalog.samples import QUERY, SCHEMA, files_below, hive_row, path, version
+from tests.integration.catalog.samples import QUERY, SCHEMA, files_below, hive_row, path, version
 
 
 def test_new_view_sets_current_hms_last_access_time(catalog: HiveViewCatalog, database: str, raw: Client) -> None:

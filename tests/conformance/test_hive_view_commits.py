@@ -15,16 +15,16 @@ import pytest
 
 from hive_views import HiveView, HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, InvalidIdentifierError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     ShowLocksRequest,
     UnlockRequest,
 )
-from hive_views.metastore.embedded import EmbeddedMetastore
-from tests.catalog.fixtures import CatalogFactory
-from tests.catalog.samples import QUERY, SCHEMA, files_below, path, version
 from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import QUERY, SCHEMA, files_below, path, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 PERSIST = "alter_table_with_environment_context"

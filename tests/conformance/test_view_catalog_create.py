@@ -16,8 +16,8 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from tests.catalog.fixtures import CatalogFactory
-from tests.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
 
 CATALOG_DEFAULTS = {
     "view-default.key1": "catalog-default-key1",

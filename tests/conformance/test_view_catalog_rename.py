@@ -6,6 +6,7 @@ import pytest
 from pyiceberg.exceptions import NamespaceNotEmptyError
 
 from hive_views import HiveViewCatalog
+from hive_views.catalog.views import HiveView
 from hive_views.errors import (
     InvalidIdentifierError,
     NoSuchNamespaceError,
@@ -14,8 +15,7 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.view import HiveView
-from tests.catalog.samples import QUERY, SCHEMA, version
+from tests.integration.catalog.samples import QUERY, SCHEMA, version
 
 
 def test_rename_view(catalog: HiveViewCatalog, database: str) -> None:

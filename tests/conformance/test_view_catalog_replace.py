@@ -15,8 +15,8 @@ from hive_views.errors import (
     NoSuchViewError,
     TableAlreadyExistsError,
 )
-from tests.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
 from tests.conformance.test_view_catalog_create import TWICE, without_namespace
+from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
 
 ALLOW_DROP = {"replace.drop-dialect.allowed": "true"}
 

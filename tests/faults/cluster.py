@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hive_views.metastore.standalone import Database, StandaloneMetastore
+from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from tests.conftest import CACHE
-from tests.upgrade.servers import PASSWORD, Server, free_port, postgresql
+from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, postgresql
 
 ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 
@@ -33,11 +33,7 @@ class Cluster:
 
 @contextmanager
 def two_metastores(top: Path) -> Iterator[Cluster]:
-    """Start them.
-
-    Args:
-        top: Where their files are.
-    """
+    """Start them."""
     with postgresql() as store:
         store.create("metastore")
         database = Database("postgresql", store.port, "metastore", "hive", PASSWORD)

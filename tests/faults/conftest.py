@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.metastore.embedded import EmbeddedMetastore
-from tests.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.conftest import SERVER
 from tests.faults.observer import Observer
 from tests.faults.operations import State, look, prepare
 from tests.faults.scripted import ScriptedServer
+from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
 from tests.proxy import ThriftProxy
 
 __all__ = ["catalog", "open_catalog", "raw"]

@@ -10,17 +10,17 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.work import Work
+from hive_views.materialized.refresh.stage import Work
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.spec.changes import create
-from tests.catalog.samples import SCHEMA, version
 from tests.faults import operations
 from tests.faults.observer import Observer
 from tests.faults.operations import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, FIRST, NEW, THIRD, VIEW, Operation
 from tests.faults.picture import Labels, Picture, picture
-from tests.materialized.conftest import SALES, rows
-from tests.materialized.duck_engine import DuckEngine
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import SCHEMA, version
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.metastore.rpc import connect
 
 CHANGES = {CREATE_TABLE, ALTER_TABLE, DROP_TABLE}
 """The requests that change rows."""

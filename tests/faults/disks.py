@@ -12,12 +12,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
-    """A file system in memory, gone afterwards; where none may be mounted the test is skipped.
-
-    Args:
-        place: Where; it is made.
-        size: How much it holds, as `mount` writes it, e.g. `128k`.
-    """
+    """A file system in memory, gone afterwards; where none may be mounted the test is skipped."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)

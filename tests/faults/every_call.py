@@ -22,14 +22,14 @@ from uuid import uuid4
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, HiveViewsError, MetastoreConnectionLostError
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, UnlockRequest
-from hive_views.metastore.locks import AGENT_PREFIX
-from hive_views.metastore.process import MetastoreProcess
-from tests.catalog.samples import files_below
+from hive_views.metastore.locking.lock import AGENT_PREFIX
 from tests.faults.deeds import CHANGES, Deed, World
 from tests.faults.observer import Observer
 from tests.faults.picture import Labels, Picture
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import files_below
+from tests.integration.metastore.rpc import connect
 from tests.proxy import ANY, Action, CutReply, CutRequest, DropReply, DropRequest, Duplicate, Hold, ThriftProxy
 
 SHORT_MS = 700
@@ -148,12 +148,7 @@ class Stage:
 
     @contextmanager
     def world(self, deed: Deed, place: str | None = None) -> Iterator[World]:
-        """A fresh database with what the deed is done to; dropped with all that is in it.
-
-        Args:
-            deed: The deed.
-            place: Its location, as a URI; None is below the warehouse.
-        """
+        """A fresh database with what the deed is done to; dropped with all that is in it."""
         name = f"db_{uuid4().hex[:12]}"
         location = place or f"{self.metastore.warehouse}/{name}.db"
         with connect(self.metastore.port) as client:
@@ -200,13 +195,7 @@ class Stage:
 
 
 def sample(cases: list[Case], used: Counter[tuple[str, str]], slow: int) -> list[Case]:
-    """For each call one case: with the fault that a call of this method has met least until now.
-
-    Args:
-        cases: All cases of a deed.
-        used: How often a method met a fault in earlier samples; counted on.
-        slow: At most so many of them wait for a time-out.
-    """
+    """For each call one case: with the fault that a call of this method has met least until now."""
     chosen = []
     for index in sorted({case.index for case in cases}):
         met = [case for case in cases if case.index == index and (slow or not case.fault.slow)]

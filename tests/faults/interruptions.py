@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hive_views import HiveViewCatalog
-from hive_views.metastore.process import MetastoreProcess
+from hive_views.local_metastore.process import MetastoreProcess
 from tests.faults.deeds import CHANGES, Deed
 from tests.faults.every_call import Case, Fault, Result, Stage, Trial
 from tests.faults.observer import until
@@ -60,14 +60,7 @@ def change(stage: Stage, deed: Deed, fault: Fault) -> Case:
 
 
 def interrupted(stage: Stage, cases: Sequence[Case], strike: Strike, *, release: bool = False) -> list[Result]:
-    """Bring each deed to its call, strike, and judge each.
-
-    Args:
-        stage: The metastore.
-        cases: Their faults say whether the server gets the request before, or does not.
-        strike: What happens then.
-        release: Whether requests that are held are delivered after that.
-    """
+    """Bring each deed to its call, strike, and judge each."""
     results = [Result(case) for case in cases]
     with ExitStack() as stack, ThreadPoolExecutor(len(cases)) as pool:
         running = [_start(stage, result, stack, pool) for result in results]

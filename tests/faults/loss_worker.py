@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, HiveViewsError
-from hive_views.metadata_files import MetadataFiles
+from hive_views.io.metadata_files import MetadataFiles
 from hive_views.spec.changes import create
-from tests.catalog.samples import SCHEMA, version
+from tests.integration.catalog.samples import SCHEMA, version
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ from pyiceberg.view.metadata import ViewVersion
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, HiveViewsError, LockError, NoSuchViewError
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, UnlockRequest
-from hive_views.metastore.locks import AGENT_PREFIX
-from hive_views.metastore.process import MetastoreProcess
-from tests.catalog.samples import version
+from hive_views.metastore.locking.lock import AGENT_PREFIX
 from tests.faults.interruptions import kill_and_start
 from tests.faults.model_worker import Change, Worker, make
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer, like_version_3
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import version
+from tests.integration.metastore.rpc import connect
 from tests.proxy import ANY, Action, Delay, DropReply, Hold, ThriftProxy
 
 TIMEOUT_S = 1.0
@@ -192,15 +192,7 @@ class Model:
     def step(
         self, client: int, wanted: World | None, faults: Faults, run: Callable[[], object], *, drops: bool = False
     ) -> None:
-        """Do something while calls go wrong, and hold what the client is told against what is there.
-
-        Args:
-            client: Who does it.
-            wanted: The world when it was done; None where it must be refused.
-            faults: What goes wrong.
-            run: Does it.
-            drops: Whether it drops a view: "there is no such view (any more)" is true then, whoever did it.
-        """
+        """Do something while calls go wrong, and hold what the client is told against what is there."""
         proxy = self.proxies[client]
         for nth, action in faults:
             proxy.on(ANY, action, nth=nth)
@@ -238,15 +230,7 @@ class Model:
         self._time_passes(excused=False)
 
     def killed(self, change: Change, nth: int, *, carried_out: bool, late: bool = False, method: str = ANY) -> None:
-        """A client is killed in the middle of a change; its lock stays behind.
-
-        Args:
-            change: What it was about to do.
-            nth: At which of its calls of the method.
-            carried_out: Whether the server has carried that call out by then.
-            late: Whether the request arrives after the death, where the server did not have it before.
-            method: The method.
-        """
+        """A client is killed in the middle of a change; its lock stays behind."""
         wanted = self.after(change)
         action: Action = DropReply(silent=True) if carried_out else Hold()
         self.mortal.on(method, action, nth=nth)
@@ -266,11 +250,7 @@ class Model:
         self._time_passes(excused=said is None)
 
     def server_killed(self, changes: Sequence[Interrupted]) -> None:
-        """The server is killed in the middle of changes of different views, and started again.
-
-        Args:
-            changes: Of different clients; no renames.
-        """
+        """The server is killed in the middle of changes of different views, and started again."""
         self._count("servers killed")
         before = self.world
         wanted = [self.after(each.change) for each in changes]
@@ -373,11 +353,7 @@ class Model:
         self._count("locked out")
 
     def _time_passes(self, *, excused: bool) -> None:
-        """What the server does by itself in the end: it forgets locks that nobody keeps alive.
-
-        Args:
-            excused: Whether there may be any.
-        """
+        """What the server does by itself in the end: it forgets locks that nobody keeps alive."""
         left = self.observer.locks()
         assert excused or not left, left
         with connect(self.metastore.port) as client:

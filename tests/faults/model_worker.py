@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 
 from hive_views import HiveViewCatalog
-from tests.catalog.samples import SCHEMA, version
 from tests.faults.observer import until
+from tests.integration.catalog.samples import SCHEMA, version
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException, ShowLocksRequest
 
-from hive_views.metastore.embedded import EmbeddedMetastore
-from tests.catalog.samples import files_below, path
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from tests.integration.catalog.samples import files_below, path
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hive_views import HiveViewCatalog
+from hive_views.catalog.views import ViewUpdate
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit import commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.spec.changes import AddVersion, apply, create
-from hive_views.view import ViewUpdate
-from tests.catalog.samples import SCHEMA, path, version
 from tests.faults.observer import Observer, Seen
+from tests.integration.catalog.samples import SCHEMA, path, version
 
 CREATE_TABLE = "create_table"
 ALTER_TABLE = "alter_table_with_environment_context"

@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any
 
-from tests.catalog.samples import path
 from tests.faults.observer import Observer
+from tests.integration.catalog.samples import path
 
 Picture = dict[str, str]
 """A text for each row, by name."""
@@ -45,13 +45,7 @@ class Labels:
 
 
 def picture(observer: Observer, location: str, labels: Labels) -> Picture:
-    """What stands in a database.
-
-    Args:
-        observer: Looks at it.
-        location: The database's location, as a URI.
-        labels: Those of an earlier picture of the same database, so that identities can be compared; more are added.
-    """
+    """What stands in a database."""
     return {name: labels.applied_to(_canonical(observer, location, name)) for name in sorted(observer.names())}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError
-from tests.catalog.samples import SCHEMA, version
+from tests.integration.catalog.samples import SCHEMA, version
 
 PATIENCE = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "5", "commit.retry.max-wait-ms": "50"}
 """View properties with which a commit is repeated until it gets through."""

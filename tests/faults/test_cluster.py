@@ -29,6 +29,7 @@ from hive_views.errors import (
     MetastoreError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Database,
     DataOperationType,
@@ -37,10 +38,8 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockRequest,
     LockType,
 )
-from hive_views.metastore.client import MetastoreClient
-from hive_views.metastore.locks import acquire
-from hive_views.metastore.process import MetastoreProcess
-from tests.catalog.samples import SCHEMA, files_below, version
+from hive_views.metastore.locking.lock import acquire
+from hive_views.metastore.transport.client import MetastoreClient
 from tests.faults import disks
 from tests.faults.cluster import Cluster, control, two_metastores
 from tests.faults.deeds import DEEDS, SOME
@@ -49,7 +48,8 @@ from tests.faults.interruptions import DATABASE_RESTARTED, ONE_OF_TWO_KILLED, ch
 from tests.faults.observer import Observer, until
 from tests.faults.operations import ALTER_TABLE
 from tests.faults.verdicts import WHOLE, report
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import SCHEMA, files_below, version
+from tests.integration.metastore.rpc import connect
 from tests.proxy import Hold, ThriftProxy
 
 DAY_S = 86_400

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.metastore.process import MetastoreProcess
+from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
 from tests.faults import disks
 from tests.faults.deeds import DEEDS, SOME, Deed
 from tests.faults.every_call import Case, Fault, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
 from tests.faults.verdicts import WHOLE, report
+from tests.integration.schema_upgrade.servers import free_port
 from tests.proxy import Pass
-from tests.upgrade.servers import free_port
 
 PATIENT = ("replace", "drop", "change table")
 """Where not all cases are run: the deeds that some of the faults wait for a time-out in, or several tries."""

@@ -12,15 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_views.config import CatalogConfig
-from hive_views.definition import define
 from hive_views.identifiers import ViewName
-from hive_views.metadata_files import MetadataFiles
-from hive_views.metastore.evidence import contains, took_place
-from hive_views.metastore.flat_model import Row, changed_row, new_row, read_row
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore.commit.verification import contains, took_place
+from hive_views.metastore.row_codec import Row, changed_row, new_row, read_row
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, create
-from hive_views.spec.files import new_location, parse
+from hive_views.spec.file_codec import new_location, parse
 from hive_views.spec.metadata import ViewMetadata
-from tests.catalog.samples import SCHEMA, hive_row
+from hive_views.spec.version_texts import define
+from tests.integration.catalog.samples import SCHEMA, hive_row
 
 NAME = ViewName("d", "v")
 CONFIG = CatalogConfig.from_properties({"uri": "thrift://127.0.0.1:1"})

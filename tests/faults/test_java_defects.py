@@ -24,8 +24,6 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
-from tests.catalog.fixtures import CatalogFactory
-from tests.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.operations import (
@@ -44,6 +42,8 @@ from tests.faults.operations import (
     new_files,
 )
 from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}

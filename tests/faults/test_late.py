@@ -6,7 +6,6 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, LockTimeoutError
-from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -25,6 +24,7 @@ from tests.faults.operations import (
     new_files,
     same_file,
 )
+from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, Hold, ThriftProxy
 
 

@@ -22,12 +22,12 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import MetastoreError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.embedded import EmbeddedMetastore
-from tests.catalog.samples import SCHEMA, version
 from tests.faults.loss_worker import Plan, key, query
 from tests.faults.observer import Observer, until
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import SCHEMA, version
+from tests.integration.metastore.rpc import connect
 
 SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "15"))
 """How long the writers write and are killed."""

@@ -11,9 +11,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.hive_rows import drop_hive_view
-from tests.catalog.fixtures import CatalogFactory
-from tests.catalog.samples import SCHEMA, version
+from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -31,6 +29,8 @@ from tests.faults.operations import (
     new_files,
     same_file,
 )
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import DropReply, DropRequest, Duplicate, Hold, ThriftProxy
 
 

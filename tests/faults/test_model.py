@@ -22,9 +22,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hive_views.metastore.process import MetastoreProcess
-from hive_views.metastore.standalone import free_port
-from hive_views.view import HiveView
+from hive_views.catalog.views import HiveView
+from hive_views.local_metastore.process import MetastoreProcess
+from hive_views.local_metastore.standalone import free_port
 from tests.conftest import SERVER, started
 from tests.faults.model import LOCK_ONLY, SWAP_ONLY, TIMEOUT_S, Faults, Interrupted, Known, Model
 from tests.faults.model_worker import Change, Worker

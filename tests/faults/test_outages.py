@@ -21,15 +21,15 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError, MetastoreError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.locks import locked
-from tests.catalog.samples import SCHEMA, version
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore.locking.lock import locked
 from tests.faults.conftest import Behind
 from tests.faults.interruptions import kill_and_start
 from tests.faults.model import AGAIN, BOTH, LOCK_ONLY, SWAP_ONLY, Interrupted, Model
 from tests.faults.model_worker import Change, Worker
 from tests.faults.observer import Observer, until
 from tests.faults.operations import DROP, DROP_TABLE, VIEW, State, new_files
+from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropRequest, ThriftProxy
 
 HEARTBEATS = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}

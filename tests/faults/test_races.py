@@ -19,11 +19,11 @@ from hive_views.errors import (
     NoSuchViewError,
     ViewAlreadyExistsError,
 )
-from hive_views.metastore.embedded import EmbeddedMetastore
-from tests.catalog.samples import SCHEMA, version
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.race_worker import PATIENCE, Contest, compete, query
+from tests.integration.catalog.samples import SCHEMA, version
 
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 LOCKING = {"iceberg.hive.lock-check-max-wait-ms": "200"}

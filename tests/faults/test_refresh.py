@@ -13,14 +13,14 @@ from thrift.Thrift import TApplicationException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreRefusedError
-from hive_views.materialized.refresh import Mode
-from hive_views.materialized.work import Work
+from hive_views.materialized.refresh.refresh import Mode
+from hive_views.materialized.refresh.stage import Work
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
-from hive_views.metastore.commit import MODIFIED
-from tests.catalog.fixtures import CatalogFactory
+from hive_views.metastore.commit.view_commit import MODIFIED
 from tests.faults.operations import ALTER_TABLE, DROP_TABLE
 from tests.faults.scripted import Answer, ScriptedServer
-from tests.materialized.duck_engine import DuckEngine
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import EVERY, Action, DropReply, DropRequest, ThriftProxy
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))

@@ -26,11 +26,10 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
 )
-from hive_views.metastore.commit import commit
-from hive_views.metastore.load import load
-from hive_views.metastore.locks import locked
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.loading import load
+from hive_views.metastore.locking.lock import locked
 from hive_views.spec.changes import SetProperties, apply
-from tests.catalog.samples import SCHEMA, version
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -49,6 +48,7 @@ from tests.faults.operations import (
     new_files,
 )
 from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 INTERNAL = TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing the request")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from hive_views.metastore.swaps import swaps_are_safe
+from hive_views.metastore.commit.cas_support import swaps_are_safe
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (

@@ -10,10 +10,8 @@ from pyiceberg.table.update import SetPropertiesUpdate
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
-from hive_views.materialized.layout import METADATA, AttachedView
+from hive_views.materialized.layouts.layouts import METADATA, AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from tests.catalog.fixtures import CatalogFactory
-from tests.catalog.samples import SCHEMA, path, version
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -30,8 +28,10 @@ from tests.faults.operations import (
     new_files,
 )
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
-from tests.materialized.conftest import SALES, rows
-from tests.materialized.duck_engine import DuckEngine
+from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import SCHEMA, path, version
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import DropReply, Duplicate, Hold, ThriftProxy
 
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}

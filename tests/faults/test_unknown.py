@@ -10,7 +10,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
-from hive_views.metastore.swaps import swaps_are_safe
+from hive_views.metastore.commit.cas_support import swaps_are_safe
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.operations import (

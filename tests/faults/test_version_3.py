@@ -12,11 +12,10 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, LockError, LockTimeoutError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
-from hive_views.metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.swaps import honors_expectations
-from tests.catalog.fixtures import CatalogFactory
+from hive_views.metastore.commit.cas_support import honors_expectations
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.operations import (
@@ -34,6 +33,7 @@ from tests.faults.operations import (
     new_files,
 )
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
+from tests.integration.catalog.fixtures import CatalogFactory
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}

@@ -18,12 +18,7 @@ RESULTS = os.environ.get("HIVE_VIEWS_FAULT_RESULTS")
 
 
 def report(results: list[Result], subtests: pytest.Subtests) -> None:
-    """Say how cases ended.
-
-    Args:
-        results: The cases.
-        subtests: Of the test that ran them.
-    """
+    """Say how cases ended."""
     for result in results:
         if RESULTS:
             line = {

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tests.catalog.samples import path
+from tests.integration.catalog.samples import path
 from tests.soak.client import MATERIALIZED, MOVABLE, STEADY, counter, text
 from tests.soak.ledger import Attempt, Outcome
 from tests.soak.world import File, World
@@ -50,17 +50,7 @@ class Verdict:
 
 
 def check(attempts: list[Attempt], world: World, snapshots: Mapping[str, set[int]], base_rows: int) -> Verdict:
-    """Hold what clients were told against what is there.
-
-    Args:
-        attempts: All attempts, by the time at which they were begun.
-        world: What is there now, with nobody doing anything.
-        snapshots: The snapshots that each materialized view's readers had at some time.
-        base_rows: How many rows each refresh must have found.
-
-    Returns:
-        Violations, and what was counted.
-    """
+    """Hold what clients were told against what is there."""
     verdict = Verdict()
     for attempt in attempts:
         verdict.expect("died" not in attempt.known, f"an error that is none of ours: {attempt.get('died')}\n{attempt}")

@@ -13,10 +13,10 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreError
-from hive_views.materialized.refresh import Mode
-from hive_views.materialized.work import Work
-from tests.catalog.samples import SCHEMA, version
-from tests.materialized.duck_engine import DuckEngine
+from hive_views.materialized.refresh.refresh import Mode
+from hive_views.materialized.refresh.stage import Work
+from tests.integration.catalog.samples import SCHEMA, version
+from tests.integration.materialized.duck_engine import DuckEngine
 from tests.soak.ledger import Ledger, Outcome
 
 MOVABLE = tuple(f"m_{number}" for number in range(10))

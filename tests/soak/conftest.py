@@ -13,9 +13,9 @@ from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from tests.catalog.samples import SCHEMA, version
 from tests.faults.cluster import Cluster, two_metastores
-from tests.metastore.rpc import connect
+from tests.integration.catalog.samples import SCHEMA, version
+from tests.integration.metastore.rpc import connect
 from tests.proxy import ThriftProxy
 from tests.soak.client import MATERIALIZED, STEADY, text
 from tests.soak.faults import Disk

@@ -33,13 +33,7 @@ class Holding:
 
 
 def holding(pid: int, ports: set[int], objects: int = 0) -> Holding:
-    """What a process holds.
-
-    Args:
-        pid: The process.
-        ports: The ports of the connections that count.
-        objects: What it says of itself.
-    """
+    """What a process holds."""
     process = psutil.Process(pid)
     with process.oneshot():
         connections = [
@@ -81,11 +75,7 @@ class Crews:
             self._order(process, "go")
 
     def pause(self) -> list[Holding]:
-        """Wait until no client does anything.
-
-        Returns:
-            What each process holds then.
-        """
+        """Wait until no client does anything."""
         for process in self._processes:
             self._order(process, "pause")
         objects = [self._answer(process, "pause")["objects"] for process in self._processes]
@@ -101,11 +91,7 @@ class Crews:
         self._order(self._processes[at], "go")
 
     def stop(self) -> list[int]:
-        """End all processes.
-
-        Returns:
-            Their exit codes.
-        """
+        """End all processes."""
         for process in self._processes:
             self._order(process, "stop")
             self._answer(process, "stop")

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hive_views.metastore.standalone import StandaloneMetastore
+from hive_views.local_metastore.standalone import StandaloneMetastore
 from tests.faults.cluster import Cluster, control
 from tests.proxy import ANY, Action, CutReply, Delay, DropReply, DropRequest, Pass, ThriftProxy
 from tests.soak.crews import Crews
@@ -136,11 +136,7 @@ class Faults:
         return lost
 
     def harvest(self) -> int:
-        """Count what the proxies did, and forget it: a proxy keeps all that passed.
-
-        Returns:
-            How many calls since the last time did not get their answer.
-        """
+        """Count what the proxies did, and forget it: a proxy keeps all that passed."""
         lost = 0
         for proxy in self._proxies:
             calls = proxy.calls

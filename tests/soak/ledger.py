@@ -52,13 +52,7 @@ class Ledger:
         self._guard = threading.Lock()
 
     def note(self, client: int, number: int, **entry: Any) -> None:
-        """Write one entry about an attempt.
-
-        Args:
-            client: The client.
-            number: Its number for the attempt.
-            entry: What there is to say.
-        """
+        """Write one entry about an attempt."""
         with self._guard:
             if client not in self._files:
                 path = self._directory / f"{client}.jsonl"
@@ -68,11 +62,7 @@ class Ledger:
 
     @contextmanager
     def attempt(self, client: int, number: int, operation: str, **what: Any) -> Iterator[dict[str, Any]]:
-        """Write down that an operation is begun, and that it is done; the caller writes down how else it ends.
-
-        Yields:
-            A place for what the caller learns from the result.
-        """
+        """Write down that an operation is begun, and that it is done; the caller writes down how else it ends."""
         self.note(client, number, event="try", operation=operation, **what)
         learned: dict[str, Any] = {}
         yield learned

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from hive_views import HiveViewCatalog
-from tests.catalog.samples import path
 from tests.faults.cluster import Cluster
 from tests.faults.observer import Observer, until
+from tests.integration.catalog.samples import path
 from tests.proxy import ThriftProxy
 from tests.soak.check import Verdict, check
 from tests.soak.client import MATERIALIZED, WEIGHTS, Plan

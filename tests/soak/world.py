@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.catalog.samples import path
 from tests.faults.observer import Observer
+from tests.integration.catalog.samples import path
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hive_views.identifiers import ViewName
-from hive_views.materialized.facts import SnapshotFact, TableFacts
-from hive_views.materialized.freshness import (
+from hive_views.materialized.freshness.cache import SnapshotFact, TableFacts
+from hive_views.materialized.freshness.verdict import (
     Cause,
     Observed,
     ObservedSource,
@@ -20,8 +20,8 @@ from hive_views.materialized.freshness import (
     changed_tables,
     decide,
 )
-from hive_views.materialized.state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.session_settings import ANSI, TIME_ZONE
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+from hive_views.spec.session_settings import ANSI, TIME_ZONE
 
 T, V = ViewName("db", "t"), ViewName("db", "v")
 VIEW = "view-uuid"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hive_views.errors import InvalidPropertyError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness import Cause, Observed, ObservedSource, Recorded, decide
-from hive_views.materialized.sequence import (
+from hive_views.materialized.freshness.verdict import Cause, Observed, ObservedSource, Recorded, decide
+from hive_views.materialized.state.refresh_state import RefreshState, SourceKind, SourceState
+from hive_views.materialized.state.sequence_numbers import (
     SEQUENCE_DETAILS,
     SEQUENCE_STATE,
     SequenceIds,
@@ -23,7 +24,6 @@ from hive_views.materialized.sequence import (
     is_alone,
     numbers_of,
 )
-from hive_views.materialized.state import RefreshState, SourceKind, SourceState
 from tests.unit.materialized.test_json import states
 
 V, T, U = ViewName("db", "v"), ViewName("db", "t"), ViewName("db", "u")

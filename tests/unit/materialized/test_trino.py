@@ -10,7 +10,7 @@ import pytest
 from hive_views.errors import InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 from hive_views.materialized import trino
-from hive_views.materialized.freshness import Cause, Verdict
+from hive_views.materialized.freshness.verdict import Cause, Verdict
 
 DOCUMENT = {
     "originalSql": "SELECT 1 AS one",

@@ -10,13 +10,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 
 from hive_views.config import CatalogConfig
-from hive_views.definition import define
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from hive_views.metastore.flat_model import new_row
+from hive_views.metastore.row_codec import new_row
 from hive_views.spec.changes import create
-from hive_views.spec.files import parse
+from hive_views.spec.file_codec import parse
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.version_texts import define
 
 URI = {"uri": "thrift://localhost:9083"}
 CONFIG = CatalogConfig.from_properties(URI)

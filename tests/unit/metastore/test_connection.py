@@ -21,10 +21,10 @@ from hive_views.errors import (
     MetastoreTimeoutError,
     MetastoreUnavailableError,
 )
-from hive_views.metastore import connection as module
-from hive_views.metastore.client import MAX_SENDS, MetastoreClient
-from hive_views.metastore.connection import Connection
-from hive_views.metastore.sasl import Kerberos
+from hive_views.metastore.transport import connection as module
+from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
+from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.sasl import Kerberos
 
 Peer = Callable[[socket.socket], None]
 

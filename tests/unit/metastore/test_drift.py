@@ -10,7 +10,7 @@ import pytest
 from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
 from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged, unrecorded_text
-from hive_views.metastore.flat_model import changed_row, read_row
+from hive_views.metastore.row_codec import changed_row, read_row
 from tests.unit.metastore.rows import (
     CONFIG,
     HIVE3,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hive_views.spark.materialized_statements import is_about_materialized
-from hive_views.sql.ddl import parse_statement
+from hive_views.spark.session.materialized_statements import is_about_materialized
+from hive_views.sql.parsing.ddl import parse_statement
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from hive_views.spark.failures import failure
-from hive_views.spark.names import _same
-from hive_views.spark.variables import _variables
+from hive_views.spark.session.failures import failure
+from hive_views.spark.session.names import _same
+from hive_views.spark.session.variables import _variables
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.spark.rewrite import Replacement, offset_of, places, position, possible_places, replace
+from hive_views.spark.session.rewrite import Replacement, offset_of, places, position, possible_places, replace
 
 CASES = [
     ("SELECT * FROM db.v", "SELECT * FROM X AS `v`"),

@@ -11,7 +11,7 @@ from pyiceberg.types import LongType, NestedField
 from pyiceberg.view import metadata as iceberg
 
 from hive_views.spec.changes import AddVersion, Change, SetProperties, apply, create
-from hive_views.spec.documents import read
+from hive_views.spec.json_codec import read
 from hive_views.spec.metadata import SQLViewRepresentation, ViewMetadata, ViewRepresentation, ViewVersion
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,8 +13,8 @@ from hive_views.spec.changes import (
     SetProperties,
     create,
 )
-from hive_views.spec.documents import read, write
-from hive_views.spec.files import parse, serialize
+from hive_views.spec.file_codec import parse, serialize
+from hive_views.spec.json_codec import read, write
 from hive_views.spec.metadata import (
     UnknownViewRepresentation,
     ViewRepresentation,

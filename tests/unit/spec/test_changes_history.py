@@ -15,8 +15,8 @@ from hive_views.spec.changes import (
     SetProperties,
     version_at,
 )
-from hive_views.spec.documents import read, write
-from hive_views.spec.files import parse, serialize
+from hive_views.spec.file_codec import parse, serialize
+from hive_views.spec.json_codec import read, write
 from hive_views.spec.metadata import (
     ViewMetadata,
 )

@@ -10,8 +10,8 @@ from pyiceberg.view import metadata as iceberg
 
 from hive_views.errors import HiveViewsError, InvalidMetadataError
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply
-from hive_views.spec.documents import version_document, write
-from hive_views.spec.files import parse, serialize
+from hive_views.spec.file_codec import parse, serialize
+from hive_views.spec.json_codec import version_document, write
 from hive_views.spec.metadata import ViewMetadata
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import NAME, NOW

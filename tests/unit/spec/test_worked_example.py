@@ -14,8 +14,8 @@ from hive_views.spec.changes import (
     AddVersion,
     create,
 )
-from hive_views.spec.documents import read, write
-from hive_views.spec.files import serialize
+from hive_views.spec.file_codec import serialize
+from hive_views.spec.json_codec import read, write
 from hive_views.spec.metadata import (
     SQLViewRepresentation,
     ViewMetadata,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hive_views.sql.scopes import TableSchema
+from hive_views.sql.resolver.scopes import TableSchema
 
 FIXTURES = Path(__file__).parent / "fixtures"
 WAREHOUSE: dict[str, Any] = json.loads((FIXTURES / "hive_oracle_warehouse.json").read_text(encoding="utf-8"))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql import statements as s
-from hive_views.sql.cursor import first_word
-from hive_views.sql.ddl import parse_statement
+from hive_views.sql.parsing import statements as s
+from hive_views.sql.parsing.cursor import first_word
+from hive_views.sql.parsing.ddl import parse_statement
 
 NAME = s.ObjectName(("v",))
 QUERY = s.Query("select 1")

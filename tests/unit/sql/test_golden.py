@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hive_views.sql.requests import expand_request
+from hive_views.sql.rewriting.expand_request import expand_request
 from tests.unit.sql.answers import FUNCTIONS, folded, lines
 
 PAIRS = [*lines("hive_view_expansion.jsonl"), *lines("hive_oracle.jsonl")]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.ddl import parse_statement
-from hive_views.sql.define import ViewDefinition, define_view
-from hive_views.sql.statements import CreateMaterializedView, CreateView
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.statements import CreateMaterializedView, CreateView
+from hive_views.sql.rewriting.definition import ViewDefinition, define_view
 from tests.unit.sql.answers import FUNCTIONS, Warehouse, folded, lines
 
 CASES = lines("hive_answers.jsonl")

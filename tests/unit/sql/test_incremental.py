@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.aggregates import AGGREGATES
-from hive_views.sql.incremental import Leaves, NotIncrementalError
-from hive_views.sql.repeatable import unrepeatable
+from hive_views.sql.analysis.aggregates import AGGREGATES
+from hive_views.sql.analysis.determinism import unrepeatable
+from hive_views.sql.analysis.incremental import Leaves, NotIncrementalError
 
 
 def ways(sql: str, changed: str) -> list[str]:

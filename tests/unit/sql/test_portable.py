@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.analyzer import RuleAnalyzer, UnknownTypeError
-from hive_views.sql.dialects import (
+from hive_views.sql.analysis.references import columns_read, references
+from hive_views.sql.rewriting.dialects import (
     READERS,
     hive_text,
     plain_strings,
@@ -16,8 +16,8 @@ from hive_views.sql.dialects import (
     text_for,
     without_variables,
 )
-from hive_views.sql.expand import expand
-from hive_views.sql.references import columns_read, references
+from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.types.analyzer import RuleAnalyzer, UnknownTypeError
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()
@@ -285,7 +285,7 @@ def test_the_columns_that_a_text_reads() -> None:
 
 
 def test_temporary_tables_are_refused() -> None:
-    from hive_views.sql.scopes import TableSchema
+    from hive_views.sql.resolver.scopes import TableSchema
 
     warehouse = Warehouse()
     warehouse.tables["sales", "tt"] = TableSchema((("a", "int"),), "temporary")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hive_views.sql import typetext
-from hive_views.sql.ddl import parse_statement
-from hive_views.sql.define import ViewDefinition, define_view
-from hive_views.sql.statements import AlterViewAs, CreateMaterializedView, CreateView
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
+from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.types import hive_types as typetext
 from tests.unit.sql.answers import FUNCTIONS, WAREHOUSE, Warehouse, lines
 
 pytestmark = pytest.mark.spark

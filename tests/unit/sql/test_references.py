@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.references import references
+from hive_views.sql.analysis.references import references
 
 CALLS = [
     ("hive", "select secret(a), upper(b) from t", {"secret": True, "upper": False}),

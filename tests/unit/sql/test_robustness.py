@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.sql.ddl import parse_statement
-from hive_views.sql.expand import expand
-from hive_views.sql.references import references
-from hive_views.sql.requests import expand_request
+from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.rewriting.expand_request import expand_request
 from tests.unit.sql.answers import FUNCTIONS, Warehouse, lines
 
 WAREHOUSE = Warehouse()

@@ -1,0 +1,327 @@
+"""`hive-views mv refresh`, `refreshes`, `rows` and `orphans`: what is about the stored rows."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_views.cli.binding import bind
+from hive_views.cli.commands.materialized_values import (
+    ExpiredRows,
+    OrphanList,
+    Refreshed,
+    RefreshResult,
+    StoredPage,
+    StoredRefresh,
+    StoredRefreshes,
+)
+from hive_views.cli.output import console, print_table, shown
+from hive_views.errors import RefreshError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.materialized.refresh.refresh import RefreshReport
+
+NameArgument = Annotated[str, typer.Argument(metavar="DATABASE.NAME")]
+
+
+def refresh_materialized(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    full: bool = False,
+    incremental: bool = False,
+    cascade: bool = False,
+    spark: Annotated[str, typer.Option(metavar="MASTER")] = "local[2]",
+    conf: Annotated[list[str], typer.Option("--conf", metavar="KEY=VALUE")] = [],  # noqa: B006 -- never changed
+    time_zone: Annotated[str | None, typer.Option(metavar="ZONE")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", metavar="DIR")] = None,
+    tell: Callable[[str], None] | None = None,
+) -> RefreshResult:
+    """Refresh a materialized view on a Spark session of its own.
+
+    Rows that were computed under one time zone answer only in sessions with the same one.
+
+    Args:
+        catalog: Where it is.
+        name: The view, as database.name.
+        full: Compute all rows anew.
+        incremental: Compute only what was added, or fail.
+        cascade: Refresh the materialized views that it reads first.
+        spark: Which Spark does it, e.g. local[4], yarn.
+        conf: A setting of Spark's, e.g. spark.driver.memory=4g. May be given several times.
+        time_zone: The session's time zone, e.g. UTC. Default: what the settings say, else this machine's.
+        cache: A directory that keeps Iceberg's runtime for Spark (47 MB). Default: hive-views in the user's cache
+            directory.
+        tell: Is told what is being done.
+
+    Returns:
+        What was done.
+
+    Raises:
+        UsageError: If options contradict each other, or Spark takes no such setting.
+        HiveViewsError: As `catalog.materialized.refresh` says.
+    """
+    from hive_views.cli.connection import parse_properties
+    from hive_views.spark.refresh.command import refresh_on_spark
+
+    if full and incremental:
+        raise UsageError("--full", "it does not go with --incremental")
+    reports = refresh_on_spark(
+        catalog,
+        name,
+        mode="full" if full else "incremental" if incremental else "auto",
+        cascade=cascade,
+        master=spark,
+        conf=parse_properties(conf, "--conf"),
+        time_zone=time_zone,
+        cache=cache,
+        tell=tell,
+    )
+    return RefreshResult(tuple(map(_refreshed, reports)))
+
+
+def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> StoredRefreshes:
+    """List the refreshes whose rows the storage still holds: what `mv rows` can read.
+
+    Args:
+        catalog: Where it is.
+        name: The view, as database.name.
+
+    Returns:
+        The refreshes, oldest first.
+
+    Raises:
+        NoSuchViewError: If there is none.
+    """
+    from hive_views.cli.commands.reading import iso_time
+
+    view = catalog.materialized.load(name)
+    current = None if view.snapshot is None else view.snapshot.snapshot_id
+    log = () if view.storage is None else view.storage.metadata.snapshot_log
+    since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
+    found = catalog.materialized.refreshes(name)
+    return StoredRefreshes(
+        str(view.name),
+        tuple(
+            StoredRefresh(
+                item.snapshot_id,
+                since.get(item.snapshot_id, item.timestamp_ms),
+                iso_time(since.get(item.snapshot_id, item.timestamp_ms)),
+                item.snapshot_id == current,
+                item.state.view_version_id,
+                {str(source.name): source.id for source in item.state.sources},
+            )
+            for item in found
+        ),
+    )
+
+
+def materialized_rows(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    version: Annotated[str | None, typer.Option(metavar="SNAPSHOT|TAG")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    limit: Annotated[int, typer.Option(metavar="N")] = 20,
+) -> StoredPage:
+    """Read stored rows as they are or as they were, fresh or not. No Spark is started.
+
+    Args:
+        catalog: Where the view is.
+        name: The view, as database.name.
+        version: A snapshot, as mv refreshes lists them, or a tag of the storage. Default: the current one.
+        at: A time, in place of a version: the rows of then. ISO 8601, or milliseconds from the epoch.
+        limit: How many rows at most.
+
+    Returns:
+        The rows.
+
+    Raises:
+        UsageError: If an option cannot be read.
+        NoSuchViewError: If there is none; NoSuchRefreshError if the storage does not hold such rows.
+        RefreshError: If the storage cannot be read.
+    """
+    from hive_views.cli.commands.reading import iso_time
+    from hive_views.cli.commands.writing import parse_time
+
+    if version is not None and at is not None:
+        raise UsageError("--at", "it does not go with --version")
+    if limit < 1:
+        raise UsageError("--limit", f"read at least one row, not {limit}")
+    try:
+        at_ms = None if at is None else parse_time(at)
+    except UsageError as error:
+        raise UsageError("--at", error.reason) from None
+    wanted = int(version) if version is not None and version.isascii() and version.isdecimal() else version
+    stored = catalog.materialized.stored(name, version=wanted, at_ms=at_ms)
+    storage = catalog.materialized.load(name).storage
+    if storage is None:
+        raise RefreshError(str(stored.view), "its storage is gone")
+    if stored.snapshot_id is None or stored.timestamp_ms is None:
+        return StoredPage(str(stored.view), None, None, tuple(storage.schema().column_names), ())
+    try:
+        table = storage.scan(snapshot_id=stored.snapshot_id, limit=limit).to_arrow()
+    except (OSError, ValueError) as error:
+        raise RefreshError(str(stored.view), f"its stored rows cannot be read: {error}") from error
+    return StoredPage(
+        str(stored.view),
+        stored.snapshot_id,
+        iso_time(stored.timestamp_ms),
+        tuple(table.column_names),
+        tuple(tuple(map(_plain, row.values())) for row in table.to_pylist()),
+    )
+
+
+def expire_rows(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 120.0,
+    keep: Annotated[int, typer.Option(metavar="N")] = 1,
+) -> ExpiredRows:
+    """Expire stored rows as they were, and delete their files. The current ones stay, and those of branches and tags.
+
+    Args:
+        catalog: Where the view is.
+        name: The view, as database.name.
+        older_than: For how long they must have been no longer current, in hours. A query that still reads them fails.
+        keep: How many of the last snapshots stay in any case.
+
+    Returns:
+        What was expired.
+
+    Raises:
+        NoSuchViewError: If there is none.
+        RefreshConflictError: If somebody changed the storage meanwhile.
+        SharedFilesError: If another name in the metastore has the storage too.
+    """
+    found = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
+    return ExpiredRows(name.lower(), found.snapshots, found.files, tuple(map(str, found.kept)))
+
+
+def materialized_orphans(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    remove: bool = False,
+    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 72.0,
+) -> OrphanList:
+    """List what refreshes that were killed left behind, or remove it.
+
+    Args:
+        catalog: Where it is.
+        name: The view, as database.name.
+        remove: Remove what is listed.
+        older_than: How old it must be, in hours. A refresh that is running has such files too.
+
+    Returns:
+        What was found.
+
+    Raises:
+        NoSuchViewError: If there is none.
+    """
+    views = catalog.materialized
+    find = views.remove_orphans if remove else views.orphans
+    found = find(name, older_than_ms=int(older_than * 3_600_000))
+    rows, kept = tuple(map(str, found.rows)), tuple(map(str, found.kept))
+    return OrphanList(name.lower(), found.snapshots, rows, found.files, kept, remove)
+
+
+def register_refresh(group: typer.Typer) -> None:
+    """Add the commands to their group.
+
+    Args:
+        group: The group `mv`.
+    """
+    bind(group, "refresh", refresh_materialized, _print_refreshed, tell=_print_progress)
+    bind(group, "refreshes", materialized_refreshes, _print_refreshes)
+    bind(group, "rows", materialized_rows, _print_rows)
+    bind(group, "expire", expire_rows, _print_expired, question=_question_expire)
+    bind(group, "orphans", materialized_orphans, _print_orphans, question=_question_orphans)
+
+
+def _question_expire(name: str, older_than: float, keep: int, **_: object) -> str:
+    return f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
+
+
+def _question_orphans(name: str, remove: bool, **_: object) -> str:
+    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+
+
+def _refreshed(report: RefreshReport) -> Refreshed:
+    return Refreshed(str(report.name), report.action, report.why, report.rows, report.written, round(report.seconds, 3))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it, else as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _print_refreshed(found: RefreshResult) -> None:
+    out = console()
+    for item in found.refreshed:
+        out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
+
+
+def _print_refreshes(found: StoredRefreshes) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    out = console()
+    table = Table("snapshot", "since", "version", "", box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
+    for item in found.refreshes:
+        table.add_row(str(item.snapshot_id), item.time, str(item.version_id), "current" if item.current else "")
+    print_table(table)
+
+
+def _print_rows(found: StoredPage) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    out = console()
+    if found.snapshot_id is None:
+        out.print("it was never refreshed")
+        return
+    table = Table(*map(shown, found.columns), box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
+    for row in found.rows:
+        table.add_row(*("NULL" if value is None else shown(value) for value in row))
+    print_table(table)
+
+
+def _print_expired(found: ExpiredRows) -> None:
+    out = console()
+    for item in found.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
+    out.print(f"{len(found.snapshots)} snapshot(s) expired, {found.files} file(s) deleted")
+
+
+def _print_orphans(found: OrphanList) -> None:
+    out = console()
+    lines = [f"snapshot {number}" for number in found.snapshots]
+    lines += [f"row      {shown(row)}" for row in found.rows] + [f"file     {shown(file)}" for file in found.files]
+    for line in lines:
+        out.print(line, soft_wrap=True)
+    for item in found.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
+    out.print(f"{len(lines)} orphan(s){' removed' if found.removed else ''}")
+
+
+def _print_progress(line: str) -> None:
+    typer.echo(shown(line), err=True)

@@ -1,0 +1,149 @@
+"""What is around the metastore: files, Java, and the views of a database."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from uuid import uuid4
+
+from hive_views.config import CatalogConfig
+from hive_views.doctor.report import Finding, Level, short
+from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.local_metastore.jvm import INSTALL_JAVA, OLDEST_JAVA, find_jars, find_java
+from hive_views.metastore.probes import PREFIX, timed
+from hive_views.metastore.transport.client import MetastoreClient
+
+if TYPE_CHECKING:
+    from hive_views.catalog.catalog import HiveViewCatalog
+
+
+def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles, database: str) -> Iterator[Finding]:
+    """Whether files can be written where the database's views, and the catalog's, are created."""
+    own = client.get_database(database).locationUri
+    locations = [own.rstrip("/")] if own else []
+    if config.warehouse and not any(_is_below(location, config.warehouse) for location in locations):
+        locations.append(config.warehouse)
+    if not locations:
+        yield Finding(
+            "storage",
+            Level.PROBLEM,
+            database,
+            "the database has no location, and the catalog no warehouse",
+            "Set the catalog property warehouse",
+        )
+    for location in locations:
+        try:
+            spent = timed(partial(_write_and_read, files, location))
+        except (OSError, ValueError, TypeError, ImportError) as error:
+            yield Finding(
+                "storage",
+                Level.PROBLEM,
+                location,
+                f"a file cannot be written, read and deleted there: {short(str(error) or type(error).__name__)}",
+                "Views are created there. Check your rights, the FileIO properties of the catalog (s3.endpoint …), and "
+                "that the package for this storage is installed",
+            )
+            continue
+        message = f"a file was written, read and deleted in {spent:.0f} ms"
+        yield Finding("storage", Level.OK, location, message, None, {"milliseconds": round(spent, 1)})
+
+
+def _is_below(location: str, directory: str) -> bool:
+    # Hive writes file:/a where we write file:///a.
+    inner, outer = urlparse(location), urlparse(directory)
+    return inner[:2] == outer[:2] and f"{inner.path}/".startswith(f"{outer.path}/")
+
+
+def _write_and_read(files: MetadataFiles, directory: str) -> None:
+    location = f"{directory}/{PREFIX}{uuid4().hex[:16]}.tmp"
+    io = files.io(location)
+    content = uuid4().bytes
+    made = _missing_directories(directory)
+    try:
+        try:
+            with io.new_output(location).create(overwrite=False) as stream:
+                stream.write(content)
+            with io.new_input(location).open(seekable=False) as stream:
+                if stream.read() != content:
+                    raise OSError(f"{location} came back with another content")
+        finally:
+            with suppress(FileNotFoundError):
+                io.delete(location)
+        if io.new_input(location).exists():
+            raise OSError(f"{location} cannot be deleted")
+    finally:
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
+
+
+def _missing_directories(location: str) -> list[Path]:
+    """The local directories that writing there will make, the innermost first; none on other storages."""
+    parsed = urlparse(location)
+    if parsed.scheme not in ("", "file"):
+        return []
+    path = Path(parsed.path)  # as PyIceberg takes it: with %20 and the like as they are
+    return [each for each in (path, *path.parents) if not each.exists()]
+
+
+def java() -> Iterator[Finding]:
+    """Whether Java and PySpark are there; nothing but the embedded metastore and Spark need them."""
+    why = "only the embedded metastore and Spark need it"
+    try:
+        java = find_java("(none)")
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    except (EmbeddedMetastoreError, OSError, subprocess.TimeoutExpired) as error:
+        reason = error.reason if isinstance(error, EmbeddedMetastoreError) else str(error)
+        yield Finding("java", Level.WARNING, "", f"{reason} ({why})", INSTALL_JAVA)
+    else:
+        found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+        version = int(found[1]) if found else 0
+        good = version >= OLDEST_JAVA
+        message = f"Java {version or '(of unknown version)'} at {java}{'' if good else f' is too old ({why})'}"
+        details = {"version": version, "java": java}
+        yield Finding("java", Level.OK if good else Level.WARNING, "", message, None if good else INSTALL_JAVA, details)
+    try:
+        jars = find_jars("(none)")
+    except EmbeddedMetastoreError as error:
+        yield Finding("pyspark", Level.WARNING, "", f"{error.reason} ({why})", "pip install 'hive_views[spark]'")
+    else:
+        yield Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, {"jars": str(jars)})
+
+
+def views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
+    """Whether the views of a database can be read, and rows and metadata files agree."""
+    names = catalog.list_views(database)
+    good = 0
+    for name in names:
+        shown = ".".join(name)
+        try:
+            view = catalog.load_view(name)
+            drift, irregular = view.drift, view.metadata.irregularities()
+        except HiveViewsError as error:
+            advice = "Restore its metadata file, or drop the view and register another one of its files"
+            yield Finding("views", Level.PROBLEM, shown, str(error), advice)
+            continue
+        if drift:
+            fields = [item.field for item in drift]
+            yield Finding(
+                "views",
+                Level.WARNING,
+                shown,
+                f"others changed its row, so engines read different views: {', '.join(fields)}",
+                f"Compare by `hive-views show {shown}`. `hive-views adopt {shown}` makes what the row says a version; "
+                f"`hive-views repair {shown}` writes the row from the file again: what others wrote is lost",
+                {"drift": fields},
+            )
+        if irregular:
+            message = f"its metadata file breaks the format: {'; '.join(irregular)}"
+            yield Finding("views", Level.WARNING, shown, message, "Java reads it; replace the view to mend it")
+        good += not drift and not irregular
+    details = {"views": len(names), "good": good}
+    yield Finding("views", Level.OK, database, f"{good} of {len(names)} views are as they should be", None, details)

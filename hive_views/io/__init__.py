@@ -1,0 +1,1 @@
+"""File access: metadata files, table files, locations, deletion."""

@@ -1,0 +1,1 @@
+"""Readers of legacy rows: Hive, Spark and Trino."""

@@ -1,0 +1,1 @@
+"""Reports of an import: as data and as an HTML page."""

@@ -1,0 +1,70 @@
+"""The report of an import as a page of one file that opens from disk: filters, search, and each view's difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.report.report import Line, Report
+from hive_views.rendering.escaping import visible
+from hive_views.rendering.html_page import page, part
+
+_PACKAGE = "hive_views.legacy_import.report.page"
+
+
+def html(report: Report, title: str, *, rows: Mapping[ViewName, str] | None = None) -> str:
+    """A report as a page."""
+    return page(
+        title,
+        style=part(_PACKAGE, "page.css"),
+        body=part(_PACKAGE, "page.html"),
+        script=part(_PACKAGE, "page.js"),
+        data=document(report, title, rows or {}),
+    )
+
+
+def document(report: Report, title: str, rows: Mapping[ViewName, str]) -> dict[str, Any]:
+    """What the page's script gets."""
+    return {
+        "title": visible(title),
+        "seconds": round(report.seconds, 3),
+        "writing": round(report.writing, 3),
+        "cycles": [[visible(name) for name in cycle] for cycle in report.cycles],
+        "views": [_view(line, rows.get(line.entry.name)) for line in report.lines],
+    }
+
+
+def _view(line: Line, rows: str | None) -> dict[str, Any]:
+    entry, outcome = line.entry, line.outcome
+    pieces = line.pieces()
+    return {
+        "database": visible(entry.name.database),
+        "name": visible(entry.name.name),
+        "target": None if entry.in_place else visible(str(entry.target)),
+        "status": line.status,
+        "reason": None if outcome.reason is None else outcome.reason.value,
+        "text": _text(outcome.text),
+        "blocker": None if outcome.blocked_by is None else visible(str(outcome.blocked_by)),
+        "writer": f"{entry.writer.value} as a materialized view" if entry.materialized else entry.writer.value,
+        "dialect": visible(entry.dialect),
+        "level": entry.level,
+        "reads": [visible(str(name)) for name in entry.reads],
+        "changes": [visible(change, lines=True) for change in entry.changes],
+        "damages": [visible(item, lines=True) for item in outcome.damages],
+        "rows": _text(rows),
+        # The difference holds both texts.
+        "pieces": [[kind, visible(text, lines=True)] for kind, text in pieces],
+        "old": None if pieces else _text(entry.old_text),
+        "new": None if pieces or entry.new_text == entry.old_text else _text(entry.new_text),
+        "same": entry.old_text is not None and entry.old_text == entry.new_text,
+        "original": None if entry.old_original == entry.old_text else _text(entry.old_original),
+        "seconds": round(outcome.seconds, 4),
+        "writing": round(outcome.writing, 4),
+        "file": _text(outcome.metadata_location),
+        "backup": _text(outcome.backup),
+    }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else visible(text, lines=True)

@@ -1,0 +1,1 @@
+"""Hive Metastores that are started on this machine."""

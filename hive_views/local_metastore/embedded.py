@@ -1,0 +1,94 @@
+"""A real Hive Metastore 2.3.10 as a child process: for trying things out, for tests, for programs on one machine.
+
+Its server comes from PySpark's jars and keeps its data in Derby, in a directory of the caller's. It listens on the
+loopback address only, and ends with the program that started it, however that ends (unless it is detached).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from hive_views.errors import EmbeddedMetastoreError
+from hive_views.local_metastore.embedded_server import serve
+from hive_views.local_metastore.jvm import Launch, find_jars, find_java
+from hive_views.local_metastore.process import MetastoreProcess
+
+EMBEDDED_VERSION = "2.3.10"
+"""The release of Hive that PySpark's jars hold."""
+
+TXN_TIMEOUT_S = 300.0
+"""Hive's own default of hive.txn.timeout, in seconds."""
+
+MAX_MEMORY_MB = 512
+"""The JVM's largest heap, in megabytes."""
+
+
+class EmbeddedMetastore(MetastoreProcess):
+    """A Hive Metastore 2.3.10 that runs as long as this program wants it to.
+
+    Use it as a context manager, or call `start` and `stop`. It can be started again, with its data, by this object or
+    another one. Attributes that need a running metastore raise `EmbeddedMetastoreError` without one.
+
+    Args:
+        directory: Where its data, its log and its warehouse are; made if it is not there. One metastore at a time
+            uses it.
+        port: The port to listen on, at 127.0.0.1; 0 takes a free one at every start.
+        java: The `java` command; by default JAVA_HOME's, else the one on the PATH. Java 17 or newer.
+        txn_timeout_s: Seconds after which a lock without a heartbeat is removed (hive.txn.timeout); at least 1.
+        max_memory_mb: The JVM's largest heap, in megabytes.
+        properties: More of Hive's configuration, by its names (`hive-site.xml`); overrides what is set here.
+        detached: Let it go on running when this program ends. Whoever knows the directory can stop it
+            (`stop_metastore`, `hive-views metastore stop`).
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        port: int = 0,
+        java: str | None = None,
+        txn_timeout_s: float = TXN_TIMEOUT_S,
+        max_memory_mb: int = MAX_MEMORY_MB,
+        properties: Mapping[str, str] | None = None,
+        detached: bool = False,
+    ) -> None:
+        super().__init__(directory, port=port, detached=detached)
+        if txn_timeout_s < 1:
+            raise EmbeddedMetastoreError(str(self._directory), f"txn_timeout_s must be at least 1, not {txn_timeout_s}")
+        self._java = java
+        self._txn_timeout_s = txn_timeout_s
+        self._max_memory_mb = max_memory_mb
+        self._properties = dict(properties or {})
+
+    def _prepare(self) -> Launch:
+        jars = find_jars(self.directory)
+        return Launch(
+            find_java(self.directory, self._java), (f"{jars}{os.sep}*",), serve, max_memory_mb=self._max_memory_mb
+        )
+
+    def _prepare_database(self, launch: Launch) -> None:
+        self._directory.prepare_database()
+
+    def _finish_database(self) -> None:
+        self._directory.finish_database()
+
+    def _site(self) -> dict[str, str]:
+        milliseconds = round(self._txn_timeout_s * 1000)
+        reaper = max(250, min(milliseconds // 4, 60_000))
+        return {
+            # Relative to Derby's system home: a path could hold characters that end a JDBC attribute.
+            "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self._directory.database_name};create=true",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+            "datanucleus.connectionPoolingType": "HikariCP",
+            "datanucleus.schema.autoCreateAll": "true",
+            "hive.metastore.schema.verification": "false",
+            "hive.metastore.warehouse.dir": self.warehouse,
+            # By default a failing database call is repeated for 20 seconds; 0 attempts would stop the start.
+            "hive.hmshandler.retry.attempts": "1",
+            "hive.hmshandler.retry.interval": "50ms",
+            "hive.txn.timeout": f"{milliseconds}ms",
+            "hive.timedout.txn.reaper.start": f"{reaper}ms",
+            "hive.timedout.txn.reaper.interval": f"{reaper}ms",
+            **self._properties,
+        }

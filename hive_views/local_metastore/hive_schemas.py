@@ -1,0 +1,92 @@
+"""The databases' schemas of Hive 4.1 and 4.2, for which Hive publishes no scripts on Maven's repositories.
+
+They are made out of 4.0's own script, which comes with its archive, and what has changed since. The changes are stated
+here once, and written for each database. Sources: HIVE-27725 (statistics do without names), HIVE-28292 and HIVE-28828
+(indexes; not on Derby), HIVE-29178 (parameters of catalogs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+BASE = "4.0.0"
+"""The newest schema whose scripts come with an archive."""
+
+VERSIONS = ("4.1.0", "4.2.0")
+"""The schemas that are made here, each out of the one before."""
+
+KINDS = ("derby", "mysql", "postgres")
+"""The databases, as Hive calls them."""
+
+_STATISTICS = (
+    ("TAB_COL_STATS", "TAB_COL_STATS_IDX", ("TBL_ID", "COLUMN_NAME"), ("CAT_NAME", "DB_NAME", "TABLE_NAME")),
+    (
+        "PART_COL_STATS",
+        "PCS_STATS_IDX",
+        ("PART_ID", "COLUMN_NAME"),
+        ("CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"),
+    ),
+)
+"""Table, its index, what that is on now, columns that are gone."""
+
+
+def write_schemas(scripts: Path, version: str) -> None:
+    """Write the scripts that Hive's schema tool of a version looks for: one a database."""
+    for kind in KINDS:
+        base = (scripts / kind / f"hive-schema-{BASE}.{kind}.sql").read_text(encoding="utf-8")
+        (scripts / kind / f"hive-schema-{version}.{kind}.sql").write_text(
+            newer_schema(base, kind, version), encoding="utf-8"
+        )
+
+
+def newer_schema(base: str, kind: str, version: str) -> str:
+    """The script that makes the schema of a version in an empty database."""
+    statements = [*_to_4_1(kind)]
+    if version != "4.1.0":
+        statements += _to_4_2(kind)
+    said = f"'{version}', \"VERSION_COMMENT\" = 'Hive release version {version}'"
+    statements.append(f'UPDATE "VERSION" SET "SCHEMA_VERSION" = {said} WHERE "VER_ID" = 1')
+    # Only PostgreSQL needs the quotes: it would fold the names to lower case.
+    written = (each if kind == "postgres" else each.replace('"', "") for each in statements)
+    return "\n".join([base.rstrip(), "", *(f"{each};" for each in written), ""])
+
+
+def _to_4_1(kind: str) -> Iterator[str]:
+    for table, index, columns, gone in _STATISTICS:
+        yield _drop_index(kind, table, index)
+        yield _index(table, index, columns)
+        if kind == "postgres":
+            # It is a prefix of the new one.
+            yield _drop_index(kind, table, f"{table}_N49")
+        for column in gone:
+            yield f'ALTER TABLE "{table}" DROP COLUMN "{column}"'
+    if kind == "derby":
+        return
+    if kind == "postgres":
+        yield 'ALTER TABLE "TBLS" DROP CONSTRAINT "UNIQUETABLE"'
+        yield 'ALTER TABLE "TBLS" ADD CONSTRAINT "UNIQUETABLE" UNIQUE ("DB_ID", "TBL_NAME")'
+    else:
+        yield _drop_index(kind, "TBLS", "UNIQUETABLE")
+        yield _index("TBLS", "UNIQUETABLE", ("DB_ID", "TBL_NAME"), unique=True)
+    yield _drop_index(kind, "TBLS", "TBLS_N49")
+    yield _index("TXNS", "TXN_STATE_IDX", ("TXN_STATE", "TXN_ID"), unique=True)
+
+
+def _to_4_2(kind: str) -> Iterator[str]:
+    # In Hive's other tables the names' sets of characters are latin1 on MySQL: its keys are too long for more.
+    end = " ENGINE=InnoDB DEFAULT CHARSET=latin1" if kind == "mysql" else ""
+    yield (
+        'CREATE TABLE "CATALOG_PARAMS" ("CTLG_ID" BIGINT NOT NULL, "PARAM_KEY" VARCHAR(180) NOT NULL, '
+        '"PARAM_VALUE" VARCHAR(4000), PRIMARY KEY ("CTLG_ID", "PARAM_KEY"), CONSTRAINT "CATALOG_PARAMS_FK1" '
+        f'FOREIGN KEY ("CTLG_ID") REFERENCES "CTLGS" ("CTLG_ID") ON DELETE CASCADE){end}'
+    )
+
+
+def _drop_index(kind: str, table: str, name: str) -> str:
+    return f'DROP INDEX "{name}"{f" ON {table}" if kind == "mysql" else ""}'
+
+
+def _index(table: str, name: str, columns: tuple[str, ...], *, unique: bool = False) -> str:
+    listed = ", ".join(f'"{column}"' for column in columns)
+    return f'CREATE {"UNIQUE " if unique else ""}INDEX "{name}" ON "{table}" ({listed})'

@@ -1,0 +1,1 @@
+"""Freshness of materialized views: source state, checks and verdicts."""

@@ -1,0 +1,1 @@
+"""The layouts in which a materialized view is stored."""

@@ -1,0 +1,1 @@
+"""Maintenance of storage: snapshot expiration and garbage collection."""

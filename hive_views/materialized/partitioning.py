@@ -1,0 +1,70 @@
+"""How a materialized view's rows are divided: the partitions of its storage table, from what an author writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+)
+
+from hive_views.errors import InvalidPropertyError
+
+_PLAIN: dict[str, Callable[[], Transform]] = {  # type: ignore[type-arg]
+    "": IdentityTransform,
+    "identity": IdentityTransform,
+    "year": YearTransform,
+    "years": YearTransform,
+    "month": MonthTransform,
+    "months": MonthTransform,
+    "day": DayTransform,
+    "days": DayTransform,
+    "hour": HourTransform,
+    "hours": HourTransform,
+}
+_NAME = r"`(?:[^`]|``)+`|[^`(),]+?"
+_FORM = re.compile(rf"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*")
+
+
+def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
+    """The partitions of a storage table."""
+    fields = []
+    for number, text in enumerate(by):
+        columns = {field.name.lower(): field for field in schema.fields}
+        # A column's name may look like a transform: `sum(amount)`.
+        found = None if text.lower() in columns else _FORM.fullmatch(text)
+        column = columns.get(_unquoted(found[3] or found[5]) if found else text.lower())
+        if column is None:
+            raise InvalidPropertyError("partitioned by", text, "it is no column of the view, nor a transform of one")
+        function = (found[1] or "").lower() if found else ""
+        transform = _transform(text, function, (found[2] or found[4]) if found else None)
+        if not transform.can_transform(column.field_type):
+            raise InvalidPropertyError("partitioned by", text, f"column {column.name} is of type {column.field_type}")
+        suffix = "" if isinstance(transform, IdentityTransform) else f"_{function}"
+        fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
+    return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC
+
+
+def _unquoted(name: str) -> str:
+    quoted = name.startswith("`") and name.endswith("`")
+    return (name[1:-1].replace("``", "`") if quoted else name).lower()
+
+
+def _transform(text: str, name: str, number: str | None) -> Transform:  # type: ignore[type-arg]
+    if number is None and name in _PLAIN:
+        return _PLAIN[name]()
+    if number is not None and name == "bucket":
+        return BucketTransform(int(number))
+    if number is not None and name == "truncate":
+        return TruncateTransform(int(number))
+    raise InvalidPropertyError("partitioned by", text, "write a column, or year, month, day, hour, bucket, truncate")

@@ -1,0 +1,1 @@
+"""Refreshes: plan, staging, publishing."""

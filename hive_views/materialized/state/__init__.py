@@ -1,0 +1,1 @@
+"""The refresh state of a materialized view and its encodings."""

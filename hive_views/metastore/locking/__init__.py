@@ -1,0 +1,1 @@
+"""Locks of the metastore, their heartbeats, and the queue within one process."""

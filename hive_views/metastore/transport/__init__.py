@@ -1,0 +1,1 @@
+"""Connections to a metastore: Thrift client, pool, TLS, SASL."""

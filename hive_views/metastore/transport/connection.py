@@ -1,0 +1,290 @@
+"""One connection to one metastore: a socket, Thrift's binary protocol on it, and the generated client on that.
+
+A connection is used by one thread at a time. It can tell two things that decide whether a request may be repeated:
+whether any byte of the request has left (`request_left`), and whether a connection that was kept is still quiet
+(`is_quiet`): an end of file or stray bytes that wait there mean that the server closed it, or that it still carries
+the answer to somebody else's request.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from ssl import SSLSocket
+from struct import Struct
+from time import monotonic
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.transport.TTransport import CReadableTransport
+
+from hive_views.config import ConnectionConfig
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, SecurityFailure, mechanism, negotiate
+from hive_views.metastore.transport.tls import is_quiet, secure
+
+MAX_STRING_LENGTH = 256 * 1024 * 1024
+"""The longest string read from a metastore, in bytes. Thrift's own default, 16,384,000, cuts off long view texts."""
+
+MAX_CONTAINER_LENGTH = 16 * 1024 * 1024
+"""The most elements read in one list, set or map."""
+
+_CHUNK = 64 * 1024
+_LARGE_CHUNK = 1024 * 1024
+
+_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+"""A peer that vanished is noticed after a minute; firewalls and balancers do not take the connection for idle."""
+
+_VERSION_AND_CALL = 0x80010001
+_VERSION = b"\x80\x01\x00"
+_HEADER = Struct("!II")
+_INT32 = Struct("!I")
+
+
+class SocketTransport(CReadableTransport):  # type: ignore[misc]
+    """Thrift's buffered transport on a socket, with a time limit for the whole answer and no quadratic copying."""
+
+    def __init__(self, sock: socket.socket, timeout: float) -> None:
+        """Take over a connected socket."""
+        sock.settimeout(timeout)
+        self._socket = sock
+        self._timeout = timeout
+        self._timeout_changed = False
+        self._deadline = 0.0
+        self._first_read = True
+        self._out: list[bytes] = []
+        self._in = BytesIO()
+        self.request_left = False
+        self._layer: SaslLayer | None = None
+
+    def authenticate(self, ours: Mechanism, timeout: float) -> None:
+        """Tell the server who we are; from then on all goes through the layer that was agreed on."""
+        negotiate(self._socket, ours, timeout)
+        self._timeout_changed = True
+        self._layer = SaslLayer(ours)
+
+    def set_timeout(self, timeout: float) -> None:
+        """Set another time limit, in seconds, for the requests to come."""
+        self._timeout = timeout
+        self._timeout_changed = True
+
+    def close(self) -> None:
+        """Close the socket. It is never shut down: another process may hold the same connection since a fork."""
+        self._socket.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether `close` was not called."""
+        return self._socket.fileno() != -1
+
+    def is_quiet(self) -> bool:
+        """Whether nothing waits to be read: neither an end of file, nor an error, nor stray bytes."""
+        if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_empty):
+            return False
+        if isinstance(self._socket, SSLSocket):
+            return is_quiet(self._socket)
+        try:
+            self._socket.settimeout(0)
+            try:
+                self._socket.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                return True
+            finally:
+                self._socket.settimeout(self._timeout)
+                self._timeout_changed = False
+        except OSError:
+            return False
+        return False
+
+    def write(self, data: bytes) -> None:
+        """Keep a piece of the request until `flush`."""
+        self._out.append(data)
+
+    def flush(self) -> None:
+        """Send the request; `request_left` turns true as soon as the operating system took a byte of it."""
+        request = b"".join(self._out)
+        data = memoryview(self._layer.outgoing(request) if self._layer else request)
+        self._out = []
+        if self._timeout_changed:
+            self._socket.settimeout(self._timeout)
+            self._timeout_changed = False
+        self.request_left = False
+        sent = self._socket.send(data)
+        self.request_left = True
+        if sent < len(data):
+            self._socket.sendall(data[sent:])
+        self._deadline = monotonic() + self._timeout
+        self._first_read = True
+
+    def readAll(self, size: int) -> bytes:  # noqa: N802 (Thrift's name)
+        """Read exactly `size` bytes."""
+        data = self._in.read(size)
+        if len(data) < size:
+            data = self.cstringio_refill(data, size).read(size)
+        return data
+
+    read = readAll
+
+    @property
+    def cstringio_buf(self) -> BytesIO:
+        """What was received and not read yet; Thrift's C extension reads it directly."""
+        return self._in
+
+    def cstringio_refill(self, partial: bytes, wanted: int) -> BytesIO:
+        """Receive until `wanted` bytes are there, `partial` first; for Thrift's C extension."""
+        if wanted <= _CHUNK:
+            data = partial + self._receive(_CHUNK)
+            while len(data) < wanted:
+                data += self._receive(_CHUNK)
+            self._in = BytesIO(data)
+        else:
+            # A length is not believed before its bytes are there: the buffer grows with what arrives.
+            buffer = bytearray(partial)
+            while len(buffer) < wanted:
+                buffer += self._receive(min(_LARGE_CHUNK, wanted - len(buffer)))
+            self._in = BytesIO(buffer)
+        return self._in
+
+    def _receive(self, most: int) -> bytes:
+        return self._layer.incoming(self._receive_some, most) if self._layer else self._receive_some(most)
+
+    def _receive_some(self, most: int) -> bytes:
+        if self._first_read:
+            self._first_read = False
+        else:
+            remaining = self._deadline - monotonic()
+            if remaining <= 0:
+                raise TimeoutError("timed out")
+            self._socket.settimeout(remaining)
+            self._timeout_changed = True
+        data = self._socket.recv(most)
+        if not data:
+            raise EOFError("the server closed the connection")
+        return data
+
+
+class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
+    """Thrift's binary protocol, with the C extension where there is one, that checks whose answer it reads.
+
+    Generated Python clients send the sequence number 0 and ignore the one of the answer, so a late answer is taken
+    for that of the next call. Here each request has a number of its own, and an answer must repeat it and the name.
+    """
+
+    def __init__(self, transport: SocketTransport) -> None:
+        super().__init__(transport, string_length_limit=MAX_STRING_LENGTH, container_length_limit=MAX_CONTAINER_LENGTH)
+        self._number = 0
+        self._label = b""
+
+    def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: N802
+        """Begin a request."""
+        self._number = (self._number + 1) & 0x7FFFFFFF
+        encoded = name.encode()
+        self._label = encoded + _INT32.pack(self._number)
+        self.trans.write(_HEADER.pack(_VERSION_AND_CALL, len(encoded)) + self._label)
+
+    def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802
+        """Begin an answer."""
+        start = self.trans.readAll(8)
+        label = self._label
+        if start[:3] != _VERSION or int.from_bytes(start[4:], "big") != len(label) - 4:
+            raise TProtocolException(TProtocolException.BAD_VERSION, "no answer to this request, or no Thrift at all")
+        if self.trans.readAll(len(label)) != label:
+            raise TProtocolException(TProtocolException.INVALID_DATA, "the answer belongs to another request")
+        return (label[:-4].decode(), start[3], self._number)
+
+
+class Connection:
+    """A connected metastore: its `uri`, and the generated `client` that speaks with it."""
+
+    def __init__(self, uri: str, transport: SocketTransport) -> None:
+        self.uri = uri
+        self.client = Client(NumberedProtocol(transport))
+        self.transport = transport
+        self.idle_since: float | None = None
+        """When it was last given back (monotonic seconds); None as long as it has never been."""
+        self.known: dict[str, bool] = {}
+        """What was found out about the server. Shared by the connections to it; see `ConnectionPool`."""
+
+    @classmethod
+    def open(cls, uri: str, config: ConnectionConfig) -> Connection:
+        """Connect, and tell the metastore who we are."""
+        timeout = config.connect_timeout_ms / 1000
+        deadline = monotonic() + timeout
+        host, port = _address(uri)
+        sock = _connect(host, port, timeout)
+        try:
+            if config.tls is not None:
+                with _answering("agree on TLS", "Perhaps it speaks no TLS at this port", config):
+                    sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
+            connection = cls(uri, SocketTransport(sock, timeout))
+            if config.credentials is not None:
+                ours = mechanism(config.credentials, host)
+                with _answering(f"authenticate ({ours.name})", _WHO_IT_ASKS, config):
+                    connection.transport.authenticate(ours, max(deadline - monotonic(), 0.001))
+            if config.user is not None:
+                connection.client.set_ugi(config.user, list(config.groups))
+        except BaseException:
+            sock.close()
+            raise
+        connection.transport.set_timeout(config.call_timeout_ms / 1000)
+        return connection
+
+    def is_usable(self, max_idle: float) -> bool:
+        """Whether a request may be sent on this kept connection: it has not idled too long, and nothing waits there."""
+        return self.idle_since is not None and monotonic() - self.idle_since <= max_idle and self.transport.is_quiet()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed by us."""
+        return self.transport.is_open
+
+    def close(self) -> None:
+        """Close it; closing twice does nothing."""
+        self.transport.close()
+
+
+_WHO_IT_ASKS = "Perhaps it waits for the directory (LDAP) or the KDC that it asks; its log says so"
+
+
+@contextmanager
+def _answering(step: str, perhaps: str, config: ConnectionConfig) -> Iterator[None]:
+    """Says which step it was that the server did not answer in time."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise SecurityFailure(
+            step, f"the metastore can be reached, and did not answer within {config.connect_timeout_ms} ms. {perhaps}"
+        ) from error
+
+
+def _address(uri: str) -> tuple[str, int]:
+    host, _, port = uri.removeprefix("thrift://").rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _connect(host: str, port: int, timeout: float) -> socket.socket:
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    deadline = monotonic() + timeout
+    last: OSError = OSError(f"{host} has no address")
+    for index, (family, kind, protocol, _, address) in enumerate(addresses):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            # One address that swallows packets must leave time for the others.
+            sock.settimeout(max((deadline - monotonic()) / (len(addresses) - index), 0.001))
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE:
+                if hasattr(socket, option):
+                    sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        except OSError as error:
+            sock.close()
+            last = error
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise last

@@ -1,0 +1,66 @@
+"""TLS to the metastore: the server's certificate is always checked, and ours is shown where it is asked for."""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+from functools import lru_cache
+from pathlib import Path
+
+from hive_views.config import TlsConfig
+from hive_views.metastore.transport.sasl import SecurityFailure
+
+
+def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:
+    """Agree on TLS over a connected socket."""
+    context = _context(config, tuple(map(_age, (config.ca_file, config.certificate_file, config.key_file))))
+    sock.settimeout(timeout)
+    try:
+        return context.wrap_socket(sock, server_hostname=config.host or host)
+    except ssl.SSLCertVerificationError as error:
+        raise SecurityFailure(
+            "check the metastore's certificate",
+            f"{error.verify_message}. hive-views.tls-ca-file names the certificates that are trusted, "
+            "hive-views.tls-host the name that the certificate must have",
+        ) from error
+    except TimeoutError:
+        raise
+    except (ssl.SSLError, OSError) as error:
+        raise SecurityFailure(
+            "agree on TLS",
+            f"{getattr(error, 'reason', None) or error}. Perhaps the metastore speaks no TLS at this port",
+        ) from error
+
+
+def is_quiet(sock: ssl.SSLSocket) -> bool:
+    """Whether nothing waits to be read; without a look at it, because TLS has to take what it reads."""
+    if sock.pending():
+        return False
+    waiting = select.poll()
+    waiting.register(sock, select.POLLIN)
+    return not waiting.poll(0)
+
+
+def _age(path: str | None) -> int | None:
+    """Tells a renewed file from the one that was read."""
+    try:
+        return None if path is None else Path(path).stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def _context(config: TlsConfig, _ages: tuple[int | None, ...]) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=config.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise SecurityFailure("read hive-views.tls-ca-file", f"{config.ca_file}: {error}") from error
+    if config.certificate_file:
+        try:
+            context.load_cert_chain(config.certificate_file, config.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise SecurityFailure(
+                "read hive-views.tls-certificate-file", f"{config.certificate_file}: {error}"
+            ) from error
+    return context

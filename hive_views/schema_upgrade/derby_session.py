@@ -1,0 +1,314 @@
+"""Derby through JDBC: a small JVM of our own, with the Derby of PySpark's jars, reached by Py4J (decision 0016).
+
+The password goes through Py4J's socket on the loopback address, to which a token is needed; it is in no argument.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import select
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hive_views.errors import DatabaseError
+from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
+from hive_views.schema_upgrade.address import Address
+from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.session import Values
+
+START_TIMEOUT_S = 60.0
+
+JARS_VARIABLE = "HIVE_VIEWS_DERBY_JARS"
+"""A directory whose derby*.jar is used in place of PySpark's: the metastore's own, where its Derby must stay old."""
+
+_PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+_PY4J = logging.getLogger("py4j.java_gateway")
+
+
+class DerbyJvm:
+    """A JVM in which Derby runs. It ends with this process, however that ends."""
+
+    def __init__(self, place: str, jars: Path | None = None) -> None:
+        """Start it."""
+        spark = find_jars(place)
+        own = jars or (Path(os.environ[JARS_VARIABLE]) if JARS_VARIABLE in os.environ else spark)
+        path = os.pathsep.join(str(each) for each in [*sorted(own.glob("derby*.jar")), *spark.glob("py4j-*.jar")])
+        self.home = tempfile.TemporaryDirectory(prefix="hive-views-derby-")
+        self.process = subprocess.Popen(
+            [
+                find_java(place),
+                "-Xmx512m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                f"-Dderby.stream.error.file={self.home.name}/derby.log",
+                "-Dderby.locks.waitTimeout=30",
+                "-cp",
+                path,
+                "py4j.GatewayServer",
+                "--die-on-broken-pipe",
+                "--enable-auth",
+                "0",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.home.name,
+            start_new_session=True,
+        )
+        self._gateway = self._open(place)
+        self.jvm = self._gateway.jvm
+
+    def _open(self, place: str) -> Any:
+        from py4j.java_gateway import GatewayParameters, JavaGateway
+
+        assert self.process.stdout is not None, "it is a pipe"
+        deadline = time.monotonic() + START_TIMEOUT_S
+        lines: list[str] = []
+        for _ in range(2):
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            lines.append(self._line() if ready else "")
+        if not lines[0].isdigit() or not lines[1]:
+            self.stop()
+            raise DatabaseError(place, "the JVM for Derby does not start; Java 17 is needed")
+        self._hidden = _Hidden(lines[1])
+        _PY4J.addFilter(self._hidden)
+        return JavaGateway(
+            gateway_parameters=GatewayParameters(
+                address=LOOPBACK,
+                port=int(lines[0]),
+                auth_token=lines[1],
+                # Its finalizers talk to the JVM whenever Python collects garbage; what is opened is let go by hand.
+                enable_memory_management=False,
+            )
+        )
+
+    def _line(self) -> str:
+        # Byte by byte: what a buffer has taken, `select` does not see.
+        assert self.process.stdout is not None, "it is a pipe"
+        line = b""
+        while byte := os.read(self.process.stdout.fileno(), 1):
+            if byte == b"\n":
+                break
+            line += byte
+        return line.decode("ascii", "replace").strip()
+
+    def stop(self) -> None:
+        """End it."""
+        if hasattr(self, "_gateway"):
+            self._gateway.close()
+            _PY4J.removeFilter(self._hidden)
+        if self.process.stdin is not None and self.process.poll() is None:
+            try:
+                self.process.stdin.write(b"\n")
+                self.process.stdin.close()
+                self.process.wait(10)
+            except (OSError, subprocess.TimeoutExpired):
+                self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.home.cleanup()
+
+
+class DerbySession:
+    """A session on an embedded Derby database: nobody else can have it open."""
+
+    def __init__(self, address: Address, jvm: DerbyJvm | None = None) -> None:
+        """Open the database."""
+        self.address = address
+        self.dialect: Dialect = dialect_of("derby")
+        if not (Path(address.database) / "service.properties").exists():
+            raise DatabaseError(address.place, "there is no Derby database")
+        self._own = DerbyJvm(address.place) if jvm is None else None
+        self._vm: Any = (jvm or self._own).jvm  # type: ignore[union-attr]
+        self._connection: Any = None
+        try:
+            self._connection = self._connect()
+            self._connection.setAutoCommit(False)
+            self._connection.setTransactionIsolation(2)
+            described = self._connection.getMetaData()
+            self.server = "Derby " + str(described.getDatabaseProductVersion())
+            described._detach()
+            self.execute(f"SET SCHEMA {self.dialect.quote(address.schema or self._schema())}")
+            self.commit()
+        except BaseException:
+            self.close()
+            raise
+
+    def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self._run(sql, values, self._rows)  # type: ignore[no-any-return]
+
+    def execute(self, sql: str, values: Values | None = None) -> int:
+        """Carry out a statement; the number of rows that it met."""
+        return self._run(sql, values, lambda statement: int(statement.executeUpdate()))  # type: ignore[no-any-return]
+
+    def commit(self) -> None:
+        """Make the transaction's changes last."""
+        self._guard(None, self._connection.commit)
+
+    def rollback(self) -> None:
+        """Forget the transaction's changes."""
+        self._guard(None, self._connection.rollback)
+
+    def others(self) -> list[str]:
+        """Nobody: Derby opens a database in one program at a time."""
+        return []
+
+    def close(self) -> None:
+        """Close the database, so that another program can open it; what was not committed is forgotten."""
+        from py4j.protocol import Py4JError
+
+        try:
+            if self._connection is not None:
+                self._connection.rollback()
+                self._connection.close()
+                # A closed connection keeps its database's pages in memory as long as the JVM knows it.
+                self._connection._detach()
+                self._connection = None
+                self._shut_down()
+        except (Py4JError, OSError):
+            # The JVM is gone, and the database with it: nothing is left to close.
+            self._connection = None
+        finally:
+            if self._own is not None:
+                self._own.stop()
+                self._own = None
+
+    def __enter__(self) -> DerbySession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _source(self) -> Any:
+        source = self._vm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+        # By its own property: a path may hold characters that end a JDBC attribute.
+        source.setDatabaseName(self.address.database)
+        source.setUser(self.address.user)
+        password = self.address.password.reveal()
+        hidden = _Hidden(password)
+        _PY4J.addFilter(hidden)
+        try:
+            source.setPassword(password)
+        finally:
+            _PY4J.removeFilter(hidden)
+        return source
+
+    def _connect(self) -> Any:
+        source = self._source()
+        try:
+            return self._guard(None, source.getConnection)
+        finally:
+            source._detach()
+
+    def _shut_down(self) -> None:
+        from py4j.protocol import Py4JJavaError
+
+        source = self._source()
+        source.setShutdownDatabase("shutdown")
+        try:
+            source.getConnection()
+        except Py4JJavaError as error:
+            # Derby reports its orderly end as an error.
+            if str(error.java_exception.getSQLState()) != "08006":
+                raise
+            error.java_exception._detach()
+        finally:
+            source._detach()
+
+    def _schema(self) -> str:
+        """Where TBLS is: the user's own schema, as Hive's scripts make it, or else APP."""
+        found = {
+            str(row[0])
+            for row in self.query(
+                "SELECT s.SCHEMANAME FROM SYS.SYSTABLES t JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID "
+                "WHERE t.TABLENAME = 'TBLS'"
+            )
+        }
+        own = self.address.user.upper()
+        return own if own in found or not found else "APP" if "APP" in found else sorted(found)[0]
+
+    def _run(self, sql: str, values: Values | None, work: Any) -> Any:
+        given = dict(values or {})
+        names = _PARAMETER.findall(sql) if given else []
+
+        def carry_out() -> Any:
+            statement = self._connection.prepareStatement(_PARAMETER.sub("?", sql) if given else sql)
+            try:
+                for number, name in enumerate(names, 1):
+                    self._set(statement, number, given[name])
+                return work(statement)
+            finally:
+                statement.close()
+                statement._detach()
+
+        return self._guard(sql, carry_out)
+
+    @staticmethod
+    def _set(statement: Any, number: int, value: Any) -> None:
+        if value is None:
+            statement.setNull(number, 12)
+        elif isinstance(value, int):
+            statement.setLong(number, value)
+        else:
+            statement.setString(number, value)
+
+    @staticmethod
+    def _rows(statement: Any) -> list[tuple[Any, ...]]:
+        found = statement.executeQuery()
+        described = found.getMetaData()
+        kinds = [str(described.getColumnTypeName(number + 1)) for number in range(described.getColumnCount())]
+        rows: list[tuple[Any, ...]] = []
+        while found.next():
+            rows.append(tuple(_value(found, number + 1, kind) for number, kind in enumerate(kinds)))
+        for opened in (described, found):
+            opened._detach()
+        return rows
+
+    def _guard(self, sql: str | None, work: Any) -> Any:
+        from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+        try:
+            return work()
+        except Py4JJavaError as error:
+            chain: list[str] = []
+            cause = error.java_exception
+            while cause is not None and len(chain) < 5:
+                chain.append(str(cause.getMessage()))
+                cause = cause.getCause()
+            said = " ".join(" / ".join(dict.fromkeys(chain)).split())
+            if "Another instance of Derby may have already booted" in said:
+                said = "another program has it open: stop the metastore first"
+        except (Py4JNetworkError, OSError):
+            said = "the JVM in which Derby ran is gone"
+        except Py4JError as error:
+            said = " ".join(str(error).split())
+        raise DatabaseError(self.address.place, self.address.password.hide_in(said), statement=sql) from None
+
+
+class _Hidden(logging.Filter):
+    """Py4J logs every command that it sends, at DEBUG: those with a secret in them stay out of the log."""
+
+    def __init__(self, secret: str) -> None:
+        super().__init__()
+        self._secret = secret
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self._secret or self._secret not in record.getMessage()
+
+
+def _value(row: Any, number: int, kind: str) -> Any:
+    if kind in ("BIGINT", "INTEGER", "SMALLINT"):
+        found = row.getLong(number)
+        return None if found == 0 and row.wasNull() else int(found)
+    text = row.getString(number)
+    return None if text is None else str(text)

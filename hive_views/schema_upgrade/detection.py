@@ -1,0 +1,234 @@
+"""Read a metastore's schema from its database: columns, types, indexes, VERSION, a vendor's marks, and the rows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from hive_views.errors import NotAMetastoreError
+from hive_views.schema_upgrade import view_texts
+from hive_views.schema_upgrade.own_rows import STAMP, layout_of
+from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
+from hive_views.schema_upgrade.session import Session
+from hive_views.schema_upgrade.table_types import decidable
+
+OWN = "HIVE_VIEWS_"
+"""Tables of this program's own begin so; they are not part of the metastore's schema."""
+
+
+def detect(session: Session, *, rows: bool = True) -> Schema:
+    """Read a schema.
+
+    Args:
+        session: The database.
+        rows: Whether the rows are looked at as well.
+
+    Returns:
+        The schema.
+
+    Raises:
+        NotAMetastoreError: If the database holds no metastore.
+        DatabaseError: If the database fails.
+    """
+    read = {"postgresql": _postgresql, "derby": _derby}.get(session.dialect.name, _mysql)
+    tables = tuple(
+        sorted((each for each in read(session) if not each.name.upper().startswith(OWN)), key=lambda each: each.name)
+    )
+    found = Schema(session.dialect.name, tables, session.server, session.address.place)
+    if found.table("TBLS") is None or found.table("TABLE_PARAMS") is None:
+        session.rollback()
+        where = f"schema {session.address.schema}" if session.address.schema else "the user's schema"
+        raise NotAMetastoreError(session.address.place, f"it holds no metastore: no TBLS and TABLE_PARAMS in {where}")
+    vendor, vendor_version = _vendor(session, found)
+    found = Schema(
+        found.dialect,
+        found.tables,
+        found.server,
+        found.place,
+        _version_rows(session, found),
+        vendor,
+        vendor_version,
+        _rows(session, found) if rows else Rows(),
+        _db_schema(session),
+    )
+    session.rollback()
+    return found
+
+
+def _db_schema(session: Session) -> str:
+    sql = {"postgresql": "SELECT current_schema()", "derby": "VALUES CURRENT SCHEMA"}.get(session.dialect.name)
+    return str(session.query(sql)[0][0]) if sql else ""
+
+
+def _mysql(session: Session) -> list[Table]:
+    columns = session.query(
+        "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, IS_NULLABLE, COLUMN_DEFAULT, "
+        "CHARACTER_SET_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "
+        "ORDER BY TABLE_NAME, ORDINAL_POSITION"
+    )
+    indexes = session.query(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE FROM INFORMATION_SCHEMA.STATISTICS "
+        "WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"
+    )
+    engines = dict(
+        session.query("SELECT TABLE_NAME, ENGINE FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE()")
+    )
+    found = _tables(
+        (
+            (table, Column(name, kind.lower(), _length(kind, length), nullable == "YES", default, charset))
+            for table, name, kind, length, nullable, default, charset in columns
+        ),
+        ((table, name, column, not int(other), name == "PRIMARY") for table, name, column, other in indexes),
+    )
+    return [replace(table, engine=engines.get(table.name)) for table in found]
+
+
+def _postgresql(session: Session) -> list[Table]:
+    columns = session.query(
+        "SELECT table_name, column_name, udt_name, character_maximum_length, is_nullable, column_default "
+        "FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
+    )
+    indexes = session.query(
+        "SELECT t.relname, i.relname, a.attname, x.indisunique, x.indisprimary FROM pg_index x "
+        "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid "
+        "JOIN pg_namespace n ON n.oid = t.relnamespace "
+        "CROSS JOIN LATERAL unnest(x.indkey) WITH ORDINALITY AS k(attnum, place) "
+        "JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum "
+        "WHERE n.nspname = current_schema() ORDER BY t.relname, i.relname, k.place"
+    )
+    return _tables(
+        (
+            (table, Column(name, kind, length, nullable == "YES", default))
+            for table, name, kind, length, nullable, default in columns
+        ),
+        indexes,
+    )
+
+
+def _derby(session: Session) -> list[Table]:
+    columns = session.query(
+        "SELECT t.TABLENAME, c.COLUMNNAME, CAST(c.COLUMNDATATYPE AS VARCHAR(128)), "
+        "CAST(c.COLUMNDEFAULT AS VARCHAR(200)), c.COLUMNNUMBER "
+        "FROM SYS.SYSCOLUMNS c JOIN SYS.SYSTABLES t ON c.REFERENCEID = t.TABLEID "
+        "JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID WHERE s.SCHEMANAME = CURRENT SCHEMA AND t.TABLETYPE = 'T' "
+        "ORDER BY t.TABLENAME, c.COLUMNNUMBER"
+    )
+    names: dict[tuple[str, int], str] = {}
+    described: list[tuple[str, Column]] = []
+    for table, name, text, default, number in columns:
+        names[table, number] = name
+        kind = re.sub(r"\s+NOT NULL$", "", text)
+        length = re.search(r"\((\d+)\)", kind)
+        plain = re.sub(r"\(.*\)", "", kind).strip().lower()
+        size = int(length[1]) if length and plain in ("varchar", "char") else None
+        described.append((table, Column(name, plain, size, not text.endswith("NOT NULL"), default)))
+    indexes = session.query(
+        "SELECT t.TABLENAME, g.CONGLOMERATENAME, CAST(g.DESCRIPTOR AS VARCHAR(200)), k.TYPE, k.CONSTRAINTNAME "
+        "FROM SYS.SYSCONGLOMERATES g JOIN SYS.SYSTABLES t ON g.TABLEID = t.TABLEID "
+        "JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID "
+        "LEFT JOIN SYS.SYSKEYS y ON y.CONGLOMERATEID = g.CONGLOMERATEID "
+        "LEFT JOIN SYS.SYSCONSTRAINTS k ON k.CONSTRAINTID = y.CONSTRAINTID "
+        "WHERE s.SCHEMANAME = CURRENT SCHEMA AND g.ISINDEX ORDER BY t.TABLENAME, g.CONGLOMERATENAME"
+    )
+    keyed: dict[tuple[str, str], list[tuple[str, str, str, bool, bool]]] = {}
+    for table, name, descriptor, kind, constraint in indexes:
+        positions = re.search(r"\(([\d, ]+)\)", descriptor)
+        held = [names[table, int(place)] for place in (positions[1] if positions else "").split(",")]
+        unique = descriptor.upper().startswith("UNIQUE") or kind in ("P", "U")
+        # Names that Derby makes up are others in every database.
+        made_up = (constraint is None and name.startswith("SQL")) or (constraint or "").startswith("SQL")
+        shown = f"on {', '.join(held)}" if made_up else constraint or name
+        keyed.setdefault((table, shown), [(table, shown, column, unique, kind == "P") for column in held])
+    return _tables(described, (row for key in sorted(keyed) for row in keyed[key]))
+
+
+def _tables(columns: Iterable[tuple[str, Column]], indexes: Iterable[Any]) -> list[Table]:
+    by_table: dict[str, list[Column]] = defaultdict(list)
+    for table, column in columns:
+        by_table[table].append(column)
+    keyed: dict[str, dict[str, list[Any]]] = defaultdict(dict)
+    for table, name, column, unique, primary in indexes:
+        keyed[table].setdefault(name, [[], bool(unique), bool(primary)])[0].append(column)
+    return [
+        Table(
+            table,
+            tuple(found),
+            tuple(
+                Index(name, tuple(held), unique, primary)
+                for name, (held, unique, primary) in sorted(keyed.get(table, {}).items())
+            ),
+        )
+        for table, found in by_table.items()
+    ]
+
+
+def _length(kind: str, length: Any) -> int | None:
+    return int(length) if kind.lower() in ("varchar", "char") and length is not None else None
+
+
+def _version_rows(session: Session, schema: Schema) -> tuple[str, ...]:
+    table = schema.table("VERSION")
+    if table is None or table.column("SCHEMA_VERSION") is None:
+        return ()
+    quote = session.dialect.quote
+    rows = session.query(f"SELECT {quote('SCHEMA_VERSION')} FROM {quote(table.name)} ORDER BY {quote('VER_ID')}")
+    return tuple(str(row[0]) for row in rows)
+
+
+def _vendor(session: Session, schema: Schema) -> tuple[str | None, str | None]:
+    """Cloudera's forks keep a version of their own: a column of VERSION, or a table CDH_VERSION."""
+    quote = session.dialect.quote
+    for table_name, column in (("VERSION", "SCHEMA_VERSION_V2"), ("CDH_VERSION", "SCHEMA_VERSION")):
+        if schema.column(table_name, column):
+            rows = session.query(f"SELECT {quote(column)} FROM {quote(table_name)}")
+            return "cdh", next((str(row[0]) for row in rows if row[0]), None)
+    for said in _version_rows(session, schema):
+        # 3.1.3000.7.1.7.0-551: CDP's and HDP's own counting.
+        if re.match(r"\d+\.\d+\.\d{4,}", said) or "-cdh" in said:
+            return ("cdh" if "-cdh" in said else "cdp or hdp"), said
+    return None, None
+
+
+def _rows(session: Session, schema: Schema) -> Rows:
+    quote = session.dialect.quote
+    tbls, params = quote("TBLS"), quote("TABLE_PARAMS")
+
+    def count(condition: str) -> int:
+        return int(session.query(f"SELECT COUNT(*) FROM {tbls} WHERE {condition}")[0][0])
+
+    def has(column: str) -> bool:
+        return schema.column("TBLS", column) is not None
+
+    flag = quote("IS_REWRITE_ENABLED")
+    bad = session.dialect.bad_flag(flag)
+    typed = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
+    counter = schema.table("NEXT_LOCK_ID")
+    empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
+    longest = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
+    texts = view_texts.survey(session, schema)
+    return Rows(
+        tables=count("1 = 1"),
+        untyped=count(f"{tbls}.{quote('TBL_TYPE')} IS NULL") if typed else 0,
+        to_type=count(decidable(session.dialect, tbls)) if typed else 0,
+        bad_flags=count(bad) if has("IS_REWRITE_ENABLED") else 0,
+        missing_counters=("NEXT_LOCK_ID",) if empty else (),
+        longest_parameter=int(
+            session.query(f"SELECT COALESCE(MAX({longest}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]
+        ),
+        newest_layout=_newest_layout(session),
+        mangled=texts.mangled,
+        truncated=texts.truncated,
+        suspicious=texts.suspicious,
+    )
+
+
+def _newest_layout(session: Session) -> int:
+    quote = session.dialect.quote
+    value = session.dialect.short_text(quote("PARAM_VALUE"))
+    rows = session.query(
+        f"SELECT DISTINCT {value} FROM {quote('TABLE_PARAMS')} WHERE {quote('PARAM_KEY')} = :key", {"key": STAMP}
+    )
+    return max((layout_of({STAMP: str(row[0])}) for row in rows), default=1)

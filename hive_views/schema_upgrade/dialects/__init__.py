@@ -1,0 +1,1 @@
+"""SQL of the metastore databases, one module per database."""

@@ -1,0 +1,160 @@
+"""MySQL and MariaDB: DDL commits at once, so every step of the schema is one statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.requirements import Type
+from hive_views.schema_upgrade.schema import Column
+
+SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
+"""A session's mode, whatever the server's is: a value that does not fit is an error, not cut; quotes and backslashes
+mean what is written here (ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE are off)."""
+
+_LENGTHS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "longtext": 4_294_967_295}
+
+
+class MariaDb(Dialect):
+    """MariaDB 10.3 and newer."""
+
+    name = "mariadb"
+    hive_name = "mysql"
+    title = "MariaDB"
+    sqlglot = "mysql"
+    transactional_ddl = False
+    types: Mapping[str, str] = {
+        "bigint": "bigint(20)",
+        "int": "int(11)",
+        "varchar": "varchar({length}) CHARACTER SET latin1 COLLATE latin1_bin",
+        "char": "char({length}) CHARACTER SET latin1 COLLATE latin1_bin",
+        "view_text": "mediumtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        "parameter": "mediumtext CHARACTER SET latin1 COLLATE latin1_bin",
+        "long_text": "text",
+        "flag": "bit(1)",
+    }
+    false = "0"
+    own_text = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    locking: Mapping[str, str] = {
+        "add-column": "changes the dictionary alone, from MariaDB 10.3 and MySQL 8.0.12 on; older ones copy the "
+        "table, and writers wait",
+        "create-table": "none; its foreign keys wait for those who use their tables, for a moment",
+        "create-index": "is built online: readers and writers go on",
+        "widen": "copies the table: readers go on, writers wait",
+        "recode": "copies the table: readers go on, writers wait",
+    }
+    table_options = " ENGINE=InnoDB DEFAULT CHARSET=latin1"
+    one_row = " FROM DUAL"
+
+    def quote(self, name: str) -> str:
+        """An identifier, quoted."""
+        return f"`{name}`"
+
+    def literal(self, text: str) -> str:
+        """A string literal."""
+        return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+    def drop_index(self, name: str, table: str) -> str:
+        """Take an index away."""
+        return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
+
+    def limit(self, count: int) -> str:
+        """The end of a query that gives at most so many rows."""
+        return f"LIMIT {count}"
+
+    def short_text(self, expression: str) -> str:
+        """A long text's beginning: groups of long texts would be made on disk."""
+        return f"LEFT({expression}, 128)"
+
+    def gather(self, key: str) -> str | None:
+        """All ids of a group as one text; the session lets it be as long as it must."""
+        return f"GROUP_CONCAT({key} ORDER BY {key})"
+
+    def fits(self, column: Column, needed: Type) -> bool:
+        """Whether a column can hold what is needed of it."""
+        if needed.kind == "varchar":
+            return column.length is None or column.length >= needed.length
+        return _LENGTHS.get(column.type, 0) >= _LENGTHS["mediumtext"]
+
+    def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
+        """Let a column hold more, in the character set that it has."""
+        kind = "mediumtext" if needed.kind != "varchar" else f"varchar({needed.length})"
+        return (self._modify(table, column, kind, column.charset or "latin1"),)
+
+    def recode(self, table: str, column: Column) -> str | None:
+        """Let a column of texts hold every character."""
+        if column.charset is None or column.charset == "utf8mb4":
+            return None
+        kind = "longtext" if column.type == "longtext" else "mediumtext"
+        return self._modify(table, column, kind, "utf8mb4")
+
+    def _modify(self, table: str, column: Column, kind: str, charset: str) -> str:
+        charset = "utf8mb3" if charset == "utf8" else charset
+        empty = "NULL" if column.nullable else "NOT NULL"
+        return (
+            f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {kind} "
+            f"CHARACTER SET {charset} COLLATE {charset}_bin {empty}"
+        )
+
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+        """A statement for a script that may run twice: the dictionary is asked first."""
+        if not missing:
+            return f"{statement};"
+        if missing == "table":
+            return statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) + ";"
+        view, column = ("STATISTICS", "INDEX_NAME") if missing == "index" else ("COLUMNS", "COLUMN_NAME")
+        lacks = ""
+        if missing == "charset":
+            lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
+        elif missing == "width" and needed is not None:
+            # In another character set by now it is left alone: going back would turn characters into '?'.
+            charset = re.search(r"CHARACTER SET (\w+)", statement)
+            known = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
+            size = (
+                f"CHARACTER_MAXIMUM_LENGTH < {needed.length}"
+                if needed.kind == "varchar"
+                else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
+            )
+            lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(self.literal(each) for each in known)})"
+        return (
+            f"SET @hive_views = IF((SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
+            f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}{lacks}) "
+            f"= {1 if lacks else 0},\n"
+            f"  {self.literal(statement)}, 'DO 0');\n"
+            "PREPARE hive_views FROM @hive_views;\nEXECUTE hive_views;\nDEALLOCATE PREPARE hive_views;"
+        )
+
+    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+        """Statements over a range of rows, repeated in batches: a procedure that is dropped again."""
+        body = "\n".join(
+            f"    {each.replace(':first', 'first_id').replace(':last', '(first_id + ' + str(size - 1) + ')')};"
+            for each in statements
+        )
+        return (
+            "DROP PROCEDURE IF EXISTS hive_views_batches;\nDELIMITER //\n"
+            "CREATE PROCEDURE hive_views_batches()\nBEGIN\n"
+            "  DECLARE first_id BIGINT DEFAULT 0;\n  DECLARE last_id BIGINT;\n"
+            f"  SELECT COALESCE(({begin}), 0) INTO last_id;\n"
+            "  WHILE first_id <= last_id DO\n    START TRANSACTION;\n"
+            f"{body}\n    COMMIT;\n    SET first_id = first_id + {size};\n  END WHILE;\nEND //\n"
+            "DELIMITER ;\nCALL hive_views_batches();\nDROP PROCEDURE hive_views_batches;"
+        )
+
+    def head(self) -> str:
+        """What a script begins with."""
+        return (
+            f"SET NAMES utf8mb4;\nSET SESSION sql_mode = '{SQL_MODE}';\nSET SESSION sql_safe_updates = 0;\n"
+            "SET SESSION lock_wait_timeout = 60;"
+        )
+
+    def same_text(self, column: str, value: str) -> str:
+        """Whether a text column holds a value: as bytes, since its collation may know neither case nor blanks."""
+        return f"CAST({column} AS BINARY) = CAST({value} AS BINARY)"
+
+
+class MySql(MariaDb):
+    """MySQL 5.7 and newer."""
+
+    name = "mysql"
+    title = "MySQL"

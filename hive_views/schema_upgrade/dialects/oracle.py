@@ -1,0 +1,144 @@
+"""Oracle: rendered for a DBA, not applied from here. DDL commits at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.requirements import NeededColumn, Type
+from hive_views.schema_upgrade.schema import Column
+
+SPARE = "HIVE_VIEWS_SPARE"
+"""The column that holds the values while a column changes its type."""
+
+
+OLD = "HIVE_VIEWS_OLD"
+"""The name of the column whose values are copied."""
+
+
+class Oracle(Dialect):
+    """Oracle 12 and newer. Names are not quoted, as in Hive's own scripts: all are upper case."""
+
+    name = "oracle"
+    hive_name = "oracle"
+    title = "Oracle"
+    sqlglot = "oracle"
+    transactional_ddl = False
+    types: Mapping[str, str] = {
+        "bigint": "NUMBER(19)",
+        "int": "NUMBER(10)",
+        "varchar": "VARCHAR2({length})",
+        "char": "CHAR({length})",
+        "view_text": "CLOB",
+        "parameter": "CLOB",
+        "long_text": "CLOB",
+        "flag": "NUMBER(1)",
+    }
+    false = "0"
+    own_text = "CLOB"
+    locking: Mapping[str, str] = {
+        "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
+        "widen": "where the type becomes a CLOB all rows are rewritten, and the column has another name meanwhile: "
+        "stop the metastore",
+    }
+    add = "ADD"
+    one_row = " FROM DUAL"
+
+    def quote(self, name: str) -> str:
+        """An identifier; none of them needs quotes."""
+        return name
+
+    def column(self, column: NeededColumn) -> str:
+        """A column as it is declared; a flag with its check."""
+        checked = f" CHECK ({column.name} IN (1, 0))" if column.type.kind == "flag" else ""
+        return super().column(column) + checked
+
+    def fits(self, column: Column, needed: Type) -> bool:
+        """Whether a column can hold what is needed of it."""
+        if needed.kind == "varchar":
+            return column.type == "clob" or (column.length or 0) >= needed.length
+        return column.type == "clob"
+
+    def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
+        """Let a column hold more; a CLOB comes about over a spare column."""
+        if needed.kind == "varchar":
+            return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
+        # The old column gets another name before it is copied: from then on a metastore that still runs fails to
+        # write, where its writes would be lost with the column.
+        return (
+            f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
+            f"ALTER TABLE {table} RENAME COLUMN {column.name} TO {OLD}",
+            f"UPDATE {table} SET {SPARE} = {OLD}",
+            f"ALTER TABLE {table} RENAME COLUMN {SPARE} TO {column.name}",
+            f"ALTER TABLE {table} DROP COLUMN {OLD}",
+        )
+
+    def short_text(self, expression: str) -> str:
+        """A CLOB cannot be compared, its beginning can."""
+        return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
+
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+        """A statement for a script that may run twice: a block that asks the dictionary first."""
+        if missing == "width" and needed is not None and needed.kind != "varchar":
+            return self._over_a_spare(statement, table, name)
+        if missing == "width" and needed is not None:
+            return self._where(
+                f"user_tab_columns WHERE table_name = {self.literal(table)} AND column_name = {self.literal(name)} "
+                f"AND char_length < {needed.length}",
+                "found = 1",
+                statement,
+            )
+        if not missing:
+            return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(statement)};\nEND;\n/"
+        exists = {
+            "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
+            "table": "user_tables WHERE table_name = {1}",
+            "index": "user_indexes WHERE index_name = {1}",
+        }[missing].format(self.literal(table), self.literal(name))
+        return self._where(exists, "found = 0", statement)
+
+    def _where(self, source: str, condition: str, statement: str) -> str:
+        return (
+            f"DECLARE\n  found NUMBER;\nBEGIN\n  SELECT COUNT(*) INTO found FROM {source};\n"
+            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
+        )
+
+    def _over_a_spare(self, statement: str, table: str, column: str) -> str:
+        """A statement of a change of type, each of which commits: it runs only where the one before it left off."""
+        asked = (
+            f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type <> 'CLOB' THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type = 'CLOB' THEN 1 END)\n"
+            f"    INTO spare, old, narrow, wide FROM user_tab_columns WHERE table_name = {self.literal(table)}"
+        )
+        if " ADD " in statement:
+            condition = "spare = 0 AND narrow = 1"
+        elif statement.endswith(f" TO {OLD}"):
+            condition = "spare = 1 AND narrow = 1"
+        elif " DROP COLUMN " in statement:
+            condition = "spare = 0 AND old = 1 AND wide = 1"
+        else:
+            condition = "spare = 1 AND old = 1"
+        return (
+            "DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\n  wide NUMBER;\nBEGIN\n"
+            f"    {asked};\n"
+            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
+        )
+
+    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+        """Statements over a range of rows, repeated in batches; dynamic, since the columns are new to the script."""
+        body = "\n".join(
+            f"    EXECUTE IMMEDIATE {self.literal(each.replace(':first', ':1').replace(':last', ':2'))} "
+            f"USING first_id, first_id + {size - 1};"
+            for each in statements
+        )
+        return (
+            "DECLARE\n  first_id NUMBER := 0;\n  last_id NUMBER;\nBEGIN\n"
+            f"  SELECT COALESCE(MAX(TBL_ID), 0) INTO last_id FROM TBLS;\n  WHILE first_id <= last_id LOOP\n{body}\n"
+            f"    COMMIT;\n    first_id := first_id + {size};\n  END LOOP;\nEND;\n/"
+        )
+
+    def head(self) -> str:
+        """What a script begins with."""
+        return "WHENEVER SQLERROR EXIT FAILURE\nSET DEFINE OFF\nALTER SESSION SET DDL_LOCK_TIMEOUT = 60;"

@@ -1,0 +1,95 @@
+"""PostgreSQL: DDL is transactional, so a step is done whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.requirements import Type
+from hive_views.schema_upgrade.schema import Column
+
+
+class PostgreSql(Dialect):
+    """PostgreSQL 10 and newer; the scripts' batches need 11."""
+
+    name = "postgresql"
+    hive_name = "postgres"
+    title = "PostgreSQL"
+    sqlglot = "postgres"
+    transactional_ddl = True
+    types: Mapping[str, str] = {
+        "bigint": "bigint",
+        "int": "integer",
+        "varchar": "character varying({length})",
+        "char": "character({length})",
+        "view_text": "text",
+        "parameter": "text",
+        "long_text": "text",
+        "flag": "boolean",
+    }
+    false = "false"
+    own_text = "text"
+    locking: Mapping[str, str] = {
+        "add-column": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten, from PostgreSQL 11 on",
+        "create-table": "none; its foreign keys lock their tables against writers for a moment",
+        "widen": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten",
+    }
+
+    def limit(self, count: int) -> str:
+        """The end of a query that gives at most so many rows."""
+        return f"LIMIT {count}"
+
+    def gather(self, key: str) -> str | None:
+        """All ids of a group as one text."""
+        return f"STRING_AGG(CAST({key} AS text), ',' ORDER BY {key})"
+
+    def fits(self, column: Column, needed: Type) -> bool:
+        """Whether a column can hold what is needed of it."""
+        if column.length is None:
+            return True
+        return needed.kind == "varchar" and column.length >= needed.length
+
+    def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
+        """Let a column hold more."""
+        return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
+
+    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+        """A statement for a script that may run twice: a block that asks the catalog first."""
+        if not missing:
+            return f"{statement};"
+        here = "current_schema()"
+        if missing == "width" and needed is not None:
+            narrow = f"< {needed.length}" if needed.kind == "varchar" else "IS NOT NULL"
+            return (
+                f"DO $$ BEGIN\n  IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
+                f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}\n"
+                f"      AND character_maximum_length {narrow}) THEN\n    {statement};\n  END IF;\nEND $$;"
+            )
+        exists = {
+            "column": f"SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
+            f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}",
+            "table": f"SELECT 1 FROM information_schema.tables WHERE table_schema = {here} "
+            f"AND table_name = {self.literal(name)}",
+            "index": f"SELECT 1 FROM pg_indexes WHERE schemaname = {here} AND indexname = {self.literal(name)}",
+        }[missing]
+        return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {statement};\n  END IF;\nEND $$;"
+
+    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+        """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
+        body = "\n".join(
+            f"    {each.replace(':first', 'first_id').replace(':last', f'(first_id + {size - 1})')};"
+            for each in statements
+        )
+        return (
+            "DO $$\nDECLARE\n  first_id bigint := 0;\n  last_id bigint;\nBEGIN\n"
+            f"  last_id := COALESCE(({begin}), 0);\n  WHILE first_id <= last_id LOOP\n{body}\n"
+            f"    COMMIT;\n    first_id := first_id + {size};\n  END LOOP;\nEND $$;"
+        )
+
+    def head(self) -> str:
+        """What a script begins with."""
+        return "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\nSET lock_timeout = '60s';"
+
+    def use(self, schema: str) -> str:
+        """Go to the schema that the tables are in."""
+        return f"SET search_path TO {self.quote(schema)};"

@@ -1,0 +1,79 @@
+"""The two tables of our own in the metastore's database: what was done, and what rows held before."""
+
+from __future__ import annotations
+
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
+
+LAYOUT = 1
+"""The layout of these tables; a later one is migrated from here (`hive_views.schema_upgrade.own_rows`)."""
+
+_SHORT = Type("varchar", 32)
+
+JOURNAL = NeededTable(
+    "HIVE_VIEWS_UPGRADE",
+    (
+        NeededColumn("PLAN_ID", _SHORT, nullable=False),
+        NeededColumn("STEP", Type("varchar", 200), nullable=False),
+        NeededColumn("STATE", _SHORT, nullable=False),
+        NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
+        NeededColumn("UNDO_CHECK", Type("own_text")),
+        NeededColumn("UNDO", Type("own_text")),
+    ),
+    ("PLAN_ID", "STEP"),
+    "",
+    "",
+    "says which steps of which plan were begun and done, and how they are undone",
+)
+"""One row a step of a plan: STATE is `begun`, `done` or `undone`."""
+
+BACKUP = NeededTable(
+    "HIVE_VIEWS_BACKUP",
+    (
+        NeededColumn("PLAN_ID", _SHORT, nullable=False),
+        NeededColumn("STEP", Type("varchar", 200), nullable=False),
+        NeededColumn("TABLE_NAME", Type("varchar", 128), nullable=False),
+        NeededColumn("FIELD", Type("varchar", 128), nullable=False),
+        NeededColumn("FIRST_ID", Type("bigint"), nullable=False),
+        NeededColumn("ROW_IDS", Type("own_text"), nullable=False),
+        NeededColumn("OLD_VALUE", Type("own_text")),
+        NeededColumn("NEW_VALUE", Type("own_text")),
+        NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
+    ),
+    (),
+    "",
+    "",
+    "holds what changed rows held before",
+)
+"""One row for all rows of a batch that went from one value to another: ROW_IDS is `17` or `1-5,9,12-14`."""
+
+
+def statements(dialect: Dialect) -> dict[str, str]:
+    """How the two tables are made."""
+    own = type(dialect)()
+    # On the object, not on the class: no other table has such a column.
+    own.types = {**dialect.types, "own_text": dialect.own_text}
+    return {table.name: own.create_table(table)[0] for table in (JOURNAL, BACKUP)}
+
+
+def pack(ids: list[int]) -> str:
+    """Row ids as one text."""
+    parts: list[str] = []
+    start = previous = None
+    for each in [*ids, None]:
+        if start is not None and previous is not None and each != previous + 1:
+            parts.append(str(start) if start == previous else f"{start}-{previous}")
+            start = None
+        if start is None:
+            start = each
+        previous = each
+    return ",".join(parts)
+
+
+def unpack(text: str) -> list[int]:
+    """The row ids of a text; the inverse of `pack`."""
+    ids: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        ids += range(int(first), int(last or first) + 1)
+    return ids

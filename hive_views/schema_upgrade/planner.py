@@ -1,0 +1,394 @@
+"""From a schema to a plan. Pure: the same schema gives the same plan, to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hive_views.errors import UsageError
+from hive_views.schema_upgrade import journal, own_rows, versions
+from hive_views.schema_upgrade import requirements as needs
+from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Plan, Step, Undo, identified
+from hive_views.schema_upgrade.requirements import Addition, NeededColumn, NeededTable, Widening
+from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table, last_landmark
+
+_FROM_BACKUP = "from the backup in the same database"
+
+
+def plan(schema: Schema, target: str | None = None) -> Plan:
+    """Plan what a schema lacks of what views need.
+
+    Args:
+        schema: The schema, with what its rows are like.
+        target: The version of Hive whose views are wanted, e.g. `3.1.3`; by default the one that the schema is of,
+            and 0.6, the first with views, for an older one.
+
+    Returns:
+        The plan; without steps if nothing is lacking.
+
+    Raises:
+        UsageError: If the target is no version, or older than the schema or than views.
+    """
+    wanted = _target(schema, target)
+    dialect = dialect_of(schema.dialect)
+    steps = tuple(_Planner(schema, wanted, dialect).steps())
+    remaining = versions.scripts(dialect.hive_name, schema.version, wanted)
+    scripts = tuple(
+        HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
+    )
+    made = Plan(
+        dialect=schema.dialect,
+        place=schema.place,
+        fingerprint=schema.fingerprint,
+        version=schema.version,
+        target=wanted,
+        steps=steps,
+        hive_scripts=scripts,
+        notes=tuple(_notes(schema, wanted, steps, scripts)),
+        db_schema=schema.db_schema,
+    )
+    return identified(made)
+
+
+def assumed_schema(dialect: str, version: str) -> Schema:
+    """A schema as Hive's own scripts leave it, for a database that cannot be asked (rendering a script alone).
+
+    Args:
+        dialect: The database, one of `hive_views.schema_upgrade.dialects.base.NAMES`.
+        version: The version of Hive.
+
+    Returns:
+        The tables that plans are about, with the columns that views need.
+
+    Raises:
+        UsageError: If the version is none.
+    """
+    found = versions.chain_version(version)
+    if found is None:
+        raise UsageError("--from", f"{version!r} is no version of Hive, such as 1.2.0")
+    sql = dialect_of(dialect)
+    view_text = {"oracle": "clob", "sqlserver": "text", "derby": "long varchar", "postgresql": "text"}
+    narrow = {"oracle": "varchar2", "sqlserver": "nvarchar"}.get(dialect, "varchar")
+    wide = versions.at_least(found, "2.2.0")
+    long_value = {"oracle": "clob", "sqlserver": "nvarchar", "derby": "clob", "postgresql": "text"}
+    columns = [
+        Column("TBL_ID", "bigint", nullable=False),
+        Column("TBL_NAME", narrow, 256 if wide else 128),
+        Column("SD_ID", "bigint"),
+    ]
+    tables: list[Table] = []
+    for addition in needs.ADDITIONS:
+        if addition.table == "TBLS" and versions.at_least(found, addition.since):
+            kind, length = addition.column.type.kind, addition.column.type.length or None
+            stored = view_text.get(dialect, "mediumtext") if kind == "view_text" else kind
+            charset = "latin1" if kind == "view_text" and sql.hive_name == "mysql" else None
+            columns.append(Column(addition.column.name, stored, length, charset=charset))
+    tables.append(Table("TBLS", tuple(columns)))
+    value = (
+        Column("PARAM_VALUE", narrow, 4000)
+        if not wide
+        else Column("PARAM_VALUE", long_value.get(dialect, "mediumtext"))
+    )
+    if wide and dialect == "sqlserver":
+        value = replace(value, length=-1)
+    tables.append(Table("TABLE_PARAMS", (Column("TBL_ID", "bigint"), Column("PARAM_KEY", narrow, 256), value)))
+    for table in needs.TABLES:
+        if versions.at_least(found, table.since):
+            held = _table_at(table, found)
+            kept = tuple(Column(item.name, item.type.kind, item.type.length or None) for item in held.columns)
+            tables.append(Table(table.name, kept))
+    rows = ("VERSION",) if versions.at_least(found, "0.12.0") else ()
+    return Schema(dialect, tuple(tables), version_rows=(found,) if rows else (), rows=Rows(counted=False))
+
+
+def _target(schema: Schema, target: str | None) -> str:
+    if target is None:
+        newer = versions.at_least(schema.version, versions.FIRST_WITH_VIEWS)
+        return schema.version if newer else versions.FIRST_WITH_VIEWS
+    wanted = versions.chain_version(target)
+    if wanted is None:
+        raise UsageError("--target", f"{target!r} is no version of Hive, such as 3.1.3")
+    if not versions.at_least(wanted, versions.FIRST_WITH_VIEWS):
+        raise UsageError("--target", f"Hive {target} has no views; {versions.FIRST_WITH_VIEWS} is the first that has")
+    if not versions.at_least(wanted, schema.version):
+        raise UsageError("--target", f"the schema is of {schema.version} already, which is newer than {target}")
+    return wanted
+
+
+def _table_at(table: NeededTable, version: str) -> NeededTable:
+    """A table as it is in a version: with the columns that were added up to then."""
+    added = tuple(
+        addition.column
+        for addition in needs.ADDITIONS
+        if addition.table == table.name and versions.at_least(version, addition.since)
+    )
+    key = table.primary_key
+    if table.name == "MV_TABLES_USED" and versions.at_least(version, "4.0.0-alpha-1"):
+        key = ("TBL_ID", "MV_CREATION_METADATA_ID")
+    return replace(table, columns=table.columns + added, primary_key=key)
+
+
+def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
+    if len(schema.version_rows) > 1:
+        yield f"VERSION has {len(schema.version_rows)} rows, and schematool wants one: {', '.join(schema.version_rows)}"
+    said = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
+    if said and schema.place and not versions.at_least(schema.inferred_version, last_landmark(said)):
+        yield f"VERSION says {said}, and the tables are of {schema.inferred_version}: the tables are believed"
+    if schema.rows.newest_layout > own_rows.CURRENT:
+        yield (
+            f"hive_views' own rows are of layout {schema.rows.newest_layout}, which a later version of it wrote: use "
+            "that version"
+        )
+    if schema.rows.suspicious:
+        listed = ", ".join(str(tbl_id) for tbl_id in sorted({each[0] for each in schema.rows.suspicious})[:20])
+        yield (
+            f"{len(schema.rows.suspicious)} view text(s) look damaged, and cannot be repaired (verify shows them): "
+            f"TBL_ID {listed}"
+        )
+    if schema.vendor:
+        yield (
+            f"this is a fork of {schema.vendor}'s ({schema.vendor_version or 'version unknown'}): for what remains use "
+            "that vendor's scripts, not Apache's"
+        )
+    if scripts:
+        yield (
+            f"{len(scripts)} of Hive's own scripts remain up to {target}: this plan does not replace them. Run them "
+            "by schematool, before this plan where you can: what they do is then no step of it any more"
+        )
+    early = not versions.at_least(schema.version, "2.2.0")
+    if early and schema.dialect == "derby":
+        yield "Hive's script to 2.2.0 makes PARAM_VALUE a CLOB, which Derby cannot compare: plan again after it"
+    recodable = schema.column("TABLE_PARAMS", "PARAM_VALUE")
+    if recodable and recodable.charset == "latin1" and early:
+        yield (
+            "TABLE_PARAMS.PARAM_VALUE stays latin1 for now: Hive's script to 2.2.0 would set it back, and damage what "
+            "it holds by then. Plan again after that script"
+        )
+
+
+class _Planner:
+    """Finds the steps, one after the other."""
+
+    def __init__(self, schema: Schema, target: str, dialect: Dialect) -> None:
+        self._schema = schema
+        self._target = target
+        self._sql = dialect
+
+    def steps(self) -> Iterator[Step]:
+        """All steps, in their order."""
+        for table in needs.TABLES:
+            if versions.at_least(self._target, table.since):
+                yield from self._table(table)
+        for addition in needs.ADDITIONS:
+            if versions.at_least(self._target, addition.since):
+                yield from self._addition(addition)
+        for widening in needs.WIDENINGS:
+            if widening.since is None or versions.at_least(self._target, widening.since):
+                yield from self._widening(widening)
+        for table_name, column_name, since in needs.CHARSET_COLUMNS:
+            if since is None or versions.at_least(self._schema.version, since):
+                yield from self._recoding(table_name, column_name)
+        yield from self._indexes()
+        yield from self._rows()
+
+    def _table(self, table: NeededTable) -> Iterator[Step]:
+        found = self._schema.table(table.name)
+        wanted = self._named(_table_at(table, self._target))
+        script = versions.script_to(self._sql.hive_name, table.since)
+        if found is None:
+            yield Step(
+                table.name,
+                Kind.CREATE_TABLE,
+                wanted.name,
+                wanted.name,
+                f"{table.reason} ({table.source})",
+                self._sql.create_table(wanted),
+                self._sql.locks("create-table"),
+                "none",
+                Undo(self._count(wanted.name, None), (self._sql.drop_table(wanted.name),))
+                if table.first_value is None
+                else Undo(None, (self._sql.drop_table(wanted.name),)),
+                "while it is empty" if table.first_value is None else "yes",
+                script,
+            )
+        if table.first_value is not None and (found is None or table.name in self._schema.rows.missing_counters):
+            counter = wanted if found is None else self._stored(table, found)
+            yield Step(
+                f"{table.name} row",
+                Kind.FIRST_ROW,
+                counter.name,
+                counter.columns[0].name,
+                f"the counter must have one row: without it every lock fails ({table.source})",
+                (self._sql.first_row(counter),),
+                self._sql.locks("first-row"),
+                "one row is added where there is none",
+                None,
+                "not needed",
+                script if found is None else None,
+            )
+
+    def _named(self, table: NeededTable) -> NeededTable:
+        """On PostgreSQL Hive's lock tables had lower-case names before 4.0."""
+        early = table.renamed_in is not None and not versions.at_least(self._target, table.renamed_in)
+        return _lower(table) if early and self._schema.dialect == "postgresql" else table
+
+    @staticmethod
+    def _stored(table: NeededTable, found: Table) -> NeededTable:
+        return _lower(table) if found.name.islower() else table
+
+    def _addition(self, addition: Addition) -> Iterator[Step]:
+        table = self._schema.table(addition.table)
+        if table is None or table.column(addition.column.name):
+            return
+        column = addition.column
+        if table.name.islower() and self._schema.dialect == "postgresql":
+            column = replace(column, name=column.name.lower())
+        held = f"{self._sql.quote(column.name)} IS NOT NULL"
+        if column.default is not None:
+            held += f" AND {self._sql.quote(column.name)} <> {self._sql.default(column)}"
+        yield Step(
+            f"{addition.table}.{addition.column.name}",
+            Kind.ADD_COLUMN,
+            table.name,
+            column.name,
+            f"{addition.reason} ({addition.source})",
+            (self._sql.add_column(table.name, column),),
+            self._sql.locks("add-column"),
+            "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
+            Undo(self._count(table.name, held), (self._sql.drop_column(table.name, column.name),)),
+            "while no row holds anything in it",
+            versions.script_to(self._sql.hive_name, addition.since),
+        )
+
+    def _widening(self, widening: Widening) -> Iterator[Step]:
+        table = self._schema.table(widening.table)
+        column = table.column(widening.column) if table else None
+        if table is None or column is None or self._sql.fits(column, widening.type):
+            return
+        longest = self._schema.rows.longest_parameter if widening.table == "TABLE_PARAMS" else 0
+        if self._sql.widening_loses(column, longest):
+            return
+        size = f"({column.length})" if column.length and column.length > 0 else ""
+        yield Step(
+            f"{widening.table}.{widening.column} wide",
+            Kind.WIDEN,
+            table.name,
+            column.name,
+            f"{widening.reason}; it is {column.type}{size} ({widening.source})",
+            self._sql.widen(table.name, column, widening.type),
+            self._sql.locks("widen"),
+            "no value changes",
+            None,
+            "not undone: every version of Hive reads the wider column",
+            None,
+        )
+
+    def _recoding(self, table_name: str, column_name: str) -> Iterator[Step]:
+        table = self._schema.table(table_name)
+        column = table.column(column_name) if table else None
+        if table is None or column is None:
+            return
+        statement = self._sql.recode(table.name, column)
+        if statement is None:
+            return
+        yield Step(
+            f"{table_name}.{column_name} utf8mb4",
+            Kind.RECODE,
+            table.name,
+            column.name,
+            f"{column.charset} turns every other character into '?', without an error (facts: measured on MariaDB)",
+            (statement,),
+            self._sql.locks("recode"),
+            "no value changes; new ones may hold every character",
+            None,
+            "not undone: going back would damage what was written since",
+        )
+
+    def _indexes(self) -> Iterator[Step]:
+        for index in needs.INDEXES:
+            table = self._schema.table(index.table)
+            if table is None or table.has_index_on(*index.columns):
+                continue
+            yield Step(
+                f"{index.table} index {index.name}",
+                Kind.CREATE_INDEX,
+                table.name,
+                index.name,
+                index.reason,
+                (self._sql.create_index(index.name, table.name, index.columns, unique=index.unique),),
+                self._sql.locks("create-index"),
+                "none",
+                Undo(None, (self._sql.drop_index(index.name, table.name),)),
+                "yes",
+            )
+
+    def _rows(self) -> Iterator[Step]:
+        rows = self._schema.rows
+        typed = self._schema.column("TBLS", "TBL_TYPE") is not None
+        if rows.bad_flags:
+            yield self._row_step(
+                "rows IS_REWRITE_ENABLED",
+                Kind.FILL,
+                "IS_REWRITE_ENABLED",
+                "a flag that is neither set nor unset stops the metastore from reading the row (HIVE-14496; Hive's own "
+                "script to 3.0.0 overwrites the column on Derby)",
+                f"{rows.bad_flags} rows get {self._sql.false}",
+            )
+        undecided = rows.to_type if typed else rows.tables
+        if undecided or not rows.counted:
+            number = f"{undecided} rows" if rows.counted else "rows without one"
+            yield self._row_step(
+                "rows TBL_TYPE",
+                Kind.BACK_FILL,
+                "TBL_TYPE",
+                "a table's type is missing, or says managed of an external table; Hive fills it in when it reads, "
+                "and never stores it (Hive Views, Existing Row UPDATE)",
+                f"{number} get a type; those that cannot be decided are reported",
+            )
+        if rows.mangled:
+            yield self._row_step(
+                "rows view texts",
+                Kind.REPAIR,
+                "VIEW_ORIGINAL_TEXT, VIEW_EXPANDED_TEXT",
+                "UTF-8 was stored as if it were latin1: every character beyond ASCII reads as two or more others",
+                f"{len(rows.mangled)} views are read right again: TBL_ID "
+                + ", ".join(str(each) for each in rows.mangled[:20])
+                + (" …" if len(rows.mangled) > 20 else ""),
+            )
+
+    def _row_step(self, step_id: str, kind: Kind, column: str, reason: str, effect: str) -> Step:
+        quoted = self._sql.quote
+        statements = tuple(
+            f"UPDATE {quoted('TBLS')} SET {quoted(each)} = :new WHERE {quoted('TBL_ID')} IN (:ids) "
+            f"AND {quoted(each)} = :old"
+            for each in column.split(", ")
+        )
+        return Step(
+            step_id,
+            kind,
+            "TBLS",
+            column,
+            reason,
+            (f"INSERT INTO {quoted(journal.BACKUP.name)} … the old values", *statements),
+            self._sql.locks(kind.value),
+            effect,
+            None,
+            _FROM_BACKUP,
+        )
+
+    def _count(self, table: str, condition: str | None) -> str:
+        return f"SELECT COUNT(*) FROM {self._sql.quote(table)}" + (f" WHERE {condition}" if condition else "")
+
+
+def _lower(table: NeededTable) -> NeededTable:
+    def lowered(column: NeededColumn) -> NeededColumn:
+        return replace(column, name=column.name.lower())
+
+    return replace(
+        table,
+        name=table.name.lower(),
+        columns=tuple(lowered(column) for column in table.columns),
+        primary_key=tuple(name.lower() for name in table.primary_key),
+        key_name=table.key_name.lower() if table.key_name else None,
+    )

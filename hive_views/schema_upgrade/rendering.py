@@ -1,0 +1,167 @@
+"""A plan as a script for a database administrator: commented, and safe to run twice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from hive_views.schema_upgrade import journal
+from hive_views.schema_upgrade import requirements as needs
+from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
+from hive_views.schema_upgrade.table_types import decidable, new_type
+
+_WIDTH = 110
+
+_MISSING = {
+    Kind.ADD_COLUMN: "column",
+    Kind.CREATE_TABLE: "table",
+    Kind.CREATE_INDEX: "index",
+    Kind.WIDEN: "width",
+    Kind.RECODE: "charset",
+}
+
+
+def render(plan: Plan) -> str:
+    """Write a plan as a script, for the database's own client (mysql, psql, ij, SQL*Plus, sqlcmd).
+
+    It does what `apply` does, with these differences: it does not check that the database is the one that the plan was
+    made for, it keeps no journal (so `rollback` undoes its rows alone), and it leaves to `apply` what needs more than
+    SQL: the repair of texts, and on Derby a change of type in several statements.
+
+    Args:
+        plan: Any plan.
+
+    Returns:
+        The script.
+    """
+    sql = dialect_of(plan.dialect)
+    return "\n".join(_Renderer(plan, sql).lines()) + "\n"
+
+
+class _Renderer:
+    def __init__(self, plan: Plan, sql: Dialect) -> None:
+        self._plan = plan
+        self._sql = sql
+
+    def lines(self) -> Iterator[str]:
+        plan, sql = self._plan, self._sql
+        yield from self._comment(
+            f"Views for a Hive metastore on {sql.title}: from schema {plan.version} to what {plan.target} needs."
+        )
+        yield from self._comment(
+            f"Plan {plan.id}" + (f" for {plan.place}." if plan.place else ", for a schema that was assumed, not read.")
+        )
+        yield from self._comment(
+            "It may be run again: what is done is left alone. Make a backup of the database first."
+        )
+        for note in plan.notes:
+            yield from self._comment(f"Note: {note}.")
+        for script in plan.hive_scripts:
+            same = f" (it does as well: {', '.join(script.conflicts)})" if script.conflicts else ""
+            yield from self._comment(f"Hive's own script remains: {script.name}{same}.")
+        if not plan.steps:
+            yield from self._comment("Nothing is to be done.")
+            return
+        yield ""
+        if head := sql.head():
+            yield head
+        if plan.db_schema and (use := sql.use(plan.db_schema)):
+            yield use
+        if any(not step.kind.is_schema for step in plan.steps):
+            yield ""
+            yield from self._comment("What rows held before is put aside in a table of its own.")
+            statement = journal.statements(sql)[journal.BACKUP.name]
+            yield sql.guarded(statement, journal.BACKUP.name, "table", journal.BACKUP.name)
+        for number, step in enumerate(plan.steps, 1):
+            yield ""
+            yield from self._step(number, step)
+        if plan.dialect == "derby":
+            yield ""
+            yield "COMMIT;"
+        if foot := sql.foot():
+            yield foot
+
+    def _step(self, number: int, step: Step) -> Iterator[str]:
+        yield from self._comment(f"{number}. {step.id}: {step.reason}.")
+        yield from self._comment(f"Locks: {step.locks}. Rows: {step.rows}. Undone: {step.undo_note}.")
+        if step.hive_script:
+            yield from self._comment(f"Hive's {step.hive_script} does the same.")
+        if step.kind is Kind.BACK_FILL:
+            yield self._back_fill(step)
+        elif step.kind is Kind.FILL:
+            yield self._fill(step)
+        elif step.kind is Kind.REPAIR:
+            yield from self._comment(
+                "Texts are repaired by `hive-views upgrade apply` alone: it decides text by text what was mangled."
+            )
+        else:
+            yield from self._schema(step)
+
+    def _schema(self, step: Step) -> Iterator[str]:
+        if self._sql.name == "derby" and len(step.statements) > 1:
+            # After an UPDATE that failed, ij would go on, and drop the column with all values in it.
+            yield from self._comment(
+                "This is done by `hive-views upgrade apply` alone: ij goes on after an error, and each of its "
+                "statements needs the one before it."
+            )
+            return
+        needed = next(
+            (each.type for each in needs.WIDENINGS if step.id == f"{each.table}.{each.column} wide"),
+            None,
+        )
+        for statement in step.statements:
+            yield self._sql.guarded(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
+
+    def _back_fill(self, step: Step) -> str:
+        sql = self._sql
+        tbls = sql.quote("TBLS")
+        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND {decidable(sql, tbls)}"
+        backup = self._backup(step, "TBL_TYPE", f"{tbls}.{sql.quote('TBL_TYPE')}", new_type(sql, tbls), chosen)
+        update = f"UPDATE {tbls} SET {sql.quote('TBL_TYPE')} = {new_type(sql, tbls)} WHERE {chosen}"
+        return sql.batches(self._largest(), [backup, update], sql.batch_size)
+
+    def _fill(self, step: Step) -> str:
+        sql = self._sql
+        tbls, flag = sql.quote("TBLS"), sql.quote("IS_REWRITE_ENABLED")
+        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({sql.bad_flag(flag)})"
+        old = flag if sql.name == "derby" else "NULL"
+        backup = self._backup(step, "IS_REWRITE_ENABLED", old, sql.literal(sql.false.strip("'")), chosen)
+        update = f"UPDATE {tbls} SET {flag} = {sql.false} WHERE {chosen}"
+        return sql.batches(self._largest(), [backup, update], sql.batch_size)
+
+    def _largest(self) -> str:
+        return f"SELECT MAX({self._sql.quote('TBL_ID')}) FROM {self._sql.quote('TBLS')}"
+
+    def _backup(self, step: Step, field: str, old: str, new: str, chosen: str) -> str:
+        """Put aside what rows hold: one row of the backup for each."""
+        sql = self._sql
+        key = f"{sql.quote('TBLS')}.{sql.quote('TBL_ID')}"
+        shown = {"oracle": f"TO_CLOB(TO_CHAR({key}))", "sqlserver": f"CAST({key} AS nvarchar(20))"}.get(
+            sql.name, f"CAST({key} AS CHAR(20))"
+        )
+        if sql.name == "derby":
+            shown = f"CAST(RTRIM({shown}) AS CLOB)"
+            old, new = f"CAST({old} AS CLOB)", f"CAST({new} AS CLOB)"
+        elif sql.name == "postgresql":
+            shown = f"CAST({key} AS text)"
+        values = [
+            sql.literal(self._plan.id),
+            sql.literal(step.id),
+            sql.literal("TBLS"),
+            sql.literal(field),
+            key,
+            shown,
+            old,
+            new,
+            sql.literal("by script"),
+        ]
+        names = sql.names([column.name for column in journal.BACKUP.columns])
+        return (
+            f"INSERT INTO {sql.quote(journal.BACKUP.name)} ({names}) SELECT {', '.join(values)} "
+            f"FROM {sql.quote('TBLS')} WHERE {chosen}"
+        )
+
+    def _comment(self, text: str) -> Iterator[str]:
+        for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False):
+            yield self._sql.comment(line)

@@ -1,0 +1,196 @@
+"""A metastore's schema as it was found in its database: frozen values, and what can be concluded from them alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from hive_views.schema_upgrade import versions
+
+VIEW_TABLES = (
+    "TBLS",
+    "TABLE_PARAMS",
+    "COLUMNS_V2",
+    "MV_CREATION_METADATA",
+    "MV_TABLES_USED",
+    "MATERIALIZATION_REBUILD_LOCKS",
+    "HIVE_LOCKS",
+    "NEXT_LOCK_ID",
+    "AUX_TABLE",
+)
+"""The tables that a plan may change; its fingerprint covers them."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, as the database describes it."""
+
+    name: str
+    """Its name as stored."""
+    type: str
+    """The name of its type in lower case, without a length: `varchar`, `mediumtext`, `text`, `long varchar`, `bit`."""
+    length: int | None = None
+    """Its length in characters; None where the type has none."""
+    nullable: bool = True
+    """Whether it may be NULL."""
+    default: str | None = None
+    """Its default as the database prints it."""
+    charset: str | None = None
+    """Its character set, where the database has one a column (MySQL, MariaDB)."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index, or a primary key."""
+
+    name: str
+    """Its name as stored."""
+    columns: tuple[str, ...]
+    """Its columns in their order."""
+    unique: bool = False
+    """Whether it is unique."""
+    primary: bool = False
+    """Whether it is the primary key."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table."""
+
+    name: str
+    """Its name as stored: Hive's lock tables on PostgreSQL were lower case before 4.0."""
+    columns: tuple[Column, ...]
+    """Its columns in their order."""
+    indexes: tuple[Index, ...] = ()
+    """Its indexes, the primary key among them, by name."""
+    engine: str | None = None
+    """What stores it, where the database has several engines (MySQL, MariaDB): `InnoDB`, `MyISAM`."""
+
+    def column(self, name: str) -> Column | None:
+        """One of its columns, without regard to case; None where there is none of that name."""
+        return next((column for column in self.columns if column.name.upper() == name.upper()), None)
+
+    def has_index_on(self, *columns: str) -> bool:
+        """Whether an index begins with these columns."""
+        wanted = [name.upper() for name in columns]
+        return any([name.upper() for name in index.columns[: len(wanted)]] == wanted for index in self.indexes)
+
+    @property
+    def primary_key(self) -> Index | None:
+        """Its primary key."""
+        return next((index for index in self.indexes if index.primary), None)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows are like; counts were right when they were taken."""
+
+    tables: int = 0
+    """Rows of TBLS."""
+    untyped: int = 0
+    """Rows of TBLS without a TBL_TYPE."""
+    to_type: int = 0
+    """Rows whose type is missing, or says MANAGED_TABLE of an external table, and can be decided."""
+    bad_flags: int = 0
+    """Rows whose IS_REWRITE_ENABLED is NULL, or (Derby) neither Y nor N."""
+    missing_counters: tuple[str, ...] = ()
+    """Tables that hold one counter (NEXT_LOCK_ID) and are empty."""
+    longest_parameter: int = 0
+    """Characters of the longest PARAM_VALUE of TABLE_PARAMS."""
+    newest_layout: int = 1
+    """The newest layout of hive_views' own rows (`hive_views.schema_upgrade.own_rows`)."""
+    mangled: tuple[int, ...] = ()
+    """TBL_IDs of views one of whose texts is UTF-8 that was read as latin1."""
+    truncated: tuple[tuple[int, str, int], ...] = ()
+    """TBL_ID, column and length of texts that are as long as their column ever could hold."""
+    suspicious: tuple[tuple[int, str, str], ...] = ()
+    """TBL_ID, column and reason of texts that look damaged, and cannot be repaired from what they hold."""
+    counted: bool = True
+    """Whether they were looked at; False for a schema that was assumed."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A metastore's schema."""
+
+    dialect: str
+    """`mariadb`, `mysql`, `postgresql`, `derby`, `oracle` or `sqlserver`."""
+    tables: tuple[Table, ...]
+    """Its tables, by name."""
+    server: str = ""
+    """What the database server says of itself."""
+    place: str = ""
+    """Where it is: host, port and database; never a user or a password."""
+    version_rows: tuple[str, ...] = ()
+    """VERSION.SCHEMA_VERSION of each row; there must be one or, before 0.12, no such table."""
+    vendor: str | None = None
+    """`cdh` or another vendor, where the schema is a fork; None for Apache's."""
+    vendor_version: str | None = None
+    """The vendor's schema version."""
+    rows: Rows = field(default=Rows())
+    """What the rows are like."""
+    db_schema: str = ""
+    """The schema in the database that holds the tables; empty where a database has but one (MySQL, MariaDB)."""
+
+    def table(self, name: str) -> Table | None:
+        """A table, without regard to case; None where there is none."""
+        return next((table for table in self.tables if table.name.upper() == name.upper()), None)
+
+    def column(self, table: str, name: str) -> Column | None:
+        """A column, without regard to case; None where the table or the column is missing."""
+        found = self.table(table)
+        return found.column(name) if found else None
+
+    @property
+    def version(self) -> str:
+        """The version of Hive's that the schema is of, a member of `versions.CHAIN`: VERSION's, else the inferred."""
+        for row in self.version_rows:
+            if known := versions.chain_version(row):
+                return known
+        return self.inferred_version
+
+    @property
+    def inferred_version(self) -> str:
+        """The newest version whose landmarks are there, one after the other, whatever VERSION says."""
+        found = versions.CHAIN[0]
+        for version, (table, column) in LANDMARKS.items():
+            there = self.column(table, column) if column else self.table(table)
+            if there is None:
+                break
+            found = version
+        return found
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that a plan takes for granted: tables, columns, types, indexes, versions. No counts."""
+        relevant: Mapping[str, object] = {
+            "dialect": self.dialect,
+            "versions": sorted(self.version_rows),
+            "vendor": [self.vendor, self.vendor_version],
+            "tables": [asdict(table) for table in self.tables if table.name.upper() in VIEW_TABLES],
+        }
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:16]
+
+
+LANDMARKS: dict[str, tuple[str, str | None]] = {
+    "0.6.0": ("DBS", "DB_LOCATION_URI"),
+    "0.7.0": ("ROLES", None),
+    "0.8.0": ("CDS", None),
+    "0.10.0": ("SKEWED_COL_NAMES", None),
+    "0.12.0": ("VERSION", None),
+    "0.13.0": ("DBS", "OWNER_TYPE"),
+    "2.0.0": ("HIVE_LOCKS", "HL_AGENT_INFO"),
+    "2.2.0": ("TBLS", "IS_REWRITE_ENABLED"),
+    "3.0.0": ("CTLGS", None),
+    "3.1.0": ("MATERIALIZATION_REBUILD_LOCKS", None),
+    "4.0.0-alpha-1": ("DATACONNECTORS", None),
+    "4.2.0": ("CATALOG_PARAMS", None),
+}
+"""A table or column that a version brought, by version."""
+
+
+def last_landmark(version: str) -> str:
+    """The newest version with a landmark that a schema of this version must have."""
+    return [each for each in (versions.CHAIN[0], *LANDMARKS) if versions.at_least(version, each)][-1]

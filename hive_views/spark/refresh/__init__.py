@@ -1,0 +1,1 @@
+"""Refreshes of materialized views on Spark."""

@@ -1,0 +1,1 @@
+"""`ViewSession` and what it consists of."""

@@ -1,0 +1,109 @@
+"""What a view's metadata says, as data frames: `view.versions`, `view.history`, `view.lineage`, `view.refreshes`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from hive_views.spec.version_texts import sql_texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.catalog.views import HiveView
+    from hive_views.materialized.loading import MaterializedView
+
+STORAGE = "storage"
+"""Behind a materialized view's name: its stored rows, as they are or AS OF."""
+
+REFRESHES = "refreshes"
+"""Behind a materialized view's name: which stored rows one can travel to."""
+
+METADATA_TABLES = {
+    "versions": (
+        "version_id INT, made_at TIMESTAMP, is_current BOOLEAN, schema_id INT, columns ARRAY<STRING>, "
+        "default_catalog STRING, default_namespace STRING, texts MAP<STRING, STRING>, summary MAP<STRING, STRING>"
+    ),
+    "history": "made_current_at TIMESTAMP, version_id INT, is_current BOOLEAN",
+    "lineage": (
+        "database STRING, name STRING, kind STRING, uuid STRING, state STRING, depth INT, parents ARRAY<STRING>"
+    ),
+    REFRESHES: (
+        "snapshot_id BIGINT, made_current_at TIMESTAMP, is_current BOOLEAN, version_id INT, started_at TIMESTAMP, "
+        "sources MAP<STRING, BIGINT>"
+    ),
+}
+"""The columns of each, as Spark writes them."""
+
+
+def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView, table: str) -> DataFrame:
+    """One of a view's metadata tables, as it is now."""
+    if table == "lineage":
+        return spark.createDataFrame(_lineage(catalog, view), METADATA_TABLES[table])
+    rows = _versions(view) if table == "versions" else _history(view)
+    return spark.createDataFrame(rows, METADATA_TABLES[table])
+
+
+def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: MaterializedView) -> DataFrame:
+    """The refreshes that a materialized view's storage still holds."""
+    log = () if view.storage is None else view.storage.metadata.snapshot_log
+    # A snapshot is older than the moment at which it was published, and TIMESTAMP AS OF goes by that.
+    since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
+    rows = [
+        (
+            found.snapshot_id,
+            _time(since.get(found.snapshot_id, found.timestamp_ms)),
+            view.snapshot is not None and found.snapshot_id == view.snapshot.snapshot_id,
+            found.state.view_version_id,
+            None if found.state.started_ms is None else _time(found.state.started_ms),
+            {str(source.name): source.id for source in found.state.sources},
+        )
+        for found in catalog.materialized.refreshes(view.name.identifier)
+    ]
+    return spark.createDataFrame(rows, METADATA_TABLES[REFRESHES])
+
+
+def _versions(view: HiveView) -> list[tuple[Any, ...]]:
+    schemas = view.schemas()
+    return [
+        (
+            version.version_id,
+            _time(version.timestamp_ms),
+            version.version_id == view.metadata.current_version_id,
+            version.schema_id,
+            [field.name for field in schemas[version.schema_id].fields],
+            version.default_catalog,
+            ".".join(version.default_namespace),
+            sql_texts(version),
+            dict(version.summary),
+        )
+        for version in view.versions
+    ]
+
+
+def _history(view: HiveView) -> list[tuple[Any, ...]]:
+    entries = view.history()
+    return [
+        (_time(entry.timestamp_ms), entry.version_id, number == len(entries) - 1)
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
+    return [
+        (
+            found.child.name.database,
+            found.child.name.name,
+            found.child.kind.value,
+            found.child.uuid,
+            found.state.value,
+            found.depth,
+            [str(parent) for parent in found.parents],
+        )
+        for found in catalog.lineage(view.name()).children
+    ]
+
+
+def _time(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, timezone.utc)

@@ -1,0 +1,1 @@
+"""Analyses of a query: references, determinism, aggregates, incremental maintenance."""

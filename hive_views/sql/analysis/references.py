@@ -1,0 +1,147 @@
+"""What a query reads: tables, views, columns and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.parsing.hive_keywords import PARSED_ELSEWHERE, RESERVED
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.spans import function_token
+from hive_views.sql.resolver.context import unquoted
+from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.types import hive_functions as known
+from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """A table or view that a text names.
+
+    Attributes:
+        parts: The name as it is written, without quotes: `table`, `database.table` or `catalog.database.table`.
+        start: Where it stands in the text, in characters.
+    """
+
+    parts: tuple[str, ...]
+    start: int = field(compare=False, default=0)
+
+    def resolved(self, database: str) -> tuple[str, str]:
+        """Database and table in lower case, under a current database."""
+        return (self.parts[-2].lower() if len(self.parts) > 1 else database.lower(), self.parts[-1].lower())
+
+    @property
+    def catalog(self) -> str | None:
+        """The catalog that is written in front, if there is one."""
+        return self.parts[0] if len(self.parts) > 2 else None
+
+
+@dataclass(frozen=True)
+class FunctionReference:
+    """A function that a text calls: its name as it is written, and whether it is not one of the engine's own."""
+
+    name: str
+    registered: bool
+    start: int = field(compare=False, default=0)
+
+
+@dataclass(frozen=True)
+class References:
+    """What a text reads, each name once, in the order of its first place."""
+
+    tables: tuple[TableReference, ...]
+    functions: tuple[FunctionReference, ...]
+
+
+def references(sql: str, dialect: str = "hive") -> References:
+    """The tables, views and functions that a query names; no schema is needed.
+
+    Names of common table expressions are no tables where they are in scope.
+    """
+    text = Text(sql, dialect)
+    tree = parse_query(text)
+    tables: dict[tuple[str, ...], TableReference] = {}
+    for table in named_tables(tree):
+        parts = tuple(part.name for part in table.parts)
+        start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
+        name = tuple(part.lower() for part in parts)
+        if name not in tables or start < tables[name].start:
+            tables[name] = TableReference(parts, start)
+    calls: dict[str, FunctionReference] = {}
+    for found in _functions(text, tree):
+        calls.setdefault(found.name.lower(), found)
+    return References(
+        tuple(sorted(tables.values(), key=lambda item: item.start)),
+        tuple(sorted(calls.values(), key=lambda item: item.start)),
+    )
+
+
+def table_nodes(tree: exp.Expr) -> list[exp.Table]:
+    """The nodes of a query's tree that name tables or views, and no common table expressions."""
+    return list(named_tables(tree))
+
+
+def columns_read(found: Resolution) -> tuple[tuple[str, str, str], ...]:
+    """The columns of tables and views that a resolved query reads, as (database, table, column), sorted."""
+    return tuple(sorted(found.state.read))
+
+
+def named_tables(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator[exp.Table]:
+    """The tables under a node that are no common table expressions of it or of what is around it."""
+    stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, ctes)]
+    while stack:
+        node, visible = stack.pop()
+        if isinstance(node, exp.Hint):
+            continue  # BROADCAST(name) names what stands behind FROM
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            recursive = bool(with_.args.get("recursive"))
+            for cte in with_.expressions:
+                own = visible | {cte.alias.lower()}
+                stack.append((cte.this, own if recursive else visible))
+                visible = own
+        named = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+        if isinstance(node, exp.Table) and named and not (len(node.parts) == 1 and node.name.lower() in visible):
+            yield node
+        for name, value in node.args.items():
+            if name == "with_":
+                continue
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, exp.Expr):
+                    stack.append((item, visible))
+
+
+def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:
+    """The calls of a text, in their order.
+
+    The tree tells which names are none (of tables, aliases and types); the tokens tell all others, since the parser
+    reads some calls as operators, and functions of other engines under other names.
+    """
+    tokens = text.tokens
+    named = {
+        text.starts.get(node._meta["start"])
+        for node in tree.find_all(exp.Identifier)
+        if node._meta and not isinstance(node.parent, exp.Anonymous)
+    }
+    called = {function_token(text, node): isinstance(node, exp.Anonymous) for node in tree.find_all(exp.Func)}
+    for index, token in enumerate(tokens):
+        if index in named:
+            continue
+        written = unquoted(text.raw(index))
+        lower = written.lower()
+        followed = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
+        word = token.token_type is TokenType.VAR and lower not in RESERVED
+        if index not in called and not (followed and word):
+            continue
+        if written and (written[0].isalpha() or written[0] == "_"):
+            own = lower in _BUILT_IN or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
+            if text.dialect == "trino":
+                own = own or not called.get(index, True)
+            yield FunctionReference(written, not own, token.start)
+
+
+_BUILT_IN = known.ALL | PARSED_ELSEWHERE

@@ -1,0 +1,1 @@
+"""What only the exact emulation of Hive needs: refusals, planner names, operand types, grammar."""

@@ -1,0 +1,1 @@
+"""Lexers and parsers: SQL texts to tokens, statements and trees."""

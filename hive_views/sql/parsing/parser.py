@@ -1,0 +1,268 @@
+"""A query's text to sqlglot's tree, with every failure a typed error that points into the text."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise, product
+
+import sqlglot.errors
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql.hive_exact.grammar import FOREIGN_PAIRS, foreign, foreign_pair
+from hive_views.sql.parsing.hive_keywords import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
+from hive_views.sql.parsing.lexer import Text, parser_of
+from hive_views.sql.types import hive_functions as functions
+from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
+
+MAX_DEPTH = 120
+"""The deepest nesting of parentheses, CASE, NOT and signs that is read."""
+MAX_TYPE_DEPTH = 40
+"""The deepest nesting of `array<…>`, `map<…>` and `struct<…>` that is read."""
+MAX_BARE_JOINS = 12
+"""The most joins in a row without a condition: for each of them sqlglot looks for a condition in two places."""
+MAX_CALL_DEPTH = 9
+"""The deepest nesting of `date(…)`, `struct(…)` and the like: for each of them sqlglot reads what is inside twice."""
+MAX_TOKENS = 400_000
+"""The longest text that is read, in tokens."""
+
+
+class ParseTextError(SqlError):
+    """A text that is not SQL, or not a query."""
+
+
+def parse_query(text: Text) -> exp.Expr:
+    """Parse the text of a query."""
+    tokens = text.tokens
+    if not tokens:
+        raise _error(text, "The text is empty: a view needs a query", 0)
+    check_depth(text)
+    if tokens[0].token_type not in _BEGINNINGS:
+        raise _error(text, f"A view's text must be a query, not '{tokens[0].text[:40]}'", tokens[0].start)
+    if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
+        raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
+    if text.dialect == "hive":
+        _check_pairs(text)
+        at = foreign(text)
+        if at is not None:
+            raise _foreign_error(text, at)
+    try:
+        trees = _trees(text)
+    except ParseError as error:
+        raise _parse_error(text, error) from error
+    except RecursionError as error:
+        raise _error(text, "The text is nested too deeply", 0) from error
+    except (sqlglot.errors.SqlglotError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
+        raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        extra = next((token.start for token in tokens if token.token_type is TokenType.SEMICOLON), 0)
+        raise _error(text, "A view has exactly one query", extra)
+    tree = found[0]
+    if not isinstance(tree, (exp.Query, exp.Values)):
+        raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
+    return tree
+
+
+def _trees(text: Text) -> list[exp.Expr | None]:
+    """Sqlglot's trees of a text; a function that it knows of another engine, with other arguments, is no error."""
+    parser = parser_of(text.dialect)
+    tokens = _masked(text)
+    try:
+        return parser.parse(tokens, text.sql)
+    except ParseError:
+        disguised = _disguised(text, tokens)
+        if disguised is None:
+            raise
+        return parser.parse(disguised, text.sql)
+
+
+def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
+    """The tokens with other names for the functions that only other engines have; None where there are none."""
+    own = (
+        functions.ALL | PARSED_ELSEWHERE
+        if text.dialect == "hive"
+        else functions.ALL | SPARK_FUNCTIONS | PARSED_ELSEWHERE
+    )
+    kept: list[Token] = []
+    found = False
+    for index, token in enumerate(tokens):
+        if (
+            token.token_type is TokenType.VAR
+            and 0 < index < len(tokens) - 1
+            and tokens[index + 1].token_type is TokenType.L_PAREN
+            and tokens[index - 1].token_type in BEFORE_OPERAND
+            and token.text.upper() in Parser.FUNCTIONS
+            and token.text.upper() not in Parser.FUNCTION_PARSERS
+            and token.text.lower() not in own
+        ):
+            found = True
+            token = Token(
+                TokenType.VAR, f"a_{token.text}_of_its_own", token.line, token.col, token.start, token.end, []
+            )
+        kept.append(token)
+    return kept if found else None
+
+
+def check_depth(text: Text) -> None:
+    """Refuse a text that is too long or too deeply nested to be read safely."""
+    tokens = text.tokens
+    if len(tokens) > MAX_TOKENS:
+        raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
+    sql = text.sql
+    if (
+        len(tokens) < MAX_TYPE_DEPTH * 3
+        and sql.count("<") <= MAX_TYPE_DEPTH
+        and sql.count("(") <= MAX_CALL_DEPTH
+        and text.lower.count("join") <= MAX_BARE_JOINS
+    ):
+        return  # too short for any of these
+    depth = run = types = casts = joins = run_of_indexes = 0
+    calls: list[bool] = []
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        if kind is TokenType.LT and tokens[index - 1].token_type in _NESTED_TYPES:
+            types += 1
+        elif kind is TokenType.GT:
+            types = max(types - 1, 0)
+        if types > MAX_TYPE_DEPTH:
+            raise _error(text, f"A type is nested too deeply: more than {MAX_TYPE_DEPTH} levels", token.start)
+        if kind in _DEEPER:
+            depth += 1
+            calls.append(kind is TokenType.L_PAREN and index > 0 and tokens[index - 1].token_type in _TYPES)
+            if calls[-1]:
+                casts += 1
+                if casts > MAX_CALL_DEPTH:
+                    raise _error(text, f"Type names are nested too deeply: more than {MAX_CALL_DEPTH}", token.start)
+        elif kind in _SHALLOWER and calls:
+            depth -= 1
+            casts -= calls.pop()
+        if kind is TokenType.JOIN and tokens[index - 1].token_type is not TokenType.CROSS:
+            joins += 1
+            if joins > MAX_BARE_JOINS:
+                raise _error(text, f"More than {MAX_BARE_JOINS} joins without ON: write CROSS JOIN", token.start)
+        elif kind in (TokenType.ON, TokenType.USING):
+            joins = 0
+        if kind is TokenType.L_BRACKET and tokens[index - 1].token_type is TokenType.R_BRACKET:
+            run_of_indexes += 1
+            if run_of_indexes > MAX_DEPTH:
+                raise _error(text, f"More than {MAX_DEPTH} indexes in a row", token.start)
+        elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
+            run_of_indexes = 0
+        run = run + 1 if kind in _PREFIX else 0
+        if depth + run > MAX_DEPTH:
+            raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)
+
+
+def _masked(text: Text) -> list[Token]:
+    """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
+    tokens = text.tokens
+    lower = text.lower
+    if text.dialect != "hive":
+        return tokens
+    if ("day" in lower or "hour" in lower or "month" in lower or "year" in lower) or (
+        "minute" in lower or "second" in lower
+    ):
+        tokens = _with_intervals(text)
+    if not ("tablesample" in lower or functions.may_be_partitioned(lower)):
+        return tokens
+    kept: list[Token] = []
+    skip = -1
+    for index, token in enumerate(tokens):
+        if index <= skip:
+            continue
+        if token.token_type is TokenType.TABLE_SAMPLE:
+            skip = text.match.get(index + 1, index)
+            continue
+        kept.append(token)
+        if (
+            token.text.lower() in functions.PARTITIONED
+            and index + 2 < len(tokens)
+            and tokens[index + 1].token_type is TokenType.L_PAREN
+            and tokens[index + 2].token_type is TokenType.ON
+        ):
+            skip = text.match.get(index + 1, index)
+    return kept
+
+
+def _with_intervals(text: Text) -> list[Token]:
+    """The tokens with INTERVAL in front of `1 day` and the like, where Hive's grammar does not need it."""
+    kept: list[Token] = []
+    for index, token in enumerate(text.tokens):
+        if token.token_type in _MEASURES and index + 1 < len(text.tokens):
+            before = text.kinds[index - 1] if index else TokenType.COMMA
+            unit = text.raw(index + 1).lower()
+            if unit in INTERVAL_UNITS and before not in _WITH_LITERAL:
+                kept.append(Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, []))
+        kept.append(token)
+    return kept
+
+
+def _foreign_error(text: Text, at: int) -> ParseTextError:
+    return _error(text, f"Cannot read the text: Hive does not read '{text.raw(at)[:40]}' here", text.tokens[at].start)
+
+
+def _check_pairs(text: Text) -> None:
+    """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
+    tokens, kinds = text.tokens, text.kinds
+    if kinds[-1] in _BEFORE_SOMETHING or not _PAIRS.isdisjoint(pairwise(kinds)):
+        at = foreign_pair(text)
+        if at is not None:
+            raise _foreign_error(text, at)
+        for index, kind in enumerate(kinds):
+            if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
+                token = tokens[index]
+                raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
+    if _UNDERSCORE.search(text.sql) is not None:
+        for token, kind in zip(tokens, kinds, strict=True):
+            if kind is TokenType.VAR and token.text[:1] == "_":
+                raise _error(text, f"'{token.text}' cannot be a name here: write it as `{token.text}`", token.start)
+
+
+def _error(text: Text, reason: str, start: int) -> ParseTextError:
+    line, column = text.position(start)
+    return ParseTextError(reason, line=line, column=column)
+
+
+def _parse_error(text: Text, error: ParseError) -> ParseTextError:
+    details = error.errors[0] if error.errors else {}
+    reason = str(details.get("description") or str(error).split("\n", 1)[0])
+    line, column = details.get("line"), details.get("col")
+    near = str(details.get("highlight") or "")
+    start = 0
+    if isinstance(line, int) and isinstance(column, int):
+        lines = text.sql.split("\n")
+        start = sum(len(item) + 1 for item in lines[: line - 1]) + max(column - len(near), 0)
+    what = f" near '{near[:60]}'" if near else ""
+    return _error(text, f"Cannot read the text: {reason.rstrip('.')}{what}", start)
+
+
+_DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
+_SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
+_BEGINNINGS = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
+)
+_BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
+_MEASURES = frozenset({TokenType.NUMBER, TokenType.STRING})
+_WITH_LITERAL = frozenset({TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP})
+_UNDERSCORE = re.compile(r"_(?<!\w_)")
+_NOT_AFTER_COMMA = frozenset(
+    {
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.WHERE,
+        TokenType.R_PAREN,
+        TokenType.GROUP_BY,
+        TokenType.ORDER_BY,
+        TokenType.HAVING,
+        TokenType.UNION,
+        TokenType.ALIAS,
+    }
+)
+_PAIRS = frozenset(product(_BEFORE_SOMETHING, _NOT_AFTER_COMMA)) | FOREIGN_PAIRS
+_TYPES = frozenset(Parser.TYPE_TOKENS)
+_NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
+_PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -1,0 +1,164 @@
+"""Where an expression stands in the text, and when two expressions are the same to Hive."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.trees import starts
+
+
+def key(node: exp.Expr) -> str:
+    """A text that two expressions share when Hive's trees of them are equal, whatever parentheses and case."""
+    kind = type(node)
+    if kind is exp.Paren:
+        return key(node.this)
+    if kind is exp.Column and "db" not in node.args:
+        table = node.args.get("table")
+        name = f"(tok_table_or_col {(table or node.args['this']).name.lower()})"
+        return name if table is None else f"(. {name} {node.args['this'].name.lower()})"
+    if isinstance(node, exp.Column):
+        return _dotted([part.name.lower() for part in node.parts])
+    if kind is exp.Dot:
+        return f"(. {key(node.this)} {node.expression.name.lower()})"
+    if kind is exp.Literal:
+        return f"'{node.this}'" if node.is_string else node.this
+    if kind is exp.Identifier or kind is exp.Var:
+        return str(node.this).lower()
+    pieces = []
+    for name, value in node.args.items():
+        if isinstance(value, exp.Expr):
+            pieces.append(f"{name}={key(value)}")
+        elif isinstance(value, list):
+            pieces.append(
+                f"{name}=[{','.join(key(item) if isinstance(item, exp.Expr) else str(item) for item in value)}]"
+            )
+        elif value is not None and value is not False:
+            pieces.append(f"{name}={str(value).lower()}")
+    return f"{kind.__name__}({';'.join(pieces)})"
+
+
+def _dotted(names: list[str]) -> str:
+    result = f"(tok_table_or_col {names[0]})"
+    for name in names[1:]:
+        result = f"(. {result} {name})"
+    return result
+
+
+def function_token(text: Text, node: exp.Expr) -> int | None:
+    """The index of the token that is a function's name; None where the node is written otherwise."""
+    meta = node._meta
+    if meta and "start" in meta:
+        return text.starts.get(meta["start"])
+    if isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case):
+        return None
+    index = text.starts.get(min(starts(node), default=-1))
+    if index is None:
+        return None
+    at = index - 1
+    while at > 0:
+        if text.tokens[at].token_type is TokenType.L_PAREN and text.match.get(at, 0) >= index:
+            return at - 1
+        at -= 1
+    return None
+
+
+def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """The first and last token of an expression, or None where the tree does not tell."""
+    first: int | None = None
+    last: int | None = None
+    meta = node._meta
+    if meta and "start" in meta:
+        first = last = text.starts.get(meta["start"])
+        if first is None:
+            return None
+        if isinstance(node, exp.Func) and _is(text, first + 1, TokenType.L_PAREN):
+            return first, text.match.get(first + 1, first)
+        if isinstance(node, exp.Func):
+            return first, first
+    if isinstance(node, exp.Binary) and not (meta and "start" in meta):
+        return _chain(text, node)
+    unknown = False
+    for value in node.args.values():
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, exp.Expr) or type(item) in _WITHOUT_PLACE:
+                continue
+            inner = span(text, item)
+            if inner is None:
+                unknown = True
+                continue
+            first = inner[0] if first is None else min(first, inner[0])
+            last = inner[1] if last is None else max(last, inner[1])
+    if first is None or last is None or unknown:
+        return None
+    return _around(text, node, first, last)
+
+
+def _chain(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """The tokens of `a + b + …`, however long: from the leftmost operand to the last."""
+    left: exp.Expr = node
+    while isinstance(left, exp.Binary) and not (left._meta and "start" in left._meta):
+        left = left.this
+    right = node.args.get("expression")
+    begin = span(text, left) if isinstance(left, exp.Expr) else None
+    if begin is None:
+        return None
+    if type(right) in _WITHOUT_PLACE:
+        inner = span(text, node.this)
+        return _around(text, node, begin[0], inner[1]) if inner is not None else None
+    finish = span(text, right) if isinstance(right, exp.Expr) else None
+    return (begin[0], finish[1]) if finish is not None else None
+
+
+def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int] | None:
+    """The tokens of an expression's own words around its parts."""
+    kind = type(node)
+    if kind is exp.Paren:
+        return first - 1, last + 1
+    if kind in (exp.Cast, exp.TryCast):
+        if _is(text, first - 1, TokenType.L_PAREN):
+            return first - 2, text.match.get(first - 1, last)
+        return (first - 1, last) if kind is exp.Cast else (first, last)
+    if isinstance(node, exp.Func) and kind is not exp.Case and not isinstance(node, _NO_FUNCTION):
+        name = function_token(text, node)
+        if name is not None:
+            return name, text.match.get(name + 1, last)
+    if kind is exp.Case:
+        while first > 0 and text.tokens[first].token_type is not TokenType.CASE:
+            first -= 1
+        while last < len(text.tokens) - 1 and text.tokens[last].token_type is not TokenType.END:
+            last += 1
+        return first, last
+    if kind in (exp.Not, exp.Neg, exp.BitwiseNot) and first > 0:
+        return (first - 1, last) if text.tokens[first - 1].token_type in _SIGNS else (first, last)
+    if kind is exp.Window:
+        return first, _window_end(text, node, last)
+    if kind is exp.Bracket:
+        return first, last + 1
+    if kind is exp.In:
+        return first, last + 1
+    if type(node.args.get("expression")) in (exp.Null, exp.Boolean):
+        for ahead in range(last + 1, min(last + 5, len(text.tokens))):
+            if text.tokens[ahead].token_type in _CONSTANTS:
+                return first, ahead
+    return first, last
+
+
+def _window_end(text: Text, node: exp.Expr, last: int) -> int:
+    """The last token of `f(…) OVER (…)` or `f(…) OVER name`."""
+    function = span(text, node.this)
+    at = function[1] if function is not None else last
+    while at < len(text.tokens) - 1 and text.tokens[at].token_type is not TokenType.OVER:
+        at += 1
+    return text.match.get(at + 1, min(at + 1, len(text.tokens) - 1))
+
+
+def _is(text: Text, index: int, kind: TokenType) -> bool:
+    return 0 <= index < len(text.tokens) and text.tokens[index].token_type is kind
+
+
+_NO_FUNCTION = (exp.Binary, exp.Connector, exp.Cast, exp.Case, exp.Interval, exp.Subquery, exp.Predicate)
+_WITHOUT_PLACE = (exp.DataType, exp.Null, exp.Boolean, exp.Var)
+_SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
+_CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)

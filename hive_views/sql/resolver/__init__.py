@@ -1,0 +1,1 @@
+"""Resolution of the names in a query."""

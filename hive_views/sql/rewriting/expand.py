@@ -1,0 +1,144 @@
+"""A query's text to the texts that are stored for it, by replacing tokens in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.parsing.lexer import Edits, Text
+from hive_views.sql.resolver.context import start_of, unquoted
+from hive_views.sql.resolver.resolver import Resolution, resolve
+from hive_views.sql.resolver.scopes import Schemas
+
+MODES = ("portable", "hive-exact")
+"""What an expansion can be for: our own stored views, or equality with what Hive 4.1 stores."""
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of a view: its name (lower case), its Hive type (None where it cannot be told) and its comment."""
+
+    name: str
+    type: str | None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The texts of a view's query.
+
+    Attributes:
+        original: The text as Hive keeps it (hive-exact: identifiers lose their quotes) or as it was typed (portable).
+        stored: The typed text with only its stars replaced by columns: for engines that keep the current database.
+        expanded: Every table and column complete: valid under any current database.
+        names: The names of the view's columns, partition columns among them.
+        tables: The tables and views that the text names, as (database, name).
+    """
+
+    original: str
+    stored: str
+    expanded: str
+    names: tuple[str, ...]
+    tables: tuple[tuple[str, str], ...]
+    resolution: Resolution = field(repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """The view's columns with their types, which are worked out when they are first asked for."""
+        found = self.resolution.columns
+        return tuple(OutputColumn(name, column.type) for name, (_, column) in zip(self.names, found, strict=True))
+
+
+def expand(
+    sql: str,
+    schemas: Schemas,
+    *,
+    database: str,
+    mode: str = "portable",
+    dialect: str = "hive",
+    column_names: tuple[str, ...] | None = None,
+    view_name: str | None = None,
+    functions: Mapping[str, str] | None = None,
+    conf: Mapping[str, str] | None = None,
+    whole: str | None = None,
+    offset: int = 0,
+) -> Expansion:
+    """Expand a view's query."""
+    if mode not in MODES:
+        raise ValueError(f"Unknown mode {mode!r}: choose one of {', '.join(MODES)}")
+    exact = mode == "hive-exact"
+    text = Text(sql, dialect, whole=whole, offset=offset)
+    try:
+        found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
+    except RecursionError:
+        raise text.error("The text is nested too deeply", 0) from None
+    names = _unique_names(found, text)
+    if column_names is not None and len(column_names) != len(names):
+        raise text.error(
+            "The number of columns produced by the SELECT clause does not match the number of column names specified "
+            f"by CREATE VIEW: {len(names)} columns, {len(column_names)} names",
+            text.tokens[0].start,
+        )
+    if exact:
+        original = Edits(text).apply(_unquoting(text, found))
+        expanded = found.state.edits.apply(_unquoting(text, found))
+        stored = original
+    else:
+        _name_columns(found, names)
+        original = sql
+        stored = found.state.stars.apply() if found.resolver.starred else text.between(0, len(text.tokens) - 1)
+        expanded = found.state.edits.apply()
+    quoted = text.quoted
+    if column_names is not None:
+        given = [name.lower() for name in column_names] if exact else column_names
+        listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
+        expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
+        names = [name.lower() for name in column_names]
+    return Expansion(original, stored, expanded, tuple(names), tuple(found.state.tables), found)
+
+
+def _unique_names(found: Resolution, text: Text) -> list[str]:
+    output = found.scope
+    written = [output.names[column][1].lower() for column in output.columns]
+    if len(set(written)) == len(written):
+        return written
+    names: dict[str, None] = {}
+    for name, column in found.columns:
+        if name.lower() in names:
+            item = found.resolver.items_of.get(column)
+            start = start_of(item) if item is not None else None
+            raise text.error(
+                f"Duplicate column name: {name}. Give one of the two another name with AS",
+                text.tokens[0].start if start is None else start,
+                name,
+            )
+        names[name.lower()] = None
+    return list(names)
+
+
+def _name_columns(found: Resolution, names: list[str]) -> None:
+    """Add `AS name` where a column of the query has no name."""
+    text = found.text
+    for last, name in found.resolver.naming:
+        addition = f" AS {text.quoted(name)}"
+        found.state.edits.append(last, addition)
+        if found.resolver.starred:
+            found.state.stars.append(last, addition)
+
+
+def _unquoting(text: Text, found: Resolution) -> Callable[[int], str | None] | None:
+    """Hive's lexer takes the quotes off identifiers and the delimiters off hints; None where there are none."""
+    regex = found.state.regex_names
+    if ("`" not in text.sql or regex) and "/*+" not in text.sql:
+        return None
+
+    def untouched(index: int) -> str | None:
+        token = text.tokens[index]
+        raw = text.raw(index)
+        if token.token_type is TokenType.HINT:
+            return raw[3:-2] if raw.endswith("*/") else raw
+        return unquoted(raw) if not regex and len(raw) > 1 and raw[0] == "`" else None
+
+    return untouched

@@ -1,0 +1,596 @@
+"""The types of expressions, by Hive's rules: what the metastore stores for a view's columns.
+
+Only what is sure is answered; an expression whose type is not known gives None, never a guess. The rules were checked
+against the columns that Hive 4.1 stored (the fixtures of this package's tests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.spans import function_token
+from hive_views.sql.resolver.scopes import Column
+from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types.arithmetic import INTEGERS, arithmetic, bounded
+from hive_views.sql.types.function_types import CONVERSIONS, DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
+
+Arguments = list[exp.Expr]
+
+
+class Types:
+    """Works out types in one resolved query.
+
+    Args:
+        text: The query.
+        bindings: The column that each column reference means, by the id of its node.
+        subqueries: The result columns of each query inside an expression, by the id of its node.
+    """
+
+    def __init__(self, text: Text, bindings: dict[int, Column], subqueries: dict[int, Any]) -> None:
+        self.text = text
+        self.bindings = bindings
+        self.subqueries = subqueries
+
+    def of(self, node: exp.Expr) -> str | None:
+        """The Hive type of an expression, or None where it is not known."""
+        while type(node) in (exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls):
+            if type(node) is exp.Distinct:
+                if len(node.expressions) != 1:
+                    return None
+                node = node.expressions[0]
+            else:
+                node = node.this
+        if type(node) is not exp.Column and type(node) is not exp.Dot:
+            computed = self.bindings.get(id(node))
+            if computed is not None:
+                return computed.type
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        if isinstance(node, exp.Func):
+            return self._function(node)
+        return None
+
+    # -- Names and literals ----------------------------------------------------------------------------------------
+
+    def _column(self, node: exp.Expr) -> str | None:
+        column = self.bindings.get(id(node))
+        if column is None:
+            return None
+        type_text = column.type
+        parts = node.parts if isinstance(node, exp.Column) else []
+        if len(parts) > 1 and type_text is not None:
+            at = next((index for index, part in enumerate(parts) if part.name.lower() == column.name), len(parts) - 1)
+            if (
+                at == 0
+                and column.table == parts[0].name.lower()
+                and len(parts) > 1
+                and parts[1].name.lower() == column.name
+            ):
+                at = 1
+            for part in parts[at + 1 :]:
+                type_text = typetext.field_of(type_text, part.name)
+        return type_text
+
+    def _dot(self, node: exp.Expr) -> str | None:
+        bound = self.bindings.get(id(node))
+        names: list[str] = []
+        inner = node
+        while type(inner) is exp.Dot:
+            if bound is None:
+                bound = self.bindings.get(id(inner))
+            names.append(inner.expression.name)
+            inner = inner.this
+        names.reverse()
+        if bound is not None and type(inner) is exp.Column:
+            all_names = [part.name.lower() for part in inner.parts] + [name.lower() for name in names]
+            at = all_names.index(bound.name) if bound.name in all_names else 0
+            if at == 0 and bound.table == all_names[0] and all_names[1] == bound.name:
+                at = 1
+            names = all_names[at + 1 :]
+            type_text = bound.type
+        else:
+            type_text = self.of(inner)
+        for name in names:
+            type_text = typetext.field_of(type_text, name)
+        return type_text
+
+    def _bracket(self, node: exp.Expr) -> str | None:
+        outer = self.of(node.this)
+        inner = typetext.arguments(outer) if outer is not None else ()
+        return inner[-1] if inner and typetext.base(str(outer)) in ("array", "map") else None
+
+    def _literal(self, node: exp.Expr) -> str | None:
+        if node.args.get("is_string"):
+            return "string"
+        written = node.this
+        if written.isdigit():
+            value = int(written)
+            return "int" if value < 2**31 else "bigint" if value < 2**63 else f"decimal({len(written)},0)"
+        if "e" in written.lower():
+            return "double"
+        whole, _, fraction = written.partition(".")
+        whole = whole.lstrip("0")
+        if self.text.dialect != "hive":  # Spark and Trino keep the zeros at the end
+            digits = len(whole) + len(fraction) if whole else len(fraction.lstrip("0"))
+            return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
+        fraction = fraction.rstrip("0") or ("0" if not whole else "")
+        return f"decimal({max(len(whole) + len(fraction), 1)},{len(fraction)})"
+
+    def _cast(self, node: exp.Expr) -> str | None:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and inner._meta:
+            suffix = self.text.sql[inner._meta["start"] : inner._meta["end"] + 1]
+            if not inner.is_string and suffix[-1:].isalpha():
+                return self._suffixed(suffix)
+        return self._target(node)
+
+    def _suffixed(self, written: str) -> str | None:
+        upper = written.upper()
+        if upper.endswith("BD"):
+            return self._literal(exp.Literal.number(written[:-2]))
+        return {"L": "bigint", "S": "smallint", "Y": "tinyint", "D": "double", "F": "float"}.get(upper[-1])
+
+    def _target(self, node: exp.Expr) -> str | None:
+        to = node.args["to"]
+        kind = to.this.value if hasattr(to.this, "value") else str(to.this)
+        simple = _TARGETS.get(kind)
+        if kind == "TEXT":
+            return self._written_string(node)
+        if simple is not None:
+            return simple
+        if kind == "DECIMAL":
+            sizes = [item.name for item in to.expressions]
+            if not all(size.isdigit() for size in sizes):
+                return None
+            precision, scale = (*sizes, "0")[:2] if sizes else ("10", "0")
+            return f"decimal({precision},{scale})"
+        if kind in ("ARRAY", "MAP", "STRUCT") and self.text.dialect == "hive":
+            return self._written_nested(to)
+        if kind in ("CHAR", "VARCHAR"):
+            size = to.expressions[0].name if to.expressions else ""
+            return f"{kind.lower()}({size})" if size.isdigit() else None
+        return None
+
+    def _written_nested(self, to: exp.Expr) -> str | None:
+        """`array<int>` and the like of simple types; None where a part of it is another."""
+        inner: list[str] = []
+        for item in to.expressions:
+            kind = item.this.value if hasattr(item.this, "value") else str(item.this)
+            simple = _TARGETS.get(kind) or ("string" if kind == "TEXT" else None)
+            if simple is None or item.expressions:
+                return None
+            inner.append(simple)
+        name = to.this.value.lower()
+        return f"{name}<{','.join(inner)}>" if inner and name != "struct" else None
+
+    def _written_string(self, node: exp.Expr) -> str | None:
+        """`varchar(10)` and `string`, which sqlglot's tree does not tell apart, from the text."""
+        starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
+        index = self.text.starts.get(max(starts)) if starts else None
+        while index is not None and index + 1 < len(self.text.tokens):
+            index += 1
+            word = self.text.raw(index).lower()
+            if word == "string":
+                return "string"
+            if word in ("varchar", "char"):
+                size = self.text.raw(index + 2) if index + 2 < len(self.text.tokens) else ""
+                return f"{word}({size})" if size.isdigit() else None
+        return None
+
+    # -- Operators -------------------------------------------------------------------------------------------------
+
+    def _arithmetic(self, node: exp.Expr) -> str | None:
+        left, right = self.of(node.this), self.of(node.expression)
+        if left is None or right is None or "interval" in left or "interval" in right:
+            return self._interval(node, left, right)
+        if self.text.dialect != "hive" and {left, right} & {"date", "timestamp", "void"}:
+            return None
+        if self.text.dialect == "spark" and (
+            isinstance(node, exp.IntDiv) or {typetext.base(left), typetext.base(right)} & {*typetext.STRINGS, "date"}
+        ):
+            return None  # Spark's are other types, and depend on ANSI mode
+        if "decimal" in (typetext.base(left), typetext.base(right)):
+            if self.text.dialect != "hive" and "float" in (left, right):
+                return None
+            left, right = _digits(node.this, left), _digits(node.expression, right)
+        return arithmetic(type(node).__name__, left, right)
+
+    def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
+        if type(node) in (exp.Add, exp.Sub):
+            for side, other in ((node.this, right), (node.expression, left)):
+                if isinstance(side, exp.Interval) and other in ("timestamp", "date"):
+                    unit = str(side.args.get("unit") or "").upper()
+                    if other == "timestamp":
+                        return "timestamp"
+                    if self.text.dialect == "spark":
+                        return None
+                    return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
+        return None
+
+    def _interval_type(self, node: exp.Expr) -> str | None:
+        unit = str(node.args.get("unit") or "").upper()
+        return "interval_year_month" if unit.startswith(("YEAR", "MONTH")) else "interval_day_time" if unit else None
+
+    def _negative(self, node: exp.Expr) -> str | None:
+        inner = self.of(node.this)
+        if inner is None:
+            return None
+        return "double" if typetext.base(inner) in typetext.STRINGS else inner
+
+    def _bitwise(self, node: exp.Expr) -> str | None:
+        left, right = self.of(node.this), self.of(node.expression)
+        if left in INTEGERS and right in INTEGERS:
+            return max(left, right, key=INTEGERS.index)
+        return None
+
+    def _concatenation(self, node: exp.Expr) -> str | None:
+        left, right = self.of(node.this), self.of(node.expression)
+        if self.text.dialect != "hive":
+            return "string" if left == "string" or right == "string" else None
+        return self._joined([left, right])
+
+    def _joined(self, kinds: list[str | None]) -> str | None:
+        """The type of `||` and of concat: as long as its parts together, where each has a length."""
+        found = [kind for kind in kinds if kind is not None]
+        if len(found) < len(kinds):
+            return "string" if any(typetext.base(kind) not in ("char", "varchar") for kind in found) else None
+        bases = {typetext.base(kind) for kind in found}
+        if not bases or not bases <= {"char", "varchar"}:
+            return "string"
+        length = sum(int(kind.partition("(")[2][:-1]) for kind in found)
+        if bases == {"char"}:
+            return f"char({length})" if length <= 255 else None
+        return f"varchar({length})" if length <= 65535 else None
+
+    # -- Choices ---------------------------------------------------------------------------------------------------
+
+    def common(self, nodes: Arguments) -> str | None:
+        """The one type of several alternatives."""
+        return self._shared([self.of(node) for node in nodes])
+
+    def _shared(self, kinds: list[str | None]) -> str | None:
+        """The one type of several types."""
+        result: str | None = None
+        for found in kinds:
+            if found is None:
+                return None
+            if found == "void":
+                continue
+            if result is None or result == found:
+                result = found
+                continue
+            rule = typetext.choice if self.text.dialect == "hive" else typetext.choice_in_spark
+            shared = rule(result, found)
+            if shared is None:
+                return None
+            result = shared
+        return result if result is not None else "void"
+
+    def _case(self, node: exp.Expr) -> str | None:
+        options = [item.args["true"] for item in node.args.get("ifs") or ()]
+        default = node.args.get("default")
+        return self._chosen(node, [*options, default] if default is not None else options)
+
+    def _if(self, node: exp.Expr) -> str | None:
+        results = [item for item in (node.args.get("true"), node.args.get("false")) if item is not None]
+        return self._chosen(node, results)
+
+    def _chosen(self, choice: exp.Expr, nodes: Arguments) -> str | None:
+        """The type of several results; Hive's planner gives numbers that are written out only the digits they have."""
+        kinds = [self.of(node) for node in nodes]  # once: nested choices would be looked at again and again
+        result = self._shared(kinds)
+        if result is None or self.text.dialect != "hive" or not any(isinstance(node, exp.Literal) for node in nodes):
+            return result
+        if choice.find(exp.Column) is None:
+            return result
+        kind = typetext.base(result)
+        if kind in ("varchar", "char"):
+            return "string"
+        return self._shortest(nodes, kinds) if kind == "decimal" else result
+
+    def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
+        """The decimal type of several values, whole numbers that are written out with the digits they have."""
+        return self._shared([_digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)])
+
+    def _coalesce(self, node: exp.Expr) -> str | None:
+        nodes = [node.this, *node.expressions]
+        kinds = [self.of(item) for item in nodes]
+        result = self._shared(kinds)
+        if result is None or typetext.base(result) != "decimal" or self.text.dialect != "hive":
+            return result
+        return result if kinds[0] in INTEGERS else self._shortest(nodes, kinds)
+
+    # -- Nested values ---------------------------------------------------------------------------------------------
+
+    def _array(self, node: exp.Expr) -> str | None:
+        if not node.expressions:
+            return None
+        inner = self.common(node.expressions)
+        return f"array<{inner}>" if inner is not None else None
+
+    def _map(self, node: exp.Expr) -> str | None:
+        keys, values = node.args.get("keys"), node.args.get("values")
+        if keys is None or values is None or not keys.expressions:
+            return None
+        key, value = self.common(keys.expressions), self.common(values.expressions)
+        return f"map<{key},{value}>" if key is not None and value is not None else None
+
+    def _struct(self, node: exp.Expr) -> str | None:
+        token = function_token(self.text, node)
+        if self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct":
+            return None  # Spark names the fields after columns
+        parts = []
+        for position, item in enumerate(node.expressions):
+            named = isinstance(item, exp.PropertyEQ)
+            value = item.expression if named else item
+            name = item.this.name.lower() if named and self._is_written(node, item) else f"col{position + 1}"
+            inner = self.of(value)
+            if inner is None:
+                return None
+            parts.append(f"{name}:{inner}")
+        return f"struct<{','.join(parts)}>" if parts else None
+
+    def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
+        """Whether a struct's field has the name that the tree gives it: sqlglot makes some up from columns."""
+        token = function_token(self.text, struct)
+        if token is None or self.text.raw(token).lower() != "struct":
+            return True
+        own = item.this._meta or {}
+        inner = [found._meta["start"] for found in item.expression.walk() if found._meta and "start" in found._meta]
+        return "start" in own and (not inner or own["start"] > max(inner))
+
+    def _subquery(self, node: exp.Expr) -> str | None:
+        scope = self.subqueries.get(id(node))
+        return scope.columns[0].type if scope is not None and len(scope.columns) == 1 else None
+
+    # -- Functions -------------------------------------------------------------------------------------------------
+
+    def _window(self, node: exp.Expr) -> str | None:
+        return self.of(node.this)
+
+    def _within_group(self, node: exp.Expr) -> str | None:
+        if self.text.dialect != "hive":
+            return None
+        return "bigint" if type(node.this) in (exp.Rank, exp.DenseRank) else "double"
+
+    def _function(self, node: exp.Func) -> str | None:
+        token = function_token(self.text, node)
+        if token is None:
+            return None
+        if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
+            return None
+        name = self.text.raw(token).strip("`").lower()
+        if self.text.dialect == "spark" and self._differs_in_spark(name, node):
+            return None
+        fixed = FIXED.get(name)
+        if self.text.dialect == "hive" and name in CONVERSIONS:
+            return name
+        if name == "concat" and self.text.dialect == "hive":
+            return self._joined([self.of(item) for item in node.iter_expressions()])
+        if fixed is not None and name not in _DEPENDS_ON_FIRST:
+            return fixed
+        arguments = [
+            item
+            for value in node.args.values()
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, exp.Expr)
+        ]
+        if not arguments:
+            return None
+        rule = _FUNCTIONS.get(name)
+        if rule is None and name not in _DEPENDS_ON_FIRST and name not in SAME_AS_FIRST:
+            return None
+        first = self.of(arguments[0])
+        if name in _DEPENDS_ON_FIRST:
+            return (
+                first if first is not None and typetext.base(first) in ("varchar", "char") else fixed if first else None
+            )
+        if first is None or rule is None:
+            number = name in _NUMBERS_OF_STRINGS and first is not None and typetext.base(first) in typetext.STRINGS
+            return "double" if number else first
+        return rule(self, first, arguments)
+
+    def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
+        """Whether Spark gives a call another type than Hive does; where its rules are not Hive's, nothing is told."""
+        if name in ("round", "bround") or name in STRINGS_IN_HIVE:
+            first = next(node.iter_expressions(), None)
+            kind = None if first is None else self.of(first)
+            if kind is None:
+                return name not in STRINGS_IN_HIVE
+            base = typetext.base(kind)
+            return base == "decimal" if name in ("round", "bround") else base in ("array", "binary")
+        return name in DIFFERENT_IN_SPARK
+
+    def _sum(self, first: str, arguments: Arguments) -> str | None:
+        if first in INTEGERS:
+            return "bigint"
+        size = typetext.decimal(first)
+        if size is not None:
+            return f"decimal({min(38, size[0] + 10)},{size[1]})"
+        return "double" if first in ("float", "double") or typetext.base(first) in typetext.STRINGS else None
+
+    def _average(self, first: str, arguments: Arguments) -> str | None:
+        size = typetext.decimal(first)
+        if size is not None:
+            return bounded(size[0] + 4, size[1] + 4)
+        numbers = first in typetext.NUMERIC or typetext.base(first) in typetext.STRINGS
+        return "double" if numbers else None
+
+    def _collected(self, first: str, arguments: Arguments) -> str | None:
+        return f"array<{first}>"
+
+    def _element(self, first: str, arguments: Arguments) -> str | None:
+        inner = typetext.arguments(first)
+        return inner[0] if inner else None
+
+    def _keys(self, first: str, arguments: Arguments) -> str | None:
+        inner = typetext.arguments(first)
+        return f"array<{inner[0]}>" if len(inner) == 2 else None
+
+    def _values(self, first: str, arguments: Arguments) -> str | None:
+        inner = typetext.arguments(first)
+        return f"array<{inner[1]}>" if len(inner) == 2 else None
+
+    def _greatest(self, first: str, arguments: Arguments) -> str | None:
+        kinds = [first, *(self.of(node) for node in arguments[1:])]
+        if self.text.dialect != "hive":
+            return self._shared(list(kinds))
+        result: str | None = first
+        for found in kinds[1:]:
+            result = typetext.greatest(result, found) if result is not None and found is not None else None
+        return result
+
+    def _rounded_up(self, first: str, arguments: Arguments) -> str | None:
+        size = typetext.decimal(first)
+        if size is not None:
+            precision, scale = size
+            return f"decimal({min(38, precision - scale + (1 if scale else 0)) or 1},0)"
+        if first == "timestamp":
+            return "timestamp"
+        return "bigint" if first in (*typetext.NUMERIC, "string") else None
+
+    def _absolute(self, first: str, arguments: Arguments) -> str | None:
+        if first in ("tinyint", "smallint", "int"):
+            return "int"
+        return "double" if first in ("float", "string") else first
+
+    def _rounded(self, first: str, arguments: Arguments) -> str | None:
+        """Hive's `GenericUDFRound`: rounding can bring one more digit in front of the point."""
+        size = typetext.decimal(first)
+        if size is None:
+            return "double" if typetext.base(first) in typetext.STRINGS else first
+        digits = 0
+        if len(arguments) > 1:
+            written = arguments[1]
+            negative = type(written) is exp.Neg
+            number = written.this if negative else written
+            if not isinstance(number, exp.Literal) or not number.this.isdigit():
+                return None
+            digits = -int(number.this) if negative else int(number.this)
+        precision, scale = size
+        whole = precision - scale + (1 if digits < scale else 0)
+        kept = min(max(digits, 0), 38)
+        return f"decimal({min(whole + kept, 38)},{kept})"
+
+    def _sign(self, first: str, arguments: Arguments) -> str | None:
+        return "int" if typetext.base(first) == "decimal" else "double"
+
+    def _remainder(self, first: str, arguments: Arguments) -> str | None:
+        second = self.of(arguments[1]) if len(arguments) > 1 else None
+        if second is None or "decimal" in (typetext.base(first), typetext.base(second)):
+            return None
+        return arithmetic("Mod", first, second)
+
+    def _masked(self, first: str, arguments: Arguments) -> str | None:
+        """Hive's `mask` functions give the longest type of the kind."""
+        if self.text.dialect != "hive":
+            return None
+        longest = {"varchar": "varchar(65535)", "char": "char(255)", "decimal": "decimal(38,18)"}
+        return longest.get(typetext.base(first), first)
+
+    def _truncated(self, first: str, arguments: Arguments) -> str | None:
+        return "string" if typetext.base(first) in (*typetext.STRINGS, "date", "timestamp") else None
+
+    def _percentile(self, first: str, arguments: Arguments) -> str | None:
+        of_array = len(arguments) > 1 and isinstance(arguments[1], exp.Array)
+        return "array<double>" if of_array else "double"
+
+
+def _digits(node: exp.Expr, type_text: str) -> str:
+    """The decimal type of a whole number that is written out: as many digits as it has."""
+    while type(node) is exp.Paren:
+        node = node.this
+    if isinstance(node, exp.Literal) and not node.is_string and type_text == "int":
+        return f"decimal({len(node.this.lstrip('0')) or 1},0)"
+    return type_text
+
+
+def _boolean(types: Types, node: exp.Expr) -> str | None:
+    return "boolean"
+
+
+_NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
+"""Functions of numbers that read a string as a double."""
+_DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
+_TARGETS = {
+    "BOOLEAN": "boolean",
+    "TINYINT": "tinyint",
+    "SMALLINT": "smallint",
+    "INT": "int",
+    "BIGINT": "bigint",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BINARY": "binary",
+    "VARBINARY": "binary",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
+_RULES: dict[type, Callable[[Types, Any], str | None]] = {
+    exp.Column: Types._column,
+    exp.Dot: Types._dot,
+    exp.Bracket: Types._bracket,
+    exp.Literal: Types._literal,
+    exp.Boolean: _boolean,
+    exp.Null: lambda types, node: "void",
+    exp.Cast: Types._cast,
+    exp.TryCast: Types._cast,
+    exp.Case: Types._case,
+    exp.If: Types._if,
+    exp.Coalesce: Types._coalesce,
+    exp.Array: Types._array,
+    exp.VarMap: Types._map,
+    exp.Map: Types._map,
+    exp.Struct: Types._struct,
+    exp.Subquery: Types._subquery,
+    exp.Window: Types._window,
+    exp.WithinGroup: Types._within_group,
+    exp.Neg: Types._negative,
+    exp.DPipe: Types._concatenation,
+    exp.BitwiseNot: Types._negative,
+    exp.Extract: lambda types, node: "int",
+    exp.Interval: Types._interval_type,
+    exp.CurrentDate: lambda types, node: "date",
+    exp.CurrentTimestamp: lambda types, node: "timestamp",
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), Types._arithmetic),
+    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Types._bitwise),
+    **dict.fromkeys(
+        (
+            *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+            *(exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Exists),
+        ),
+        _boolean,
+    ),
+}
+_FUNCTIONS: dict[str, Callable[[Types, str, Arguments], str | None]] = {
+    "sum": Types._sum,
+    "avg": Types._average,
+    "collect_set": Types._collected,
+    "collect_list": Types._collected,
+    "array_max": Types._element,
+    "array_min": Types._element,
+    "map_keys": Types._keys,
+    "map_values": Types._values,
+    "greatest": Types._greatest,
+    "least": Types._greatest,
+    "ceil": Types._rounded_up,
+    "ceiling": Types._rounded_up,
+    "floor": Types._rounded_up,
+    "abs": Types._absolute,
+    "percentile_approx": Types._percentile,
+    "percentile": Types._percentile,
+    "regr_avgx": Types._average,
+    "regr_avgy": Types._average,
+    **dict.fromkeys(
+        ("mask", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"), Types._masked
+    ),
+    "round": Types._rounded,
+    "bround": Types._rounded,
+    "sign": Types._sign,
+    "pmod": Types._remainder,
+    "trunc": Types._truncated,
+}

@@ -1,0 +1,1 @@
+"""SQL statements about views, translated to calls of the catalog."""

@@ -1,0 +1,115 @@
+"""What SHOW CREATE VIEW and DESCRIBE say of a view: the statement that would make it again, and its columns."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+
+from hive_views.catalog.views import HiveView
+from hive_views.dependencies.resolved_texts import ViewText, of_version
+from hive_views.errors import SqlError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.hive_types import hive_columns
+from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.spec.version_texts import partition_columns
+from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.lexer import QUOTES
+from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal, without_variables
+
+COMMENT = "comment"
+"""The view property that holds COMMENT."""
+
+DescribeRow = tuple[str, str | None, str | None]
+"""Name, type and comment of a column; or a name and a value."""
+
+
+def create_statement(store: Store, view: HiveView) -> str:
+    """The CREATE VIEW that makes a view as it is, with what its author typed."""
+    name = ViewName(*view.name())
+    text = of_version(name, view.current_version())
+    quote = QUOTES[text.dialect]
+    lines = []
+    if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
+        lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
+    head = f"CREATE VIEW {_quoted(name.database, quote)}.{_quoted(name.name, quote)}"
+    columns = _column_list(store, view, text, quote)
+    lines.append(f"{head} (\n  {columns})" if columns else head)
+    partitioned_on = partition_columns(view.current_version())
+    properties = dict(view.metadata.properties)
+    comment = properties.pop(COMMENT, None)
+    if comment is not None:
+        lines.append(f"COMMENT {string_literal(comment, text.dialect)}")
+    if partitioned_on:
+        lines.append(f"PARTITIONED ON ({', '.join(_quoted(column, quote) for column in partitioned_on)})")
+    if properties:
+        pairs = (
+            f"{string_literal(key, text.dialect)} = {string_literal(value, text.dialect)}"
+            for key, value in sorted(properties.items())
+        )
+        lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
+    statement = "\n".join([*lines, f"AS {without_variables(text.typed, text.dialect)}"])
+    if "${" in statement and text.dialect in SUBSTITUTE:
+        return f"-- all in ${{ }} is meant to the letter: first {SUBSTITUTE[text.dialect]}\n{statement}"
+    return statement
+
+
+def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> str:
+    """The column list in front of AS: the author's, or the one without which the columns would be others."""
+    fields = view.schema().fields
+    names = text.column_names
+    comments = tuple(field.doc for field in fields)
+    if names is None:
+        names = tuple(field.name for field in fields)
+        if not any(comments) and _produced(store, text) == [name.lower() for name in names]:
+            return ""
+    listed = (
+        _quoted(name, quote) + (f" COMMENT {string_literal(comment, text.dialect)}" if comment is not None else "")
+        for name, comment in zip(names, comments, strict=True)
+    )
+    return ",\n  ".join(listed)
+
+
+def _produced(store: Store, text: ViewText) -> list[str] | None:
+    """The columns that the query gives by itself; None where its tables are not what they were."""
+    try:
+        return [name.lower() for name in text.expansion(MetastoreSchemas(store)).names]
+    except SqlError:
+        return None
+
+
+def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
+    """The rows of DESCRIBE."""
+    name = ViewName(*view.name())
+    document = json.loads(view.schema().model_dump_json())
+    rows: list[DescribeRow] = list(hive_columns(document, str(name)))
+    if not detailed:
+        return tuple(rows)
+    metadata = view.metadata
+    properties = dict(metadata.properties)
+    version = view.current_version()
+    details: list[tuple[str, str | None]] = [
+        ("Database", name.database),
+        ("View", name.name),
+        ("Comment", properties.pop(COMMENT, None)),
+        ("Owner", view.owner),
+        ("Created", datetime.fromtimestamp(view.create_time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ("UUID", metadata.view_uuid),
+        ("Partitioned On", ", ".join(partition_columns(version) or ()) or None),
+        ("Version", str(version.version_id)),
+        ("Current Catalog", version.default_catalog),
+        ("Current Database", ".".join(version.default_namespace)),
+        ("Location", metadata.location),
+        ("Metadata", view.metadata_location),
+        ("Dialects", ", ".join(view.dialects)),
+        ("Original Text", view.original_text),
+        ("Expanded Text", view.expanded_text),
+        ("Properties", json.dumps(properties, ensure_ascii=False, sort_keys=True)),
+    ]
+    rows += [("", None, None), ("# Detailed View Information", None, None)]
+    rows += [(key, value, None) for key, value in details if value is not None]
+    return tuple(rows)
+
+
+def _quoted(name: str, quote: str) -> str:
+    return quote + name.replace(quote, quote * 2) + quote

@@ -1,0 +1,245 @@
+"""Metadata files on S3 (moto's server) and in memory: no renaming, no listing, no secrets, and true reports."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from pyiceberg.io.fsspec import FsspecFileIO
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import MetadataFileError, MetadataWriteError, NoSuchViewError, RefusedLocationError
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, GetTableRequest
+from tests.integration.catalog.s3 import BUCKET, S3, SECRET, serving
+from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, path, texts, version
+
+OTHER = ("spark", "select 1")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3]:
+    with serving() as s3:
+        yield s3
+
+
+@pytest.fixture
+def s3(server: S3) -> Iterator[S3]:
+    server.requests.clear()
+    yield server
+    server.refuse = lambda _: None
+
+
+@pytest.fixture
+def catalog(open_catalog, s3: S3) -> HiveViewCatalog:
+    return open_catalog(s3.properties)
+
+
+@pytest.fixture
+def place(database: str) -> str:
+    return f"s3://{BUCKET}/{database}"
+
+
+def below(s3: S3, database: str) -> int:
+    # Arrow leaves an empty object with the name of the directory, as Hadoop does.
+    return sum(key.startswith(f"{database}/") and not key.endswith("/") for key in s3.names())
+
+
+def everything(catalog: HiveViewCatalog, database: str, place: str) -> None:
+    """Every operation that touches metadata files; ends with a view `w` that has four of them."""
+    name = f"{database}.v"
+    catalog.create_view(name, SCHEMA, version(database), location=f"{place}/v")
+    catalog.replace_view(name, OTHER_SCHEMA, version(database, OTHER))
+    catalog.rename_view(name, f"{database}.w")
+    view = catalog.load_view(f"{database}.w")
+    assert view.metadata_location.startswith(f"{place}/v/metadata/")
+    view.update().set_properties({"a": "b"}).commit()
+    rolled = catalog.load_view(f"{database}.w").update().rollback(version_id=1).commit()
+    assert texts(rolled.current_version()) == texts(version(database))
+    assert [item.version_id for item in rolled.history()] == [1, 2, 1]
+    assert catalog.list_views(database) == [(database, "w")]
+    with pytest.raises(NoSuchViewError):
+        catalog.load_view(name)
+
+
+def test_all_operations_on_s3(catalog, s3, database, place):
+    everything(catalog, database, place)
+    assert below(s3, database) == 4
+    catalog.drop_view(f"{database}.w", purge_files=True)
+    assert below(s3, database) == 0  # every file that the view ever had
+
+
+def test_nothing_is_listed_or_copied(catalog, s3, database, place, caplog):
+    """A user who may get, put and delete objects, and nothing else: S3 answers 403 for what is absent then."""
+    present: set[str] = set()
+
+    def refuse(request):
+        if request.lists or request.copy:
+            return 403
+        if request.method in ("GET", "HEAD") and request.key not in present:
+            return 403
+        if request.method in ("PUT", "POST"):
+            present.add(request.key)
+        return None
+
+    s3.refuse = refuse
+    everything(catalog, database, place)
+    assert [request for request in s3.requests if request.lists or request.copy] == []
+    catalog.drop_view(f"{database}.w", purge_files=True)
+    s3.refuse = lambda _: None
+    assert below(s3, database) == 2  # the two that the row did not name: nobody could tell their names
+    assert "Cannot list the metadata files" in caplog.text
+
+
+def test_a_store_that_refuses_leaves_nothing_behind(catalog, s3, raw, database, place):
+    s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
+    with pytest.raises(MetadataWriteError) as caught:
+        catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
+    assert caught.value.location.startswith(f"{place}/v/metadata/")
+    assert raw.get_all_tables(database) == []
+
+
+def test_a_store_that_fails_in_a_replace_changes_nothing(catalog, s3, database, place):
+    before = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
+    s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
+    with pytest.raises(MetadataWriteError):
+        catalog.replace_view(f"{database}.v", OTHER_SCHEMA, version(database, OTHER))
+    s3.refuse = lambda _: None
+    assert catalog.load_view(f"{database}.v") == before
+
+
+def test_a_file_that_cannot_be_read_is_named(catalog, s3, database, place):
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
+    s3.refuse = lambda request: 403 if request.method == "GET" else None
+    with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
+        catalog.load_view(f"{database}.v")
+    assert caught.value.location == view.metadata_location
+
+
+def test_secrets_are_in_no_log_error_or_repr(open_catalog, s3, database, place, caplog):
+    catalog = open_catalog(s3.properties)
+    seen = [repr(catalog), str(catalog), repr(MetadataFiles(s3.properties))]
+    with caplog.at_level(logging.DEBUG):
+        seen.append(repr(catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")))
+        s3.refuse = lambda request: 403 if request.method == "GET" else None
+        with pytest.raises(MetadataFileError) as unread:
+            catalog.load_view(f"{database}.v")
+        s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
+        with pytest.raises(MetadataWriteError) as unwritten:
+            catalog.create_view(f"{database}.w", SCHEMA, version(database), location=f"{place}/w")
+    seen += [str(unread.value), repr(unread.value), str(unwritten.value), repr(unwritten.value), caplog.text]
+    assert caplog.records
+    assert [text for text in seen if SECRET in text] == []
+
+
+class MemoryFileIO(FsspecFileIO):
+    """PyIceberg's FileIO over fsspec's file system in memory."""
+
+    def get_fs(self, scheme: str, hostname: str | None = None) -> MemoryFileSystem:
+        return MemoryFileSystem()
+
+
+def test_all_operations_in_memory(open_catalog, database):
+    catalog = open_catalog({"py-io-impl": f"{__name__}.MemoryFileIO"})
+    everything(catalog, database, f"memory://{database}")
+    catalog.drop_view(f"{database}.w", purge_files=True)
+    assert MemoryFileSystem().find(f"/{database}") == []
+
+
+# -- Places that are not trusted ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("location", ["http://127.0.0.1:1/a.json", "javascript:alert(1)", "jar:file:/a!/b", "data:,{}"])
+def test_pointers_to_strange_schemes_are_errors_that_name_the_file(location):
+    with pytest.raises(MetadataFileError) as caught, pytest.warns(UserWarning, match="No preferred file impl"):
+        MetadataFiles({}).read(location)
+    assert caught.value.location == location
+
+
+@pytest.mark.parametrize("location", ["/etc/passwd", "file:/etc/passwd", "FILE:///etc/passwd"])
+@pytest.mark.parametrize("uri", ["thrift://hive.example.org:9083", "thrift://127.0.0.1:9083,thrift://10.0.0.1:9083"])
+def test_a_metastore_elsewhere_does_not_reach_files_here(location, uri):
+    files = MetadataFiles({"uri": uri})
+    with pytest.raises(RefusedLocationError, match=r"hive-views\.metadata-schemes"):
+        files.read(location)
+    assert files.delete(location) is False
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"uri": "thrift://hive.example.org:9083", "hive-views.metadata-schemes": "s3, File"},
+        {"uri": "thrift://hive.example.org:9083", "warehouse": "file:///shared/warehouse"},
+        {"uri": "thrift://localhost:9083,thrift://[::1]:9083"},
+    ],
+)
+def test_where_both_see_the_same_files_they_are_read(properties, tmp_path):
+    with pytest.raises(MetadataFileError, match="does not exist"):
+        MetadataFiles(properties).read(f"file://{tmp_path}/none")
+
+
+def test_schemes_can_be_narrowed(open_catalog, raw, database):
+    catalog = open_catalog({"hive-views.metadata-schemes": "s3"})
+    with pytest.raises(MetadataWriteError, match="is s3, and this is file"):
+        catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    assert raw.get_all_tables(database) == []
+
+
+@pytest.fixture
+def point(catalog, raw, database):
+    """Makes a table, and lets its row point to another place, as whoever may write rows can."""
+
+    def pointing(location: str) -> str:
+        name = f"t_{uuid4().hex[:8]}"
+        catalog.create_table(f"{database}.{name}", SCHEMA)
+        row = raw.get_table_req(GetTableRequest(database, name)).table
+        row.parameters["metadata_location"] = location
+        row.parameters.pop("uuid", None)
+        raw.alter_table_with_environment_context(database, name, row, EnvironmentContext({}))
+        return f"{database}.{name}"
+
+    return pointing
+
+
+def test_a_table_s_pointer_is_trusted_no_further(open_catalog, point, own_directory):
+    location = f"{own_directory}/secret.json"
+    path(location).write_text("user:secret of this machine")
+    name = point(location)
+    catalog = open_catalog({"hive-views.metadata-schemes": "s3"})
+    for attempt in (
+        lambda: catalog.load_table(name),
+        lambda: catalog.purge_table(name),
+        lambda: catalog.register_table(f"{name}_2", location),
+        lambda: catalog.create_table(f"{name}_3", SCHEMA),
+    ):
+        with pytest.raises(RefusedLocationError, match="is s3, and this is file") as caught:
+            attempt()
+        assert "secret of" not in str(caught.value)
+    assert path(location).exists()
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"root:x:0:0", b"[]"], ids=["deep", "text", "list"])
+def test_a_view_over_a_table_whose_metadata_is_rubbish(catalog, point, own_directory, database, content, caplog):
+    location = f"{own_directory}/rubbish.metadata.json"
+    path(location).write_bytes(content)
+    name = point(location)
+    catalog.execute(f"CREATE VIEW {database}.v AS SELECT * FROM {name}")
+    assert catalog.load_view(f"{database}.v").schema().column_names == ["id", "data"]
+    assert f"Cannot tell the UUID of {name}" in caplog.text
+
+
+class Chosen(FsspecFileIO):
+    """A class of somebody else's choice."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        raise AssertionError("it ran")
+
+
+def test_a_table_s_metadata_does_not_choose_what_runs(catalog, database):
+    table = catalog.create_table(f"{database}.t", SCHEMA)
+    with table.transaction() as transaction:
+        transaction.set_properties({"py-io-impl": f"{__name__}.Chosen"})
+    assert catalog.load_table(f"{database}.t").properties["py-io-impl"].endswith(".Chosen")

@@ -1,0 +1,233 @@
+"""Changes through `HiveView.update`: what is committed together, what conflicts, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog, define
+from hive_views.errors import (
+    CommitFailedError,
+    DialectLossError,
+    InvalidPropertyError,
+    NoSuchVersionError,
+    NoSuchViewError,
+)
+from hive_views.spec.file_codec import serialize
+from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
+
+
+def test_nothing_to_change_writes_nothing(catalog: HiveViewCatalog, database: str) -> None:
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"a": "1"})
+    for update in (
+        view.update(),
+        view.update().set_properties(a="1").remove_properties("b").set_location(view.location()),
+        view.update().replace_version(view.current_version(), SCHEMA),
+        view.update().rollback(version_id=1),
+    ):
+        same = update.commit()
+        assert same == view
+        assert same.metadata_location == view.metadata_location
+    assert files_below(view.location()) == {path(view.metadata_location)}
+
+
+def test_an_equal_definition_still_conflicts_with_a_newer_one(catalog: HiveViewCatalog, database: str) -> None:
+    """Nothing is to be written for it, but what the caller asks for is not what stands there."""
+    seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    newer = seen.update().replace_version(version(database, ("spark", "select 2"))).commit()
+    with pytest.raises(CommitFailedError, match="somebody else changed its definition"):
+        seen.update().replace_version(version(database)).commit()
+    assert catalog.load_view(f"{database}.v") == newer
+
+
+def test_equal_properties_are_set_again_on_a_newer_state(catalog: HiveViewCatalog, database: str) -> None:
+    seen = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"a": "1"})
+    seen.update().set_properties(a="2", b="2").commit()
+    view = seen.update().set_properties(a="1").commit()
+    assert view.properties == {"a": "1", "b": "2"}
+    assert catalog.load_view(f"{database}.v") == view
+
+
+def test_all_changes_of_an_update_are_one_commit(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"old": "1"})
+    moved = f"{own_directory}/moved"
+    changed = (
+        view.update()
+        .replace_version(version(database, ("spark", "select 2")), OTHER_SCHEMA)
+        .set_properties(new="2")
+        .remove_properties("old")
+        .set_comment("vü")
+        .set_location(f"{moved}/")
+        .commit()
+    )
+    assert changed.properties == {"new": "2", "comment": "vü"}
+    assert changed.schema().column_names == OTHER_SCHEMA.column_names
+    assert changed.metadata_location.startswith(f"{moved}/metadata/00001-")
+    assert changed.previous_metadata_location == view.metadata_location
+    assert catalog.load_view(f"{database}.v") == changed
+    assert files_below(view.location()) == {path(view.metadata_location)}
+    assert changed.update().set_comment(None).commit().properties == {"new": "2"}
+
+
+def test_rollback_by_id_and_by_time(catalog: HiveViewCatalog, database: str) -> None:
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    for number in (2, 3):
+        definition = define(f"select {number}", dialect="spark", default_namespace=(database,))
+        view = view.update().replace_version(definition, OTHER_SCHEMA).commit()
+    back = view.update().rollback(version_id=1).commit()
+    assert back.current_version() == back.version(1)
+    assert back.schema().column_names == SCHEMA.column_names
+    assert (back.original_text, back.expanded_text) == (QUERY, QUERY)
+    assert [entry.version_id for entry in back.history()] == [1, 2, 3, 1]
+    assert [item.version_id for item in back.versions] == [1, 2, 3]
+    third = view.history()[-1].timestamp_ms
+    forward = back.update().rollback(timestamp_ms=third).commit()
+    assert texts(forward.current_version()) == [("spark", "select 3")]
+    assert forward.version_at(third).version_id == 3
+    assert catalog.load_view(f"{database}.v").drift == ()
+
+
+def test_rollback_to_what_is_not_there(catalog: HiveViewCatalog, database: str) -> None:
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    created = view.history()[0].timestamp_ms
+    with pytest.raises(NoSuchVersionError, match="no version 7") as caught:
+        view.update().rollback(version_id=7)
+    assert (caught.value.identifier, caught.value.available) == (f"{database}.v", (1,))
+    with pytest.raises(NoSuchVersionError, match=f"at {created - 1} ms"):
+        view.update().rollback(timestamp_ms=created - 1)
+    with pytest.raises(NoSuchVersionError):
+        view.version_at(created - 1)
+    for arguments in ({}, {"version_id": 1, "timestamp_ms": created}):
+        with pytest.raises(InvalidPropertyError, match="either a version id or a time"):
+            view.update().rollback(**arguments)
+
+
+def test_a_stale_rollback_conflicts(catalog: HiveViewCatalog, database: str) -> None:
+    first = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    second = first.update().replace_version(version(database, ("spark", "select 2"))).commit()
+    third = second.update().replace_version(version(database, ("spark", "select 3"))).commit()
+    with pytest.raises(CommitFailedError, match="Load it again and decide"):
+        second.update().rollback(version_id=1).commit()
+    assert catalog.load_view(f"{database}.v") == third
+
+
+def test_a_new_version_is_built_again_on_changed_properties(catalog: HiveViewCatalog, database: str) -> None:
+    seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    seen.update().set_properties(by="another").commit()
+    view = seen.update().replace_version(version(database, ("spark", "select 2"))).commit()
+    assert view.properties == {"by": "another"}
+    assert texts(view.current_version()) == [("spark", "select 2")]
+
+
+def test_a_view_that_was_made_anew_is_another_view(catalog: HiveViewCatalog, database: str) -> None:
+    seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    catalog.drop_view(f"{database}.v")
+    anew = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    with pytest.raises(CommitFailedError, match="dropped and created again") as caught:
+        seen.update().set_properties(a="1").commit()
+    assert (caught.value.expected, caught.value.found) == (str(seen.uuid()), str(anew.uuid()))
+    assert catalog.load_view(f"{database}.v") == anew
+    assert seen.refresh() == anew
+
+
+def test_an_update_of_a_renamed_view_does_not_follow_it(catalog: HiveViewCatalog, database: str) -> None:
+    seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    catalog.rename_view(f"{database}.v", f"{database}.w")
+    for do in (seen.update().set_properties(a="1").commit, seen.refresh):
+        with pytest.raises(NoSuchViewError, match=f"{database}\\.v"):
+            do()
+    assert catalog.load_view(f"{database}.w").properties == {}
+
+
+def test_losing_a_dialect_is_refused_unless_allowed(catalog: HiveViewCatalog, database: str) -> None:
+    both = version(database, ("spark", QUERY), ("trino", QUERY))
+    view = catalog.create_view(f"{database}.v", SCHEMA, both)
+    one = version(database, ("Spark", "select 2"))
+    for replace in (
+        lambda: view.update().replace_version(one).commit(),
+        lambda: catalog.replace_view(f"{database}.v", SCHEMA, one),
+        lambda: catalog.create_or_replace_view(f"{database}.v", SCHEMA, one),
+    ):
+        with pytest.raises(DialectLossError) as caught:
+            replace()
+        assert (caught.value.previous, caught.value.new) == (("spark", "trino"), ("spark",))
+    assert catalog.load_view(f"{database}.v") == view
+    allowed = view.update().set_properties({"replace.drop-dialect.allowed": "true"}).replace_version(one).commit()
+    assert allowed.dialects == ("spark",)
+
+
+def test_an_authored_text_is_not_lost_for_a_generated_one(catalog: HiveViewCatalog, database: str) -> None:
+    """The property that lets Spark replace such a view does not let us lose what an author wrote."""
+    made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
+    view = catalog.create_view(f"{database}.v", SCHEMA, made)
+    assert view.properties["replace.drop-dialect.allowed"] == "true"
+    only_spark, only_trino = (
+        version(database, ("spark", "select 2 as a")),
+        version(database, ("trino", "select 3 as a")),
+    )
+    for replace in (
+        lambda: view.update().replace_version(only_trino).commit(),
+        lambda: catalog.replace_view(f"{database}.v", SCHEMA, only_trino),
+        lambda: catalog.create_or_replace_view(f"{database}.v", SCHEMA, only_trino),
+    ):
+        with pytest.raises(DialectLossError):
+            replace()
+    assert catalog.load_view(f"{database}.v") == view
+    assert view.update().replace_version(only_spark).commit().dialects == ("spark",)  # the generated text may go
+    view = catalog.replace_view(f"{database}.v", SCHEMA, made)
+    view = view.update().replace_version(only_trino, may_lose_dialects=True).commit()
+    assert view.dialects == ("trino",)
+
+
+def test_who_forbids_others_to_drop_a_dialect_is_heeded(catalog: HiveViewCatalog, database: str) -> None:
+    made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
+    forbidden = {"replace.drop-dialect.allowed": "false"}
+    assert catalog.create_view(f"{database}.v", SCHEMA, made, properties=forbidden).properties == forbidden
+
+
+def test_versions_expire(catalog: HiveViewCatalog, database: str) -> None:
+    keep = {"version.history.num-entries": "2"}
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=keep)
+    for number in range(2, 5):
+        view = view.update().replace_version(version(database, ("spark", f"select {number}"))).commit()
+    assert [item.version_id for item in view.versions] == [3, 4]
+    assert [entry.version_id for entry in view.history()] == [3, 4]
+    assert catalog.load_view(f"{database}.v") == view
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("version.history.num-entries", "0"),
+        ("version.history.num-entries", "ten"),
+        ("write.metadata.compression-codec", "zstd"),
+        ("write.metadata.path", ""),
+        ("commit.retry.num-retries", "-1"),
+        ("commit.retry.num-retries", "often"),
+        ("commit.retry.total-timeout-ms", "1.5"),
+    ],
+)
+def test_a_property_with_a_wrong_value_is_refused(
+    catalog: HiveViewCatalog, database: str, key: str, value: str
+) -> None:
+    """Also those that only a later commit would read: that one could no longer be made."""
+    with pytest.raises(InvalidPropertyError) as caught:
+        catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={key: value})
+    assert (caught.value.key, caught.value.value) == (key, value)
+    assert not catalog.view_exists(f"{database}.v")
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    with pytest.raises(InvalidPropertyError):
+        view.update().set_properties({key: value}).commit()
+    assert catalog.load_view(f"{database}.v") == view
+    assert files_below(view.location()) == {path(view.metadata_location)}
+
+
+def test_a_wrong_number_of_retries_that_others_wrote_can_be_put_right(
+    catalog: HiveViewCatalog, database: str, own_directory: str
+) -> None:
+    metadata = catalog.create_view(f"{database}.v", SCHEMA, version(database)).metadata
+    wrong = metadata.model_copy(update={"properties": {"commit.retry.num-retries": "often"}})
+    location = f"{own_directory}/00000-{metadata.view_uuid}.metadata.json"
+    path(location).write_bytes(serialize(wrong, codec="none"))
+    catalog.drop_view(f"{database}.v")
+    view = catalog.register_view(f"{database}.v", location)
+    assert view.update().remove_properties("commit.retry.num-retries").commit().properties == {}

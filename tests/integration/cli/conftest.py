@@ -1,0 +1,78 @@
+"""The command line in this process, against the real metastore: fast, with its real parser, errors and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hive_views import HiveViewCatalog
+from hive_views.cli.app import app
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its document; the command must have succeeded and said nothing else."""
+        assert (self.code, self.err) == (0, ""), self
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error object that it ended with; stdout must be empty."""
+        assert self.out == "", self
+        found: dict[str, Any] = json.loads(self.err.splitlines()[-1])
+        return found
+
+
+Cli = Callable[..., Done]
+
+
+def invoke(*words: str, stdin: str | None = None, **environment: str | None) -> Done:
+    """Run a command line in this process; a defect's traceback is shown where it would be hidden."""
+    result = CliRunner().invoke(app, list(words), input=stdin, env=environment, catch_exceptions=False)
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.fixture
+def cli(metastore: EmbeddedMetastore) -> Cli:
+    """Runs a command line on the shared metastore."""
+
+    def run(*words: str, stdin: str | None = None, **environment: str | None) -> Done:
+        places = {"HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse, "COLUMNS": "200"}
+        return invoke(*words, stdin=stdin, **{**places, **environment})
+
+    return run
+
+
+@pytest.fixture
+def catalog(properties: dict[str, str]) -> HiveViewCatalog:
+    """A catalog on the shared metastore."""
+    return HiveViewCatalog("test", **properties)
+
+
+@pytest.fixture
+def top(cli: Cli, database: str) -> str:
+    """A view of two versions, the second of which is current."""
+    name = f"{database}.top"
+    columns = ("-c", "id:bigint:the number", "-c", "n:string")
+    first = cli("create", name, "--sql", "SELECT id, n FROM t", *columns, "--comment", "numbers", "-p", "team=bi")
+    assert first.code == 0, first
+    second = cli(
+        "replace", name, "--sql", "SELECT id, n, 1 AS one\nFROM t", *columns, "-c", "one:int", "--expanded",
+        "SELECT `t`.`id`, `t`.`n`, 1 AS `one` FROM `d`.`t`",
+    )  # fmt: skip
+    assert second.code == 0, second
+    return name

@@ -1,0 +1,16 @@
+"""The command line with a defect: `python -m tests.integration.cli.defective` in place of `python -m hive_views`."""
+
+from __future__ import annotations
+
+from hive_views.catalog.catalog import HiveViewCatalog
+from hive_views.cli.app import run
+
+
+def load_view(self: HiveViewCatalog, identifier: object) -> object:
+    """Fails in a way that nobody expects."""
+    raise ZeroDivisionError("a defect")
+
+
+if __name__ == "__main__":
+    HiveViewCatalog.load_view = load_view  # type: ignore[assignment,method-assign]
+    run()

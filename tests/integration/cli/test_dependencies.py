@@ -1,0 +1,419 @@
+"""deps tree, graph, impact, check; recompile, adopt, repair; drop with its keywords: against the real metastore."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
+from tests.integration.catalog.samples import hive_row
+from tests.integration.cli.conftest import Cli
+from tests.integration.metastore.rpc import connect
+
+
+@pytest.fixture
+def shop(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
+    """orders <- big <- ids, orders <- all_orders (a star); gone <- lost: nothing has the name `gone`."""
+    for name in ("orders", "gone"):
+        row = hive_row(database, name, "MANAGED_TABLE")
+        row.sd.cols = [FieldSchema(name=column, type="bigint", comment=None) for column in ("id", "total")]
+        with connect(metastore.port) as client:
+            client.create_table(row)
+    for name, query in {
+        "big": "SELECT id, total FROM orders WHERE total > 100",
+        "ids": "SELECT id FROM big",
+        "all_orders": "SELECT * FROM orders",
+        "lost": "SELECT id FROM gone",
+    }.items():
+        assert cli("sql", f"CREATE VIEW {name} AS {query}", "--database", database).code == 0
+    with connect(metastore.port) as client:
+        client.drop_table(database, "gone", False)
+    return database
+
+
+def alter(metastore: EmbeddedMetastore, database: str, name: str, *columns: tuple[str, str]) -> None:
+    """Another program gives a table other columns."""
+    with connect(metastore.port) as client:
+        row = client.get_table(database, name)
+        row.sd.cols = [FieldSchema(name=column, type=kind, comment=None) for column, kind in columns]
+        client.alter_table_with_environment_context(database, name, row, EnvironmentContext({}))
+
+
+def drift(metastore: EmbeddedMetastore, database: str, name: str, text: str) -> None:
+    """Another program changes a view's text behind its metadata file."""
+    with connect(metastore.port) as client:
+        row = client.get_table(database, name)
+        row.viewOriginalText = row.viewExpandedText = text
+        client.alter_table_with_environment_context(database, name, row, EnvironmentContext({}))
+
+
+# -- deps tree --------------------------------------------------------------------------------------------------------
+
+
+def test_both_trees_of_a_view(cli: Cli, shop: str) -> None:
+    done = cli("deps", "tree", f"{shop}.big")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        f"Reads\n{shop}.big  view\n└─ {shop}.orders  hive-table\n\nIs read by\n{shop}.big  view\n└─ {shop}.ids  view\n"
+    )
+
+
+def test_one_direction(cli: Cli, shop: str) -> None:
+    assert cli("deps", "tree", f"{shop}.IDS", "--up").out == (
+        f"{shop}.ids  view\n└─ {shop}.big  view\n   └─ {shop}.orders  hive-table\n"
+    )
+    assert cli("deps", "tree", f"{shop}.orders", "--down").out == (
+        f"{shop}.orders  hive-table\n├─ {shop}.all_orders  view\n└─ {shop}.big  view\n   └─ {shop}.ids  view\n"
+    )
+
+
+def test_a_missing_child_is_in_the_tree(cli: Cli, shop: str) -> None:
+    lines = cli("deps", "tree", f"{shop}.lost", "--up").out.splitlines()
+    assert lines[0].startswith(f"{shop}.lost  view  invalid: line 1:16: ")
+    assert lines[1:] == [f"└─ {shop}.gone  missing"]
+
+
+def test_who_reads_what_is_gone(cli: Cli, shop: str) -> None:
+    found = cli("deps", "tree", f"{shop}.gone", "--json").json
+    assert [[line["name"] for line in tree["lines"]] for tree in found["trees"]] == [
+        [f"{shop}.gone"],
+        [f"{shop}.gone", f"{shop}.lost"],
+    ]
+    done = cli("deps", "tree", f"{shop}.nothing")
+    assert (done.code, done.out) == (3, "")
+
+
+def test_trees_as_json(cli: Cli, shop: str) -> None:
+    found = cli("deps", "tree", f"{shop}.ids", "--up", "--json").json
+    assert (found["name"], [tree["direction"] for tree in found["trees"]]) == (f"{shop}.ids", ["up"])
+    assert found["trees"][0]["lines"][1] == {
+        "name": f"{shop}.big",
+        "kind": "view",
+        "standing": "valid",
+        "reasons": [],
+        "depth": 1,
+        "note": None,
+        "branch": "└─ ",
+    }
+
+
+# -- deps graph -------------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_as_a_tree(cli: Cli, shop: str) -> None:
+    lines = cli("deps", "graph", shop).out.splitlines()
+    assert lines[:2] == [f"{shop}.all_orders  view", f"└─ {shop}.orders  hive-table"]
+    assert lines[-1] == f"└─ {shop}.gone  missing"
+    assert "invalid" in lines[-2]
+    unchecked = cli("deps", "graph", shop, "--unchecked").out.splitlines()
+    assert len(unchecked) == len(lines)
+    assert unchecked[-2] == f"{shop}.lost  view  invalid: {shop}.gone is missing"
+
+
+def test_the_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
+    found = cli("deps", "graph", shop, "--json").json
+    assert [(node["name"], node["kind"], node["standing"]) for node in found["nodes"]] == [
+        (f"{shop}.all_orders", "view", "valid"),
+        (f"{shop}.big", "view", "valid"),
+        (f"{shop}.gone", "missing", "missing"),
+        (f"{shop}.ids", "view", "valid"),
+        (f"{shop}.lost", "view", "invalid"),
+        (f"{shop}.orders", "hive-table", "unchecked"),
+    ]
+    assert {"view": f"{shop}.lost", "reads": f"{shop}.gone", "state": "missing"} in found["edges"]
+    assert (found["format"], found["cycles"]) == ("tree", [])
+    assert found["picture"].startswith(f"{shop}.all_orders  view\n")
+    file = tmp_path / "graph.json"
+    assert cli("deps", "graph", shop, "-f", "json", "-o", str(file)).code == 0
+    written = json.loads(file.read_text())
+    assert written == {**found, "format": "json", "output": str(file), "picture": None}
+    assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {**found, "format": "json", "picture": None}
+
+
+def test_the_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> None:
+    text = cli("deps", "graph", shop, "--format", "dot").out
+    assert f'"{shop}.orders" -> "{shop}.big";' in text
+    file = tmp_path / "graph.dot"
+    done = cli("deps", "graph", shop, "--format", "dot", "--output", str(file))
+    assert done.out == f"{file}: 6 objects, 4 edges\n"
+    assert file.read_text() == text
+    program = shutil.which("dot")
+    if program is not None:
+        subprocess.run([program, "-Tsvg", str(file)], check=True, capture_output=True)
+    assert cli("deps", "graph", shop, "--format", "mermaid").out.startswith("flowchart LR\n")
+
+
+def test_the_graph_as_a_page(cli: Cli, shop: str, browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "views.html"
+    assert cli("deps", "graph", shop, "--format", "html", "--output", str(file)).code == 0
+    browser.open(file.read_text(), fragment=f"#{shop}.big")
+    assert browser.console() == []
+    assert browser.run("return document.querySelectorAll('#nodes .node').length") == 6
+    assert browser.run("return document.getElementById('typed').textContent") == (
+        "SELECT id, total FROM orders WHERE total > 100"
+    )
+    said = browser.run("return document.getElementById('details').innerText")
+    assert f"FROM `{shop}`.`orders`" in said
+    assert "bigint" in said
+    assert cli("deps", "graph", shop, "-f", "html", "-o", "-").out == file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "png"], "'png' is none of tree, dot, mermaid, html, json"),
+        (["--format", "html"], "name the page's file"),
+        (["--output", "/nowhere/at/all"], "cannot be written"),
+    ],
+)
+def test_pictures_that_cannot_be_had(cli: Cli, shop: str, words: list[str], said: str) -> None:
+    done = cli("deps", "graph", shop, *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize("command", [["graph"], ["check"]])
+def test_a_database_that_is_not_there(cli: Cli, command: list[str]) -> None:
+    assert cli("deps", *command, "nothing_here").code == 3
+
+
+# -- deps impact ------------------------------------------------------------------------------------------------------
+
+
+def test_the_impact_of_a_drop(cli: Cli, shop: str) -> None:
+    done = cli("deps", "impact", f"{shop}.orders", "--json")
+    found = json.loads(done.out)
+    assert done.code == 1
+    assert (found["name"], found["columns"], found["breaks"]) == (f"{shop}.orders", None, True)
+    assert {item["view"]: item["effect"] for item in found["views"]} == {
+        f"{shop}.all_orders": "breaks",
+        f"{shop}.big": "breaks",
+        f"{shop}.ids": "breaks",
+    }
+    text = cli("deps", "impact", f"{shop}.orders", "--drop")
+    assert text.code == 1
+    assert text.out.splitlines()[-1] == f"3 views of 3 would break if {shop}.orders was dropped"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "effects"),
+    [
+        (["--drop-column", "total"], 1, {"all_orders": "breaks", "big": "breaks", "ids": "breaks"}),
+        (["--add-column", "tax:double"], 0, {"all_orders": "stays frozen", "big": "none", "ids": "none"}),
+        (["--change-column", "ID:int"], 0, dict.fromkeys(("all_orders", "big", "ids"), "changes types")),
+        (["-c", "id:bigint", "-c", "total:long"], 0, {"all_orders": "none", "big": "none", "ids": "none"}),
+    ],
+)  # fmt: skip
+def test_the_impact_of_columns(cli: Cli, shop: str, words: list[str], code: int, effects: dict[str, str]) -> None:
+    done = cli("deps", "impact", f"{shop}.orders", *words, "--json")
+    found = {item["view"].split(".")[1]: item["effect"] for item in json.loads(done.out)["views"]}
+    assert (done.code, found) == (code, effects)
+
+
+def test_the_columns_of_an_impact(cli: Cli, shop: str) -> None:
+    words = ("--drop-column", "id", "--change-column", "total:smallint", "--add-column", "tags:list<string>")
+    done = cli("deps", "impact", f"{shop}.orders", *words, "--json")
+    assert json.loads(done.out)["columns"] == [["total", "smallint"], ["tags", "array<string>"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--drop", "--drop-column", "id"], 2),
+        (["--drop-column", "nothing"], 2),
+        (["--add-column", "id:int"], 2),
+        (["--add-column", "tax"], 2),
+        (["--add-column", "tax:nonsense"], 2),
+    ],
+)
+def test_impacts_that_cannot_be_told(cli: Cli, shop: str, words: list[str], code: int) -> None:
+    done = cli("deps", "impact", f"{shop}.orders", *words)
+    assert (done.code, done.out) == (code, "")
+    assert cli("deps", "impact", f"{shop}.nothing", "--drop-column", "id").code == 3
+
+
+# -- deps check -------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_of_a_database(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
+    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    done = cli("deps", "check", shop, "--workers", "2", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["ok"]) == (1, False)
+    assert found["counts"] == {"invalid": 1, "outdated": 1, "valid": 2}
+    views = {view["view"].split(".")[1]: view for view in found["views"]}
+    assert views["big"] == {"view": f"{shop}.big", "validity": "valid", "problems": []}
+    (problem,) = views["lost"]["problems"]
+    assert (problem["validity"], problem["line"], problem["column"]) == ("invalid", 1, 16)
+    text = cli("deps", "check", shop)
+    assert text.out.splitlines()[-1] == "4 views: 1 invalid, 1 outdated, 2 valid"
+    assert len(text.out.splitlines()) == 3
+
+
+def test_a_check_of_one_view_and_strictness(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
+    assert cli("deps", "check", f"{shop}.all_orders", "--strict").out == "1 view: 1 valid\n"
+    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    assert cli("deps", "check", f"{shop}.all_orders").code == 0
+    assert cli("deps", "check", f"{shop}.all_orders", "--strict").code == 1
+    assert cli("deps", "check", f"{shop}.lost").code == 1
+    assert cli("deps", "check", f"{shop}.nothing").code == 3
+
+
+# -- recompile, adopt, repair -----------------------------------------------------------------------------------------
+
+
+def test_recompile(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "double"), ("tax", "bigint"))
+    done = cli("recompile", f"{shop}.all_orders", f"{shop}.ids", "--json").json
+    assert done["views"][0] == {
+        "view": f"{shop}.all_orders",
+        "outcome": "recompiled",
+        "version_id": 2,
+        "added": ["tax"],
+        "removed": [],
+        "retyped": ["total"],
+        "error": None,
+    }
+    assert (done["views"][1]["outcome"], done["views"][1]["version_id"]) == ("unchanged", 1)
+    assert [field.name for field in catalog.load_view(f"{shop}.all_orders").schema().fields] == ["id", "total", "tax"]
+
+
+def test_recompile_of_a_database_goes_on_behind_a_failure(
+    cli: Cli, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, shop: str
+) -> None:
+    """A star over a star: each view is recompiled behind what it reads, so both take the column in."""
+    assert cli("sql", f"CREATE VIEW {shop}.above AS SELECT * FROM {shop}.all_orders").code == 0
+    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    done = cli("recompile", "--database", shop)
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert f"{shop}.all_orders: recompiled, version 2 is current; + tax" in lines
+    assert f"{shop}.above: recompiled, version 2 is current; + tax" in lines
+    assert f"{shop}.ids: unchanged, version 1 is current" in lines
+    assert any(line.startswith(f"{shop}.lost: failed: line 1:16") for line in lines)
+    assert catalog.load_view(f"{shop}.lost").metadata.current_version_id == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("SELECT id, total + 1 FROM orders", ["number:bigint:the order", "more:bigint"]),
+        ("SELECT *, total * 2 FROM orders", ["id:bigint", "total:bigint:in cents", "twice:bigint"]),
+        ("SELECT id, count(*) FROM orders GROUP BY id", ["id:bigint", "lines:bigint:how many"]),
+    ],
+)
+def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
+    cli: Cli, catalog: HiveViewCatalog, shop: str, sql: str, columns: list[str]
+) -> None:
+    """They are in the schema alone where a view was made with its columns."""
+    words = [word for column in columns for word in ("-c", column)]
+    assert cli("create", f"{shop}.named", "--sql", sql, *words).code == 0
+    before = [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields]
+    done = cli("recompile", f"{shop}.named", "--json").json["views"][0]
+    assert (done["outcome"], done["added"], done["removed"]) == ("recompiled", [], [])
+    assert [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields] == before
+    assert cli("recompile", f"{shop}.named", "--json").json["views"][0]["outcome"] == "unchanged"
+    assert cli("deps", "check", f"{shop}.named", "--strict").code == 0
+
+
+def test_recompile_refuses_to_guess_names(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+) -> None:
+    columns = ("-c", "id:bigint", "-c", "total:bigint", "-c", "twice:bigint")
+    assert cli("create", f"{shop}.named", "--sql", "SELECT *, total * 2 FROM orders", *columns).code == 0
+    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    done = cli("recompile", f"{shop}.named")
+    assert done.code == 1
+    assert "it cannot be told which is which" in done.out
+    assert catalog.load_view(f"{shop}.named").metadata.current_version_id == 1
+
+
+def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
+    assert cli("recompile").code == 2
+    assert cli("recompile", f"{shop}.big", "--database", shop).code == 2
+    assert cli("recompile", "--database", "nothing_here").code == 3
+
+
+def test_adopt(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+    text = f"select `orders`.`id`, `orders`.`total` from `{shop}`.`orders`"
+    drift(metastore, shop, "big", text)
+    assert cli("deps", "check", f"{shop}.big", "--strict").code == 1
+    done = cli("adopt", f"{shop}.big", "--json").json
+    assert (done["outcome"], done["version_id"]) == ("adopted", 2)
+    assert catalog.load_view(f"{shop}.big").drift == ()
+    assert cli("adopt", f"{shop}.big").out == f"{shop}.big: unchanged, version 2 is current\n"
+    assert cli("rollback", f"{shop}.big", "--to-version", "1").code == 0
+
+
+def test_repair(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+    before = catalog.load_view(f"{shop}.big").expanded_text
+    drift(metastore, shop, "big", "select 1")
+    refused = cli("repair", f"{shop}.big")
+    assert refused.code == 2
+    assert "Overwrite what another program wrote" in refused.err
+    assert catalog.load_view(f"{shop}.big").drift != ()
+    assert cli("repair", f"{shop}.big", "--yes").out == f"{shop}.big: repaired, version 1 is current\n"
+    assert catalog.load_view(f"{shop}.big").expanded_text == before
+    assert cli("repair", f"{shop}.big", "--yes").out == f"{shop}.big: unchanged, version 1 is current\n"
+
+
+# -- drop -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+    location = catalog.load_view(f"{shop}.ids").metadata_location
+    done = cli("drop", f"{shop}.big", "--cascade", "--dry-run", "--json").json
+    assert (done["outcome"], done["dependents"]) == ("would be dropped", [f"{shop}.ids"])
+    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": location, "text": None}]
+    assert cli("drop", f"{shop}.big", "--cascade", "--dry-run").out == (
+        f"{shop}.ids: would be dropped\n{shop}.big: would be dropped\n"
+    )
+    plain = cli("drop", f"{shop}.big", "--dry-run")
+    assert plain.out == f"{shop}.big: would be dropped\nLeft dangling: {shop}.ids\n"
+    refused = cli("drop", f"{shop}.big", "--restrict", "--dry-run")
+    assert (refused.code, refused.out) == (
+        4,
+        f"{shop}.big: would be refused\nThese views depend on it: {shop}.ids\n",
+    )
+    assert catalog.view_exists(f"{shop}.big")
+    assert catalog.view_exists(f"{shop}.ids")
+
+
+def test_restrict(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+    done = cli("drop", f"{shop}.big", "--restrict", "--yes", "--json")
+    assert (done.code, done.error["type"]) == (4, "DependentsError")
+    assert done.error["operands"]["dependents"] == [f"{shop}.ids"]
+    assert catalog.view_exists(f"{shop}.big")
+    assert cli("drop", f"{shop}.ids", "--restrict", "--yes").code == 0
+    assert cli("drop", f"{shop}.big", "--restrict", "--cascade", "--yes").code == 2
+
+
+def test_cascade_and_the_way_back(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+    refused = cli("drop", f"{shop}.big", "--cascade")
+    assert "and every view that depends on it (--dry-run tells which)?" in refused.err
+    done = cli("drop", f"{shop}.big", "--cascade", "--yes")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[:2] == [f"{shop}.ids: dropped", f"{shop}.big: dropped"]
+    assert {name for (_, name) in catalog.list_views(shop)} == {"all_orders", "lost"}
+    for line in lines[2:]:
+        assert cli(*line.removeprefix("To bring it back: hive-views ").split()).code == 0
+    assert [str(name) for name in catalog.dependents(f"{shop}.orders").views] == [
+        f"{shop}.all_orders",
+        f"{shop}.big",
+        f"{shop}.ids",
+    ]
+    assert catalog.graph(shop).children(ViewName(shop, "ids")) == (ViewName(shop, "big"),)
+
+
+def test_cascade_with_purge(cli: Cli, shop: str) -> None:
+    done = cli("drop", f"{shop}.big", "--cascade", "--purge", "--yes", "--json").json
+    assert (done["outcome"], done["purged"], done["metadata_location"]) == ("dropped", True, None)
+    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": None, "text": None}]

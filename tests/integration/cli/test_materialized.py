@@ -1,0 +1,123 @@
+"""`hive-views mv` against the real metastore; refreshes on Spark are in tests/integration/spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hive_views import HiveViewCatalog
+from tests.integration.cli.conftest import Cli
+from tests.integration.materialized.duck_engine import DuckEngine
+
+
+@pytest.fixture
+def sales(catalog: HiveViewCatalog, database: str) -> str:
+    rows = pa.table({"id": [1, 2], "shop": ["a", "b"]})
+    catalog.create_table((database, "sales"), rows.schema).append(rows)
+    return database
+
+
+def test_create_look_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text("SELECT id, shop FROM sales", encoding="utf-8")
+    options = ("--partitioned-by", "shop", "-p", "team=bi")
+    made = cli("mv", "create", f"{sales}.stored", "--file", str(file), *options, "--json").json
+    assert made["view"] == f"{sales}.stored"
+    assert (made["layout"], made["storage"]) == ("registered", f"{sales}.stored__storage")
+    assert (made["freshness"], made["reasons"]) == ("stale", ["it was never refreshed"])
+    assert cli("mv", "status", f"{sales}.stored", "--json").json == made
+    [listed] = cli("mv", "list", sales, "--json").json["views"]
+    assert (listed["view"], listed["freshness"]) == (f"{sales}.stored", "stale")
+    assert cli("mv", "list", sales).out == f"{sales}.stored  stale  (registered)\n"
+    shown = cli("mv", "status", f"{sales}.stored").out
+    assert "it was never refreshed" in shown and f"{sales}.stored__storage" in shown
+    assert cli("mv", "drop", f"{sales}.stored").code == 2, "there is no terminal to ask on"
+    assert cli("mv", "drop", f"{sales}.stored", "--yes", "--json").json == {"dropped": f"{sales}.stored"}
+    assert catalog.list_tables(sales) == [(sales, "sales")]
+
+
+CODES = [
+    (("create", "{}.v"), 2),
+    (("create", "{}.v", "--sql", "SELECT 1 AS one", "--file", "x"), 2),
+    (("create", "{}.sales", "--sql", "SELECT id FROM sales"), 4),
+    (("create", "{}.v", "--sql", "SELECT id FROM sales", "--layout", "odd"), 2),
+    (("create", "{}.v", "--file", "no such file"), 2),
+    (("create", "{}.v", "--sql", "SELECT id FROM sales", "-p", "hive-views.allow-stale-data=yes"), 2),
+    (("refresh", "{}.nothing"), 3),
+    (("refresh", "{}.v", "--conf", "spark.master"), 2),
+    (("replace", "{}.sales", "--sql", "SELECT id FROM sales"), 3),
+    (("set", "{}.v"), 2),
+    (("set", "{}.nothing", "--unset", "a"), 3),
+    (("plain", "{}.sales"), 3),
+    (("back", "{}.nothing"), 3),
+    (("refreshes", "{}.nothing"), 3),
+    (("rows", "{}.nothing"), 3),
+    (("rows", "{}.v", "--version", "1", "--at", "2026-01-01"), 2),
+    (("rows", "{}.v", "--at", "yesterday"), 2),
+    (("rows", "{}.v", "--limit", "0"), 2),
+    (("refresh", "{}.v", "--full", "--incremental"), 2),
+    (("status", "{}.nothing"), 3),
+    (("status", "{}.sales"), 3),
+    (("drop", "{}.sales", "--yes"), 3),
+    (("list", "no_such_database"), 3),
+]
+
+
+def test_exit_codes(cli: Cli, sales: str) -> None:
+    for words, code in CODES:
+        done = cli("mv", *(word.format(sales) for word in words))
+        assert done.code == code, (words, done)
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout: str) -> None:
+    name = f"{sales}.stored"
+    cli("mv", "create", name, "--sql", "SELECT id, shop FROM sales", "--layout", layout)
+    assert cli("mv", "rows", name).out == "it was never refreshed\n"
+    assert cli("mv", "rows", name, "--json").json["columns"] == ["id", "shop"]
+    first = catalog.materialized.refresh(name, DuckEngine(catalog))[-1].snapshot_id
+    catalog.load_table((sales, "sales")).append(pa.table({"id": [3], "shop": ["c"]}))
+    changed = cli("mv", "set", name, "-p", "hive-views.max-staleness-ms=3600000", "-p", "team=bi").out
+    assert changed == f"{name}  changed\n"
+    status = cli("mv", "status", name, "--json").json
+    assert (status["freshness"], status["max_staleness_ms"]) == ("fresh within grace", 3_600_000)
+    assert cli("mv", "set", name, "--unset", "hive-views.max-staleness-ms", "--json").json["action"] == "changed"
+    assert cli("mv", "status", name, "--json").json["freshness"] == "stale"
+    catalog.materialized.refresh(name, DuckEngine(catalog))
+    listed = cli("mv", "refreshes", name, "--json").json["refreshes"]
+    # Without time travel the list of an attached storage holds the last one; the snapshots are there all the same.
+    assert [item["current"] for item in listed] == ([True] if layout == "attached" else [False, True])
+    page = cli("mv", "rows", name, "--version", str(first), "--json").json
+    assert (page["snapshot_id"], sorted(page["rows"])) == (first, [[1, "a"], [2, "b"]])
+    then = cli("mv", "rows", name, "--at", listed[0]["time"], "--json").json
+    assert then["snapshot_id"] == listed[0]["snapshot_id"] and len(then["rows"]) == (3 if layout == "attached" else 2)
+    assert sorted(cli("mv", "rows", name).out.splitlines())[-1].split() == ["id", "shop"]
+    assert len(cli("mv", "rows", name, "--limit", "1", "--json").json["rows"]) == 1
+    assert cli("mv", "rows", name, "--version", "1").code == 3
+    words = ("mv", "replace", name, "--sql", "SELECT shop FROM sales", "--json")
+    assert [cli(*words).json["action"] for _ in range(2)] == ["replaced", "unchanged"]
+    if layout == "table":
+        assert cli("mv", "plain", name).code == 3
+        return
+    assert cli("mv", "plain", name).out == f"{name}  plain\n"
+    assert cli("mv", "status", name).code == 3 and cli("mv", "rows", name).code == 3
+    assert cli("mv", "back", name, "--json").json == {"view": name, "action": "materialized"}
+    assert len(cli("mv", "rows", name, "--json").json["rows"]) == 3, "no row was copied or lost"
+
+
+def test_orphans_are_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:
+    name = f"{sales}.stored"
+    cli("mv", "create", name, "--sql", "SELECT id FROM sales")
+    storage = catalog.materialized.load(name).storage
+    stray = Path(storage.metadata.location.removeprefix("file:")) / "data" / "stray.parquet"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"PAR1")
+    assert cli("mv", "orphans", name).out == "0 orphan(s)\n", "it is too young"
+    assert cli("mv", "orphans", name, "--older-than", "0", "--json").json["files"] == [f"file:{stray}"]
+    assert stray.exists()
+    assert cli("mv", "orphans", name, "--older-than", "0", "--remove").code == 2, "there is no terminal to ask on"
+    done = cli("mv", "orphans", name, "--older-than", "0", "--remove", "--yes")
+    assert done.out == f"file     file:{stray}\n1 orphan(s) removed\n" and not stray.exists()
+    assert cli("mv", "orphans", f"{sales}.sales").code == 3

@@ -1,0 +1,121 @@
+"""docs/cli.md: its blocks run, in order, and print what they say; its tables name what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_views.cli import values
+from hive_views.cli.commands import dependency_values, materialized_values
+from hive_views.cli.commands import metastore as metastore_commands
+from hive_views.cli.commands.sql import SqlResult
+from hive_views.doctor import Finding, Report
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from hive_views.metastore.probes import PREFIX
+from tests.integration.cli.conftest import invoke
+from tests.integration.metastore.rpc import connect
+
+PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+DOCUMENTS = [
+    *(
+        item
+        for each in (values, dependency_values, materialized_values)
+        for item in vars(each).values()
+        if dataclasses.is_dataclass(item)
+    ),
+    Report,
+    Finding,
+    SqlResult,
+    metastore_commands.MetastoreStatus,
+]
+
+
+@pytest.fixture
+def sales(metastore: EmbeddedMetastore) -> Iterator[str]:
+    """The database of the page."""
+    with connect(metastore.port) as client:
+        client.create_database(Database(name="sales", locationUri=f"{metastore.warehouse}/sales.db"))
+    yield "sales"
+    with connect(metastore.port) as client:
+        client.drop_database("sales", True, True)
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with what it prints."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, printed = part.partition("\n")
+        yield command, printed
+
+
+def run(command: str, uri: str) -> str:
+    """What a command prints on both streams, and its exit code if it is not 0."""
+    if command.startswith("hive-views ") and "|" not in command and "$" not in command:
+        done = invoke(*shlex.split(command)[1:], HIVE_VIEWS_URI=uri, COLUMNS="200")
+        code, printed = done.code, done.out + done.err
+    else:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        shell = subprocess.run(
+            ["bash", "-c", command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "PATH": path, "HIVE_VIEWS_URI": uri},
+        )
+        code, printed = shell.returncode, shell.stdout
+    return printed + (f"[exit code {code}]\n" if code else "")
+
+
+def pattern(expected: str) -> str:
+    """What printed text must match: an ellipsis stands for anything in a line, and blanks are not counted."""
+    lines = (re.sub(r"\s+", " ", line.strip()) for line in expected.strip().splitlines())
+    return "\n".join(re.escape(line).replace("…", ".*") for line in lines)
+
+
+def plain(printed: str) -> str:
+    return "\n".join(re.sub(r"\s+", " ", line.strip()) for line in printed.strip().splitlines())
+
+
+def test_the_blocks_run_and_print_what_they_say(
+    metastore: EmbeddedMetastore, sales: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVE_VIEWS_URI", metastore.uri)
+    assert {language for language, _ in BLOCKS} == {"console", "python"}
+    for language, block in BLOCKS:
+        if language == "python":
+            exec(compile(block, "cli.md", "exec"), {})
+            continue
+        for command, expected in commands(block):
+            printed = plain(run(command, metastore.uri))
+            assert re.fullmatch(pattern(expected), printed), f"$ {command}\n{printed}\n-- expected:\n{expected}"
+    assert sales == "sales"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.__name__)
+def test_every_key_of_a_document_is_described(document: type) -> None:
+    section = PAGE.partition(f"### {document.__name__}\n")[2].partition("\n#")[0]
+    described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert described == [field.name for field in dataclasses.fields(document)]
+
+
+def test_every_check_of_the_doctor_is_described() -> None:
+    folder = Path(__file__).parents[3] / "hive_views" / "doctor"
+    source = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    checks = set(re.findall(r'Finding\(\s*"([a-z-]+)"', source)) | {
+        f"{name}-size" for name in ("text", "parameter", "comment")
+    }
+    section = PAGE.partition("| check | what it tells |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (.*?) \|", section.partition("|---|---|\n")[2], flags=re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} == checks
+    assert f"`{PREFIX}…`" in PAGE

@@ -1,0 +1,52 @@
+"""deps partitions, against the real metastore."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Partition
+from tests.integration.catalog.samples import hive_row
+from tests.integration.cli.conftest import Cli
+from tests.integration.metastore.rpc import connect
+
+
+@pytest.fixture
+def view(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
+    """orders (ds = 1, 2) joined with rates (ds = 1)."""
+    with connect(metastore.port) as client:
+        for name, days in (("orders", ("1", "2")), ("rates", ("1",))):
+            row = hive_row(database, name, "EXTERNAL_TABLE", EXTERNAL="TRUE")
+            row.partitionKeys = [FieldSchema(name="ds", type="string", comment=None)]
+            client.create_table(row)
+            sd = client.get_table(database, name).sd
+            for day in days:
+                client.add_partition(
+                    Partition([day], database, name, 0, 0, sd, {"transient_lastDdlTime": "1800000000"})
+                )
+    query = "SELECT o.one, o.ds FROM orders o JOIN rates r ON o.ds = r.ds"
+    assert cli("sql", f"CREATE VIEW v AS {query}", "--database", database).code == 0
+    return f"{database}.v"
+
+
+def test_a_complete_partition(cli: Cli, view: str, database: str) -> None:
+    found = cli("deps", "partitions", view, "ds=1", "--json").json
+    assert (found["complete"], found["partition"]) == (True, {"ds": "1"})
+    assert found["fresh_as_of"] == "2027-01-15T08:00:00Z"
+    assert [(item["table"], item["restricted"]) for item in found["tables"]] == [
+        (f"{database}.orders", {"ds": "ds"}),
+        (f"{database}.rates", {"ds": "ds"}),
+    ]
+    assert found["tables"][0]["partitions"] == [{"name": "ds=1", "written": "2027-01-15T08:00:00Z", "trust": "row"}]
+
+
+def test_an_incomplete_one_has_an_exit_code(cli: Cli, view: str, database: str) -> None:
+    done = cli("deps", "partitions", view, "ds=2")
+    assert (done.code, done.err) == (1, "")
+    assert "  ds=2  missing" in done.out.splitlines()
+    assert f"incomplete: {database}.rates has no partition ds=2" in done.out.splitlines()
+
+
+@pytest.mark.parametrize(("value", "code"), [("ds", 2), ("=1", 2), ("nope=1", 2)])
+def test_refused(cli: Cli, view: str, value: str, code: int) -> None:
+    assert cli("deps", "partitions", view, value).code == code

@@ -1,0 +1,281 @@
+"""list, show, history, diff: what they find, and the exact form of their JSON."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+
+from hive_views import HiveViewCatalog, define
+from hive_views.cli.columns import parse_columns
+from hive_views.cli.commands.reading import iso_time
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from tests.integration.cli.conftest import Cli
+from tests.integration.metastore.rpc import connect
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_list(cli: Cli, top: str, database: str) -> None:
+    expected = {"view": top, "database": database, "name": "top"}
+    assert cli("list", database, "--json").json == {"views": [expected]}
+    assert expected in cli("--json", "list").json["views"]
+    assert cli("list", database.upper()).out == f"{top}\n"
+    assert top in cli("list").out.splitlines()
+
+
+def test_list_has_no_plain_hive_views_and_no_tables(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+    database = top.partition(".")[0]
+    with connect(metastore.port) as client:
+        row = client.get_table(database, "top")
+        row.tableName = "plain"
+        row.parameters = {}
+        client.create_table(row)
+    assert cli("list", database).out == f"{top}\n"
+
+
+def test_list_of_an_empty_database(cli: Cli, database: str) -> None:
+    assert cli("list", database).out == ""
+    assert cli("list", database, "--json").json == {"views": []}
+
+
+def test_list_of_no_database(cli: Cli) -> None:
+    done = cli("list", "nothere")
+    assert (done.code, done.out, done.err) == (3, "", "Error: Namespace does not exist: nothere\n")
+
+
+def test_show(cli: Cli, top: str, database: str) -> None:
+    shown = cli("show", top, "--json").json
+    assert list(shown) == [
+        "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
+        "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "properties",
+        "history",
+    ]  # fmt: skip
+    assert (shown["view"], shown["database"], shown["name"]) == (top, database, "top")
+    assert shown["comment"] == "numbers"
+    assert {"comment": "numbers", "team": "bi"}.items() <= shown["properties"].items()
+    assert shown["location"].endswith(f"/{database}.db/top")
+    assert shown["metadata_location"].startswith(f"{shown['location']}/metadata/00001-")
+    assert shown["previous_metadata_location"].startswith(f"{shown['location']}/metadata/00000-")
+    assert (shown["current_version_id"], shown["version_ids"], shown["drift"]) == (2, [1, 2], [])
+    stored, expanded = "SELECT id, n, 1 AS one\nFROM t", "SELECT `t`.`id`, `t`.`n`, 1 AS `one` FROM `d`.`t`"
+    row = shown["row"]
+    assert (row["original_text"], row["expanded_text"]) == (stored, expanded)
+    assert row["parameters"]["metadata_location"] == shown["metadata_location"]
+    version = shown["version"]
+    assert TIME.fullmatch(version.pop("time"))
+    assert isinstance(version.pop("timestamp_ms"), int)
+    assert version == {
+        "version_id": 2,
+        "current": True,
+        "operation": "replace",
+        "engine": "hive-views",
+        "default_catalog": None,
+        "default_namespace": [database],
+        "original_text": stored,
+        "expanded_text": expanded,
+        "representations": [
+            {"type": "sql", "dialect": "spark", "sql": stored, "generated": False},
+            {"type": "sql", "dialect": "hive", "sql": expanded, "generated": True},
+        ],
+        "columns": [
+            {"id": 1, "name": "id", "type": "long", "required": False, "comment": "the number"},
+            {"id": 2, "name": "n", "type": "string", "required": False, "comment": None},
+            {"id": 3, "name": "one", "type": "int", "required": False, "comment": None},
+        ],
+        "summary": version["summary"],
+    }
+    assert version["summary"]["operation"] == "replace"
+
+
+def test_show_an_older_version(cli: Cli, top: str) -> None:
+    shown = cli("show", top, "--version", "1", "--json").json
+    version = shown["version"]
+    assert (version["version_id"], version["current"], version["operation"]) == (1, False, "create")
+    assert version["original_text"] == version["expanded_text"] == "SELECT id, n FROM t"
+    assert [column["name"] for column in version["columns"]] == ["id", "n"]
+    assert shown["current_version_id"] == 2
+    text = cli("show", top, "--version", "1").out
+    assert f"{top}  version 1 (not current: version 2 is; one of 2)" in text
+    assert "SELECT id, n FROM t" in text
+    assert "AS one" not in text
+
+
+def test_show_a_version_that_is_not_there(cli: Cli, top: str) -> None:
+    done = cli("show", top, "--version", "7", "--json")
+    assert (done.code, done.error["type"]) == (3, "NoSuchVersionError")
+    assert done.error["operands"] == {"identifier": top, "wanted": "7", "available": [1, 2]}
+
+
+def test_show_for_people(cli: Cli, top: str) -> None:
+    lines = [line.rstrip() for line in cli("show", top).out.splitlines()]
+    assert lines[0] == f"{top}  version 2 (current; one of 2)"
+    assert "  Comment       numbers" in lines
+    assert "  1  id    long    the number" in lines
+    start = lines.index("Text as typed  (viewOriginalText in the metastore's row)")
+    assert lines[start + 1 : start + 4] == ["  SELECT id, n, 1 AS one", "  FROM t", ""]
+    assert lines[lines.index("Representation: spark  (authored)") + 1] == "  the same as: text as typed"
+    assert lines[lines.index("Representation: hive  (generated)") + 1].endswith("text for Hive and plain Spark")
+    assert "  team = bi" in lines
+    assert "Drift" not in "".join(lines)
+    assert lines[-1].split()[0::2] == ["2", "replace", "current"]
+
+
+def test_what_is_shown_cannot_steer_the_terminal(cli: Cli, database: str) -> None:
+    name = f"{database}.evil"
+    assert cli("create", name, "--sql", "SELECT 1 -- \x1b[2Jx", "-c", "n:int:[red]a\x07", "-p", "k=\x9b1").code == 0
+    text = cli("show", name).out
+    assert "␛[2Jx" in text
+    assert "[red]a␇" in text
+    assert not set("\x1b\x07\x9b") & set(text)
+    assert cli("show", name, "--json").json["version"]["original_text"] == "SELECT 1 -- \x1b[2Jx"
+
+
+def test_drift_is_shown(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+    database, name = top.split(".")
+    with connect(metastore.port) as client:
+        row = client.get_table(database, name)
+        changed = copy.deepcopy(row)
+        changed.viewExpandedText = "SELECT 2"
+        changed.sd.cols = changed.sd.cols[:1]
+        client.alter_table_with_environment_context(database, name, changed, EnvironmentContext(properties={}))
+    drift = cli("show", top, "--json").json["drift"]
+    assert drift == [
+        {"field": "expanded-text", "row": "SELECT 2", "file": "SELECT `t`.`id`, `t`.`n`, 1 AS `one` FROM `d`.`t`"},
+        {
+            "field": "columns",
+            "row": [["id", "bigint"]],
+            "file": [["id", "bigint"], ["n", "string"], ["one", "int"]],
+        },
+    ]
+    text = cli("show", top).out
+    assert "expanded-text, row : SELECT 2\n" in text
+    assert "columns, file: id bigint, n string, one int\n" in text
+
+
+def test_show_of_what_is_no_view(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+    database = top.partition(".")[0]
+    with connect(metastore.port) as client:
+        row = client.get_table(database, "top")
+        row.tableName = "plain"
+        row.parameters = {}
+        client.create_table(row)
+    assert cli("show", f"{database}.nothere").code == 3
+    assert cli("show", f"{database}.plain").code == 4
+    assert cli("show", "a.b.c").code == 2
+    assert cli("show").code == 2
+
+
+def test_show_a_view_whose_file_is_gone(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+    location = catalog.load_view(top).metadata_location
+    Path(urlparse(location).path).unlink()
+    done = cli("show", top, "--json")
+    assert (done.code, done.error["type"]) == (1, "MetadataFileNotFoundError")
+    assert done.error["operands"]["location"] == location
+
+
+def test_history(cli: Cli, top: str) -> None:
+    assert cli("rollback", top, "--to-version", "1").code == 0
+    found = cli("history", top, "--json").json
+    assert (found["view"], found["current_version_id"]) == (top, 1)
+    for entry in found["entries"]:
+        assert iso_time(entry.pop("timestamp_ms")) == entry.pop("time")
+    common = {"engine": "hive-views", "expired": False}
+    assert found["entries"] == [
+        {"version_id": 1, "operation": "create", "current": False, **common},
+        {"version_id": 2, "operation": "replace", "current": False, **common},
+        {"version_id": 1, "operation": "rollback", "current": True, **common},
+    ]
+    lines = [line.split() for line in cli("history", top).out.splitlines()]
+    assert lines[0] == ["Version", "Made", "current", "By", "Engine"]
+    assert [line[0:1] + line[2:] for line in lines[1:]] == [
+        ["1", "create", "hive-views"],
+        ["2", "replace", "hive-views"],
+        ["1", "rollback", "hive-views", "current"],
+    ]
+
+
+def test_diff(cli: Cli, top: str, database: str) -> None:
+    found = cli("diff", top, "1", "2", "--json").json
+    assert list(found) == ["view", "old", "new", "texts", "columns"]
+    for side, number in (("old", 1), ("new", 2)):
+        assert TIME.fullmatch(found[side].pop("time"))
+        assert found[side] == {"version_id": number, "default_catalog": None, "default_namespace": [database]}
+    assert found["texts"] == [
+        {
+            "text": "spark",
+            "change": "changed",
+            "diff": "--- version 1 (spark)\n+++ version 2 (spark)\n@@ -1 +1,2 @@\n-SELECT id, n FROM t\n"
+            "+SELECT id, n, 1 AS one\n+FROM t",
+        },
+        {
+            "text": "hive",
+            "change": "added",
+            "diff": "--- version 1 (hive)\n+++ version 2 (hive)\n@@ -0,0 +1 @@\n"
+            "+SELECT `t`.`id`, `t`.`n`, 1 AS `one` FROM `d`.`t`",
+        },
+    ]
+    one = {"id": 3, "name": "one", "type": "int", "required": False, "comment": None}
+    assert found["columns"] == [{"name": "one", "change": "added", "old": None, "new": one}]
+    text = cli("diff", top, "1", "2").out
+    assert "Text: spark (changed)\n--- version 1 (spark)\n" in text
+    assert "\nColumns\n+ one int\n" in text
+    back = cli("diff", top, "2", "1").out
+    assert "Text: hive (removed)" in back
+    assert "\n- one int\n" in back
+
+
+def test_diff_of_columns(cli: Cli, database: str) -> None:
+    name = f"{database}.v"
+    before, after = ("a:int", "b:int:old", "c:int", "d:int"), ("B:long:new", "a:int", "d:int", "e:int")
+    for command, columns in (("create", before), ("replace", after)):
+        flags = [word for column in columns for word in ("-c", column)]
+        assert cli(command, name, "--sql", f"SELECT {command}", *flags).code == 0
+    found = cli("diff", name, "1", "2", "--json").json["columns"]
+    assert [(item["name"], item["change"]) for item in found] == [
+        ("c", "removed"),
+        ("B", "changed"),
+        ("a", "moved"),
+        ("e", "added"),
+    ]
+    assert (found[1]["old"]["type"], found[1]["new"]["type"]) == ("int", "long")
+    text = cli("diff", name, "1", "2").out
+    assert "~ b int (old) -> B long (new)\n~ a (moved)\n+ e int\n" in text
+
+
+def test_diff_of_a_version_with_itself_and_one_that_is_not_there(cli: Cli, top: str) -> None:
+    same = cli("diff", top, "2", "2", "--json").json
+    assert [(item["change"], item["diff"]) for item in same["texts"]] == [("same", ""), ("same", "")]
+    assert same["columns"] == []
+    assert "Columns (same)" in cli("diff", top, "2", "2").out
+    assert cli("diff", top, "2", "3").code == 3
+
+
+def test_a_typed_text_that_no_dialect_holds_is_compared_too(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+    name, columns = f"{database}.star", parse_columns(["a:int"])
+    catalog.create_view(
+        name, columns, define("SELECT *", dialect="spark", default_namespace=(database,), stored="SELECT a")
+    )
+    view = catalog.load_view(name)
+    changed = define("SELECT  *", dialect="spark", default_namespace=(database,), stored="SELECT a")
+    view.update().replace_version(changed).commit()
+    found = cli("diff", name, "1", "2", "--json").json["texts"]
+    assert [(item["text"], item["change"]) for item in found] == [("typed", "changed"), ("spark", "same")]
+    assert cli("show", name, "--json").json["version"]["original_text"] == "SELECT  *"
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1767182400123, "2025-12-31T12:00:00.123Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (2**63 - 1, str(2**63 - 1)),
+    ],
+)
+def test_iso_time(milliseconds: int, expected: str) -> None:
+    assert iso_time(milliseconds) == expected

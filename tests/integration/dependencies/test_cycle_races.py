@@ -1,0 +1,133 @@
+"""Two changes at the same moment which together would close a circle: one of them is refused."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hive_views.errors import CyclicViewError, HiveViewsError
+from hive_views.identifiers import ViewName
+from tests.faults.observer import until
+from tests.integration.catalog.samples import version
+from tests.integration.dependencies.test_graph import COLUMNS
+from tests.proxy import Hold, ThriftProxy
+
+
+def define(how, database, name, reads):
+    return how(f"{database}.{name}", COLUMNS, version(database, ("spark", f"SELECT id, total FROM {reads}")))
+
+
+@pytest.fixture(params=["replace", "create", "rename"])
+def changes(request, catalog, database, hive_table, view):
+    """Two changes that are harmless alone, and the call of the metastore by which the first is made."""
+    if request.param == "create":
+        return (
+            lambda to: define(to.create_view, database, "one", "other"),
+            lambda to: define(to.create_view, database, "other", "one"),
+            "create_table",
+        )
+    alter = "alter_table_with_environment_context"
+    if request.param == "rename":
+        define(catalog.create_view, database, "over_one", "one")
+        define(catalog.create_view, database, "over_other", "other")
+        return (
+            lambda to: to.rename_view(f"{database}.over_other", f"{database}.one"),
+            lambda to: to.rename_view(f"{database}.over_one", f"{database}.other"),
+            alter,
+        )
+    hive_table("orders")
+    view("one", "SELECT id, total FROM orders")
+    view("middle", "SELECT id, total FROM one")
+    view("other", "SELECT id, total FROM orders")
+    return (
+        lambda to: define(to.replace_view, database, "one", "other"),
+        lambda to: define(to.replace_view, database, "other", "middle"),
+        alter,
+    )
+
+
+def test_what_was_made_since_the_check_is_seen(changes, catalog, open_catalog, metastore, database):
+    """The first asks for its lock, held at the server's door; meanwhile the second makes its change."""
+    first, second, _ = changes
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("lock", Hold())
+        caught = run(first, open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        second(catalog)
+        held.release()
+        assert isinstance(caught(), CyclicViewError)
+    assert catalog.graph(database).cycles() == ()
+
+
+def test_who_comes_second_waits_and_sees_the_first(changes, catalog, open_catalog, metastore, database):
+    """The first has its lock, and its change is held at the server's door; the second does not slip by."""
+    first, second, call = changes
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on(call, Hold())
+        caught = run(first, open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        late = run(second, catalog)
+        until(lambda: len(catalog._store.client.show_locks(database, "one")) > 1)
+        held.release()
+        assert caught() is None
+        assert isinstance(late(), CyclicViewError)
+    assert catalog.graph(database).cycles() == ()
+
+
+def test_views_over_the_same_view_do_not_wait_for_each_other(
+    catalog, open_catalog, metastore, database, view, hive_table
+):
+    hive_table("orders")
+    view("base", "SELECT id, total FROM orders")
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("create_table", Hold())
+        caught = run(lambda to: define(to.create_view, database, "a", "base"), open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        define(catalog.create_view, database, "b", "base")
+        assert not catalog.view_exists(f"{database}.a")
+        held.release()
+        assert caught() is None
+    assert [name.name for name in catalog.dependents(f"{database}.base").views] == ["a", "b"]
+
+
+def test_a_change_below_that_closes_no_circle_is_no_obstacle(
+    catalog, open_catalog, metastore, database, view, hive_table
+):
+    hive_table("orders")
+    hive_table("refunds")
+    view("base", "SELECT id, total FROM orders")
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("lock", Hold())
+        caught = run(
+            lambda to: define(to.create_or_replace_view, database, "other", "base"), open_catalog({"uri": proxy.uri})
+        )
+        held.wait_until_held()
+        define(catalog.replace_view, database, "base", "refunds")
+        held.release()
+        assert caught() is None
+    assert catalog.graph(database).upstream(ViewName(database, "other")) == (
+        ViewName(database, "base"),
+        ViewName(database, "refunds"),
+    )
+
+
+def run(change, catalog):
+    """Start a change in a thread; gives what waits for it and returns its error."""
+    errors: list[HiveViewsError] = []
+
+    def work():
+        try:
+            change(catalog)
+        except HiveViewsError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+
+    def wait():
+        thread.join(120)
+        assert not thread.is_alive()
+        return errors[0] if errors else None
+
+    return wait

@@ -1,0 +1,263 @@
+"""DROP … RESTRICT and CASCADE on a real metastore, killed half way and raced."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from hive_views.dependencies.drop import Behavior
+from hive_views.errors import (
+    DependentsError,
+    InvalidPropertyError,
+    InvalidViewError,
+    MetastoreRefusedError,
+    NoSuchTableError,
+    NoSuchViewError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
+from hive_views.spec.lineage_codec import ChildKind
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.samples import files_below, version
+from tests.proxy import Hold, ThriftProxy
+
+COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
+
+
+@pytest.fixture
+def shop(catalog, database, hive_view, view):
+    """orders <- a <- c <- d, orders <- b <- c, orders <- old (Hive's own); `d` also reads orders directly."""
+    catalog.create_table(f"{database}.orders", COLUMNS)
+    view("a", "SELECT id, total FROM orders")
+    view("b", "SELECT id, total FROM orders")
+    view("c", "SELECT a.id, b.total FROM a JOIN b ON a.id = b.id")
+    view("d", "SELECT c.id, o.total FROM c JOIN orders o ON c.id = o.id")
+    hive_view("old", f"select `o`.`id`, `o`.`total` from `{database}`.`orders` `o`")
+    return catalog
+
+
+def left(raw, database):
+    return sorted(raw.get_all_tables(database))
+
+
+def test_restrict_names_every_dependent_and_drops_nothing(shop, raw, database):
+    before = left(raw, database)
+    with pytest.raises(DependentsError) as caught:
+        shop.drop_table(f"{database}.orders", restrict=True)
+    assert sorted(name.split(".")[1] for name in caught.value.dependents) == ["a", "b", "c", "d", "old"]
+    assert all(name in str(caught.value) for name in caught.value.dependents)
+    with pytest.raises(DependentsError):
+        shop.drop_view(f"{database}.c", restrict=True)
+    assert left(raw, database) == before
+
+
+def test_what_cannot_be_purged_is_seen_before_its_dependents_go(shop, raw, database):
+    """Files that a second name needs: of the view itself, and of one that goes with it."""
+    again = f"{database}.again"
+    shop.register_view(again, shop.load_view(f"{database}.c").metadata_location)
+    before = left(raw, database)
+    with pytest.raises(InvalidViewError, match="again"):
+        shop.drop_view(f"{database}.c", cascade=True, purge_files=True)
+    assert left(raw, database) == before
+    shop.create_table(f"{database}.other", COLUMNS)
+    definition = version(database, ("spark", "SELECT id, total FROM other"))
+    shop.replace_view(again, COLUMNS, definition, may_lose_dialects=True)
+    shop.drop_view(f"{database}.a", cascade=True, purge_files=True)
+    assert left(raw, database) == ["again", "b", "old", "orders", "other"]
+    assert len(shop.load_view(again).history()) == 2
+
+
+def test_restrict_drops_what_nothing_depends_on(shop, raw, database):
+    shop.drop_view(f"{database}.d", restrict=True)
+    assert "d" not in left(raw, database)
+
+
+def test_cascade_takes_views_along_that_read_each_other(catalog, raw, database, hive_table, view):
+    """Two changes at the same moment, or a rename by another program, can close a circle."""
+    hive_table("r")
+    view("p", "SELECT id, total FROM r")
+    view("q", "SELECT id, total FROM p")
+    view("top", "SELECT id FROM q")
+    raw.drop_table(database, "r", False)
+    row = raw.get_table(database, "q")
+    row.tableName = "r"
+    raw.alter_table_with_environment_context(database, "q", row, EnvironmentContext({}))
+    view("above", "SELECT id FROM r")
+    assert catalog.graph(database).cycles() == ((ViewName(database, "p"), ViewName(database, "r")),)
+    catalog.drop_view(f"{database}.p", cascade=True)
+    assert left(raw, database) == []  # top too: what it read was renamed
+
+
+def test_without_a_keyword_dependents_are_left_dangling(shop, raw, database):
+    shop.drop_view(f"{database}.c")
+    assert left(raw, database) == ["a", "b", "d", "old", "orders"]
+
+
+def test_in_strict_mode_a_drop_restricts(shop, raw, open_catalog, database):
+    strict = open_catalog({"hive-views.dependency-mode": "strict"})
+    with pytest.raises(DependentsError):
+        strict.drop_view(f"{database}.c")
+    strict.drop_view(f"{database}.c", cascade=True)
+    assert left(raw, database) == ["a", "b", "old", "orders"]
+
+
+def test_the_plan_says_what_cascade_will_drop_dependents_first(shop, raw, database):
+    before = left(raw, database)
+    plan = shop.plan_drop(f"{database}.orders", cascade=True)
+    order = [step.name.name for step in plan.steps]
+    assert sorted(order) == before
+    for first, then in [("d", "c"), ("c", "a"), ("c", "b"), ("a", "orders"), ("b", "orders"), ("old", "orders")]:
+        assert order.index(first) < order.index(then)
+    assert {step.name.name: step.kind for step in plan.steps}["old"] is ChildKind.HIVE_VIEW
+    assert {step.name.name: [item.name for item in step.reads] for step in plan.steps}["d"] == ["c", "orders"]
+    assert left(raw, database) == before
+    assert shop.plan_drop(f"{database}.orders", restrict=True).refused
+    assert shop.plan_drop(f"{database}.orders", restrict=True).steps == ()
+    nothing = shop.plan_drop(f"{database}.orders")
+    assert (nothing.behavior, len(nothing.steps), len(nothing.left_dangling)) == (Behavior.NONE, 1, 5)
+
+
+def test_cascade_drops_everything_and_nothing_else(shop, raw, database, hive_table, view):
+    hive_table("refunds")
+    view("bystander", "SELECT id FROM refunds")
+    shop.drop_view(f"{database}.a", cascade=True)
+    assert left(raw, database) == ["b", "bystander", "old", "orders", "refunds"]
+    shop.drop_table(f"{database}.orders", cascade=True)
+    assert left(raw, database) == ["bystander", "refunds"]
+
+
+def test_the_report_says_what_went_and_what_brings_it_back(shop, raw, database):
+    files = {name: shop.load_view(f"{database}.{name}").metadata_location for name in "abcd"}
+    text = raw.get_table(database, "old").viewExpandedText
+    report = shop.drop_table(f"{database}.orders", cascade=True)
+    assert [item.name for item in report.dropped][-1] == "orders"
+    steps = {step.name.name: step for step in report.steps}
+    assert {name: steps[name].metadata_location for name in "abcd"} == files
+    assert (steps["old"].kind, steps["old"].text) == (ChildKind.HIVE_VIEW, text)
+    assert [item.name for item in steps["d"].reads] == ["c", "orders"]
+    for name in "abcd":
+        assert shop.register_view(f"{database}.{name}", files[name]).sql_for("spark")
+    assert [step.name.name for step in shop.drop_view(f"{database}.d").steps] == ["d"]
+    (gone, *_) = shop.drop_view(f"{database}.c", cascade=True, purge_files=True).steps
+    assert (gone.name.name, gone.metadata_location) == ("c", None)
+
+
+def test_a_cascade_that_fails_names_what_it_has_dropped(shop, open_catalog, raw, metastore, database, caplog):
+    with ScriptedServer(metastore.port) as server:
+        server.on("drop_table", Answer(MetaException("Out of order")), nth=2)
+        with pytest.raises(MetastoreRefusedError, match="Out of order"):
+            open_catalog({"uri": server.uri}).drop_view(f"{database}.a", cascade=True)
+    assert left(raw, database) == ["a", "b", "c", "old", "orders"]
+    assert f"Dropped before: {database}.d (file:" in caplog.text
+
+
+def test_cascade_drops_only_what_it_can_name(shop, raw, database):
+    with pytest.raises(NoSuchTableError):
+        shop.drop_table(f"{database}.a", cascade=True)
+    with pytest.raises(NoSuchViewError):
+        shop.drop_view(f"{database}.orders", cascade=True)
+    with pytest.raises(NoSuchViewError):
+        shop.drop_view(f"{database}.nothing", cascade=True)
+    with pytest.raises(InvalidPropertyError):
+        shop.drop_view(f"{database}.a", cascade=True, restrict=True)
+    assert len(left(raw, database)) == 6
+
+
+def test_a_view_that_reads_a_new_table_of_the_old_name_is_left_alone(shop, raw, database, view):
+    shop.rename_table(f"{database}.orders", f"{database}.archive")
+    plan = shop.plan_drop(f"{database}.archive", cascade=True)
+    assert "a" in [step.name.name for step in plan.steps]
+    shop.create_table(f"{database}.orders", COLUMNS)
+    shop.drop_table(f"{database}.archive", cascade=True)
+    assert left(raw, database) == ["a", "b", "c", "d", "old", "orders"]
+
+
+def test_purging_takes_the_files_of_dependents_too(shop, metastore, database):
+    locations = [shop.load_view(f"{database}.{name}").metadata.location for name in "acd"]
+    assert all(files_below(location) for location in locations)
+    shop.drop_view(f"{database}.a", cascade=True, purge_files=True)
+    assert not any(files_below(location) for location in locations)
+
+
+def test_views_that_are_created_while_cascade_runs_go_too(shop, open_catalog, raw, metastore, database, view):
+    """The drop of the first dependent is held at the server's door; meanwhile another view over it is created."""
+    with ThriftProxy(metastore.port) as proxy:
+        hold = Hold()
+        proxy.on("drop_table", hold)
+        dropping = open_catalog({"uri": proxy.uri})
+        thread = threading.Thread(target=dropping.drop_table, args=(f"{database}.orders",), kwargs={"cascade": True})
+        thread.start()
+        hold.wait_until_held()
+        view("late", "SELECT id, total FROM b")
+        hold.release()
+        thread.join()
+    assert left(raw, database) == []
+
+
+def test_a_dependent_that_was_replaced_meanwhile_and_depends_no_more_stays(
+    shop, open_catalog, raw, metastore, database, hive_table, view
+):
+    hive_table("refunds")
+    with ThriftProxy(metastore.port) as proxy:
+        hold = Hold()
+        proxy.on("drop_table", hold)
+        dropping = open_catalog({"uri": proxy.uri})
+        thread = threading.Thread(target=dropping.drop_view, args=(f"{database}.a",), kwargs={"cascade": True})
+        thread.start()
+        hold.wait_until_held()  # d, which reads c
+        view("c", "SELECT id, total FROM refunds", replace=True)
+        hold.release()
+        thread.join()
+    assert left(raw, database) == ["b", "c", "old", "orders", "refunds"]
+
+
+KILLED = """
+import sys
+from hive_views import HiveViewCatalog
+catalog = HiveViewCatalog("prod", uri=sys.argv[1], warehouse=sys.argv[2])
+catalog.drop_table(sys.argv[3], cascade=True)
+"""
+
+
+@pytest.mark.parametrize("nth", [1, 2, 4])
+def test_killed_half_way_it_leaves_no_dangling_view_and_can_be_repeated(shop, raw, metastore, database, nth):
+    """SIGKILL while its n-th drop is under way, before or after the server has carried it out."""
+    with ThriftProxy(metastore.port) as proxy:
+        hold = Hold()
+        proxy.on("drop_table", hold, nth=nth)
+        process = subprocess.Popen([sys.executable, "-c", KILLED, proxy.uri, metastore.warehouse, f"{database}.orders"])
+        hold.wait_until_held(60)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        graph = shop.graph(database)
+        assert graph.broken() == ()
+        assert len(left(raw, database)) == 7 - nth
+        hold.release()
+    graph = shop.graph(database)
+    assert graph.broken() == ()
+    assert len(left(raw, database)) == 6 - nth
+    for lock in shop._store.client.show_locks(database, None):
+        shop._store.client.unlock(lock.lockid)
+    shop.drop_table(f"{database}.orders", cascade=True)
+    assert left(raw, database) == []
+
+
+def test_a_dependent_without_lineage_goes_too(shop, raw, database):
+    text = "select id, total from a"
+    shop.create_view(f"{database}.foreign", COLUMNS, version(database, ("spark", text)))
+    shop.drop_view(f"{database}.a", cascade=True)
+    assert left(raw, database) == ["b", "old", "orders"]
+
+
+def test_a_dependent_elsewhere_goes_too(shop, raw, database, other_database, view):
+    view(f"{other_database}.far", f"SELECT id FROM {database}.d")
+    plan = shop.plan_drop(f"{database}.d", cascade=True)
+    assert [step.name for step in plan.steps] == [ViewName(other_database, "far"), ViewName(database, "d")]
+    shop.drop_view(f"{database}.d", cascade=True)
+    assert left(raw, other_database) == []

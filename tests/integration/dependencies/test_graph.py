@@ -1,0 +1,224 @@
+"""Who depends on whom: the server's filter, the scan, cycles and renames."""
+
+from __future__ import annotations
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+from thrift.Thrift import TApplicationException
+
+from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.lineage import ChildState, LineageReader
+from hive_views.errors import CyclicViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
+from hive_views.spec.lineage_codec import FILE_NODE
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.samples import version
+from tests.integration.dependencies.test_lineage import foreign_commit, rename
+from tests.proxy import EVERY
+
+COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
+
+
+def names(found):
+    return [dependent.name.name for dependent in found]
+
+
+@pytest.fixture
+def shop(catalog, database, hive_table, hive_view, view):
+    """orders <- bottom <- top; orders <- old (Hive's own); top <- foreign (no lineage); refunds <- nobody."""
+    hive_table("orders")
+    hive_table("refunds")
+    view("bottom", "SELECT id, total FROM orders")
+    view("top", "SELECT id, total FROM bottom")
+    hive_view("old", f"select `o`.`id`, `o`.`total` from `{database}`.`orders` `o`")
+    catalog.create_view(f"{database}.foreign", COLUMNS, version(database, ("spark", "select id, total from top")))
+    return catalog
+
+
+def test_dependents_of_all_kinds_are_found_nearest_first(shop, database):
+    impact = shop.dependents(f"{database}.orders", namespaces=[database])
+    assert [names(level) for level in impact.levels] == [["bottom", "old"], ["top"], ["foreign"]]
+    assert [name.name for name in impact.views] == ["bottom", "old", "top", "foreign"]
+    assert impact.unknown == ()
+    assert shop.dependents(f"{database}.refunds", namespaces=[database]).views == ()
+
+
+def test_the_filter_alone_finds_what_we_wrote(shop, database):
+    impact = shop.dependents(f"{database}.orders", namespaces=[database], recorded_only=True)
+    assert names(impact) == ["bottom", "top"]
+
+
+def test_dependents_are_looked_for_in_every_database(shop, database, other_database, view):
+    view(f"{other_database}.far", f"SELECT id FROM {database}.refunds")
+    assert names(shop.dependents(f"{database}.refunds")) == ["far"]
+
+
+def test_a_table_whose_name_begins_like_another_s_is_not_mistaken(shop, database, hive_table, view):
+    hive_table("order_")
+    hive_table("rders")
+    view("others", "SELECT a.id FROM order_ a JOIN rders b ON a.id = b.id")
+    assert "others" not in names(shop.dependents(f"{database}.orders", namespaces=[database]))
+    assert names(shop.dependents(f"{database}.rders", namespaces=[database])) == ["others"]
+
+
+def test_a_dependent_that_java_changed_is_still_found(shop, raw, database, view):
+    """Its row still says what it read before; the file's name gives it away."""
+    view("top", "SELECT id, total FROM refunds", replace=True)
+    assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == []
+
+    foreign_commit(shop, raw, f"{database}.top", lambda metadata: metadata.model_copy(update={"current_version_id": 1}))
+    assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == ["top", "foreign"]
+    assert names(shop.dependents(f"{database}.refunds", namespaces=[database])) == []
+
+
+def test_a_table_that_became_a_view_carries_its_dependents_on(shop, raw, database, view):
+    """What recorded it as a table depends on what the view in its place reads."""
+    rename(raw, database, "orders", "orders_v1")
+    view("orders", "SELECT id, total FROM orders_v1")
+    assert names(shop.dependents(f"{database}.orders_v1", namespaces=[database])) == [
+        "orders",
+        "bottom",
+        "old",
+        "top",
+        "foreign",
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(MetaException("Filter is not supported")),
+        Answer(TApplicationException(TApplicationException.UNKNOWN_METHOD, "Invalid method name")),
+    ],
+    ids=["refused", "unknown"],
+)
+def test_a_server_that_cannot_filter_is_asked_for_all_rows(shop, open_catalog, metastore, database, answer):
+    with ScriptedServer(metastore.port) as server:
+        server.on("get_table_names_by_filter", answer, nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        for recorded_only in (True, False):
+            found = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
+            assert names(found) == ["bottom", "old", "top", "foreign"]
+        assert "get_table_names_by_filter" in server.methods
+        # One scan for all steps of a question.
+        listed = server.methods.count("get_tables_by_type")
+        unknown = shop.create_view(f"{database}.strange", COLUMNS, version(database, ("spark", "not a query")))
+        found = other.dependents(f"{database}.orders", namespaces=[database])
+        assert [lineage.view for lineage in found.unknown] == [ViewName(*unknown.name())]
+        assert server.methods.count("get_tables_by_type") - listed == 1
+
+
+def test_files_are_marked_only_where_the_row_has_a_lineage(shop, database):
+    assert FILE_NODE in shop.load_view(f"{database}.top").metadata_location
+    assert FILE_NODE not in shop.load_view(f"{database}.foreign").metadata_location
+
+
+def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, hive_table, view):
+    tables = [f"table_with_a_rather_long_name_{number}" for number in range(70)]
+    for table in tables:
+        hive_table(table, "id")
+    made = view("wide", " UNION ALL ".join(f"SELECT id FROM {table}" for table in tables))
+    assert FILE_NODE not in made.metadata_location
+    assert "hive_views_lineage" not in made.parameters
+    assert names(catalog.dependents(f"{database}.{tables[69]}", namespaces=[database])) == ["wide"]
+
+
+def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_broken(shop, database):
+    shop.rename_view(f"{database}.bottom", f"{database}.ground")
+    (dependent,) = Dependents(LineageReader(shop._store), databases=[database]).of(ViewName(database, "ground"))
+    assert (dependent.name.name, dependent.reads) == ("top", False)
+    graph = shop.graph(database)
+    (broken,) = graph.broken()
+    assert (broken.view.name, broken.child.name.name, broken.to.name) == ("top", "bottom", "ground")
+    assert broken.state is ChildState.RENAMED
+
+
+def test_a_renamed_hive_table_is_followed(shop, raw, database):
+    rename(raw, database, "orders", "all_orders")
+    graph = shop.graph(database)
+    states = {edge.view.name: (edge.state, edge.to.name) for edge in graph.edges}
+    assert states["bottom"] == (ChildState.RENAMED, "all_orders")
+    assert states["old"] == (ChildState.MISSING, "orders")
+
+
+def test_the_graph_of_a_database(shop, database):
+    graph = shop.graph(database)
+    order = [name.name for name in graph.order()]
+    assert order.index("orders") < order.index("bottom") < order.index("top") < order.index("foreign")
+    assert set(order) == {"orders", "bottom", "top", "foreign", "old"}
+    assert [name.name for name in graph.downstream(ViewName(database, "orders"))] == ["bottom", "old", "top", "foreign"]
+    assert [name.name for name in graph.upstream(ViewName(database, "foreign"))] == ["top", "bottom", "orders"]
+    assert [name.name for name in graph.dependents(ViewName(database, "bottom"))] == ["top"]
+    assert [name.name for name in graph.children(ViewName(database, "top"))] == ["bottom"]
+    assert graph.cycles() == graph.broken() == graph.unknown() == ()
+
+
+def test_a_graph_reaches_into_databases_that_were_not_scanned(shop, database, other_database, view):
+    view(f"{other_database}.far", f"SELECT id FROM {database}.top")
+    graph = shop.graph(other_database)
+    assert set(graph.nodes) == {ViewName(other_database, "far"), ViewName(database, "top")}
+    assert graph.nodes[ViewName(database, "top")].lineage is None
+
+
+# -- Cycles -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replace_by_which_a_view_reads_itself_is_refused(shop, database, view):
+    before = shop.load_view(f"{database}.bottom").metadata_location
+    with pytest.raises(CyclicViewError) as caught:
+        view("bottom", "SELECT id, total FROM foreign", replace=True)
+    assert [name.split(".")[1] for name in caught.value.cycle] == ["bottom", "foreign", "top", "bottom"]
+    assert shop.load_view(f"{database}.bottom").metadata_location == before
+
+
+def test_a_view_over_itself_is_refused(shop, database, view):
+    with pytest.raises(CyclicViewError):
+        view("top", "SELECT id, total FROM top", replace=True)
+
+
+def test_a_creation_under_a_name_that_its_own_children_read_is_refused(shop, database, view):
+    shop.drop_view(f"{database}.bottom")
+    with pytest.raises(CyclicViewError):
+        view("bottom", "SELECT id, total FROM top")
+    assert not shop.view_exists(f"{database}.bottom")
+
+
+def test_a_registration_by_which_a_view_reads_itself_is_refused(shop, database, view):
+    made = view("loop", "SELECT id, total FROM top")
+    shop.drop_view(f"{database}.loop")
+    shop.drop_view(f"{database}.bottom")
+    with pytest.raises(CyclicViewError):
+        shop.register_view(f"{database}.bottom", made.metadata_location)
+
+
+def test_a_rename_by_which_a_view_reads_itself_is_refused(shop, database, view):
+    view("last", "SELECT id, total FROM foreign")
+    shop.drop_view(f"{database}.bottom")
+    with pytest.raises(CyclicViewError):
+        shop.rename_view(f"{database}.last", f"{database}.bottom")
+    assert shop.view_exists(f"{database}.last")
+
+
+def test_a_rollback_by_which_a_view_reads_itself_is_refused(shop, database, view):
+    view("top", "SELECT id, total FROM refunds", replace=True)
+    view("bottom", "SELECT id, total FROM top", replace=True)
+    with pytest.raises(CyclicViewError):
+        shop.load_view(f"{database}.top").update().rollback(version_id=1).commit()
+
+
+def test_a_cycle_that_others_made_is_told(shop, raw, database):
+    row = raw.get_table(database, "old")
+    row.viewExpandedText = row.viewOriginalText = f"select `f`.`id` from `{database}`.`foreign` `f`"
+    raw.alter_table_with_environment_context(database, "old", row, EnvironmentContext({}))
+    shop.load_view(f"{database}.foreign")
+    row = raw.get_table(database, "old")
+    row.tableName = "orders2"
+    graph = shop.graph(database)
+    assert graph.cycles() == ()
+    row.viewExpandedText = row.viewOriginalText = f"select `x`.`id` from `{database}`.`orders2` `x`"
+    raw.alter_table_with_environment_context(database, "old", row, EnvironmentContext({}))
+    graph = shop.graph(database)
+    assert graph.cycles() == ((ViewName(database, "orders2"),),)
+    assert ViewName(database, "orders2") in shop.lineage(f"{database}.orders2").children[0].parents

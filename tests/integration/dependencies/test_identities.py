@@ -1,0 +1,102 @@
+"""The mark in a Hive table's row: written once, by one of several, and done without where it cannot be."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views.errors import UnidentifiedError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.metastore.identities import HIVE_UUID, identify
+from hive_views.metastore.locking.lock import locked
+from hive_views.spec.lineage_codec import ChildKind
+from tests.integration.catalog.samples import hive_row
+from tests.proxy import EVERY, DropReply, DropRequest, ThriftProxy
+
+
+def child(catalog, name, **given):
+    return identify(catalog._store, catalog._store.row(name), **given)
+
+
+def test_writers_that_mark_a_table_at_once_agree(open_catalog, raw, database, hive_table):
+    hive_table("orders")
+    catalogs = [open_catalog() for _ in range(6)]
+    rows = [catalog._store.row(ViewName(database, "orders")) for catalog in catalogs]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda pair: identify(pair[0]._store, pair[1]), zip(catalogs, rows, strict=True)))
+    assert {(item.uuid, item.by_name) for item in found} == {
+        (raw.get_table(database, "orders").parameters[HIVE_UUID], False)
+    }
+
+
+def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catalog, raw, database, hive_table):
+    hive_table("orders")
+    name = ViewName(database, "orders")
+    hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
+    with locked(catalog._store.client, catalog._config.lock, name):
+        found = child(hurried, name)
+    assert found.by_name
+    assert HIVE_UUID not in raw.get_table(database, "orders").parameters
+    # Whoever marks it later gives it the same UUID.
+    assert child(catalog, name).uuid == found.uuid
+
+
+def test_what_another_program_changed_meanwhile_is_kept(catalog, raw, database, hive_table):
+    hive_table("orders")
+    name = ViewName(database, "orders")
+    seen = catalog._store.row(name)
+    changed = raw.get_table(database, "orders")
+    changed.parameters["note"] = "theirs"
+    raw.alter_table_with_environment_context(database, "orders", changed, EnvironmentContext({}))
+    identify(catalog._store, seen)
+    after = raw.get_table(database, "orders").parameters
+    assert (after["note"], HIVE_UUID in after) == ("theirs", True)
+
+
+@pytest.mark.parametrize(("fault", "marked"), [(DropRequest(), False), (DropReply(), True)])
+def test_a_connection_that_breaks_leaves_a_child_with_the_same_uuid(
+    open_catalog, raw, metastore, database, hive_table, fault, marked
+):
+    hive_table("orders")
+    name = ViewName(database, "orders")
+    with ThriftProxy(metastore.port) as proxy:
+        proxy.on("alter_table_with_environment_context", fault, nth=EVERY)
+        found = child(open_catalog({"uri": proxy.uri}), name)
+    assert found.by_name
+    assert (HIVE_UUID in raw.get_table(database, "orders").parameters) is marked
+    assert child(open_catalog(), name).uuid == found.uuid
+
+
+def test_two_tables_of_one_name_after_another_are_two(catalog, raw, database, hive_table):
+    """The second of its creation tells them apart."""
+    hive_table("orders")
+    name = ViewName(database, "orders")
+    first = child(catalog, name)
+    created = raw.get_table(database, "orders").createTime
+    raw.drop_table(database, "orders", False)
+    while int(time.time()) <= created:
+        time.sleep(0.05)
+    hive_table("orders")
+    assert child(catalog, name).uuid != first.uuid
+
+
+def test_each_kind_of_row_is_told(catalog, raw, database, hive_table, hive_view):
+    hive_table("orders")
+    hive_view("old", f"select `id` from `{database}`.`orders`")
+    raw.create_table(hive_row(database, "cube", "MATERIALIZED_VIEW"))
+    kinds = {name: child(catalog, ViewName(database, name)).kind for name in ("orders", "old", "cube")}
+    assert kinds == {"orders": ChildKind.HIVE_TABLE, "old": ChildKind.HIVE_VIEW, "cube": ChildKind.HIVE_TABLE}
+
+
+def test_an_iceberg_table_whose_file_is_gone_cannot_be_told(catalog, raw, database, view):
+    raw.create_table(
+        hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
+    )
+    with pytest.raises(UnidentifiedError, match="nowhere"):
+        child(catalog, ViewName(database, "lost"))
+    # A view over it gets no lineage rather than a wrong one; it is rebuilt from the text when asked for.
+    made = view("top", "SELECT one FROM lost")
+    assert made.current_version().summary.keys() & {"hive-views.lineage"} == set()

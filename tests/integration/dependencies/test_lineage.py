@@ -1,0 +1,268 @@
+"""L on real rows: children and their UUIDs, what survives a rename and a foreign writer, and the walk down."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from pyiceberg.catalog.hive import HiveCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from hive_views.dependencies.lineage import ChildState, LineageReader, LineageSource
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.metastore.identities import HIVE_UUID
+from hive_views.spec.lineage_codec import LINEAGE, ROW_LINEAGE, ROW_LINEAGE_OF, ChildKind
+from tests.integration.catalog.samples import hive_row, version
+
+ICEBERG = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
+
+
+def read(catalog, database, name):
+    row = catalog._store.row(ViewName(database, name))
+    return LineageReader(catalog._store).read(row)
+
+
+def rename(raw, database, old, new):
+    row = raw.get_table(database, old)
+    row.tableName = new
+    raw.alter_table_with_environment_context(database, old, row, EnvironmentContext({}))
+
+
+def test_the_summary_holds_type_and_uuid_of_each_immediate_child(catalog, raw, database, hive_table, view):
+    hive_table("orders")
+    catalog.create_table(f"{database}.sums", ICEBERG)
+    top = view("top", "SELECT * FROM orders")
+    over = view("over", "SELECT o.id, t.total FROM orders o JOIN top t ON o.id = t.id")
+    lineage = json.loads(over.current_version().summary[LINEAGE])
+    assert lineage == {
+        f"{database}.orders": {
+            "type": "hive-table",
+            "uuid": raw.get_table(database, "orders").parameters[HIVE_UUID],
+        },
+        f"{database}.top": {"type": "view", "uuid": top.metadata.view_uuid},
+    }
+    sums = view("flat", "SELECT id FROM sums")
+    entry = json.loads(sums.current_version().summary[LINEAGE])[f"{database}.sums"]
+    assert entry == {"type": "table", "uuid": str(catalog.load_table(f"{database}.sums").metadata.table_uuid)}
+
+
+def test_a_mark_changes_nothing_else_of_a_hive_table_s_row(raw, database, hive_table, view):
+    hive_table("orders", numRows="12", COLUMN_STATS_ACCURATE='{"BASIC_STATS":"true"}', note="kept")
+    before = raw.get_table(database, "orders")
+    view("top", "SELECT * FROM orders")
+    after = raw.get_table(database, "orders")
+    mark = after.parameters.pop(HIVE_UUID)
+    assert uuid.UUID(mark)
+    assert after == before
+
+
+def test_a_mark_is_written_once(catalog, raw, database, hive_table, view):
+    hive_table("orders")
+    view("one", "SELECT id FROM orders")
+    first = raw.get_table(database, "orders")
+    rename(raw, database, "orders", "orders2")
+    view("two", "SELECT id FROM orders2")
+    assert raw.get_table(database, "orders2").parameters[HIVE_UUID] == first.parameters[HIVE_UUID]
+    two = read(catalog, database, "two").children[0]
+    assert (two.uuid, two.by_name) == (first.parameters[HIVE_UUID], False)
+
+
+def test_without_leave_to_mark_a_table_is_known_by_its_name(open_catalog, catalog, raw, database, hive_table, view):
+    hive_table("orders")
+    view("top", "SELECT id FROM orders", in_catalog=open_catalog({"hive-views.mark-hive-tables": "false"}))
+    assert HIVE_UUID not in raw.get_table(database, "orders").parameters
+    (child,) = read(catalog, database, "top").children
+    assert child.by_name
+    # The mark that another writer gives later is the same UUID.
+    view("other", "SELECT id FROM orders")
+    assert raw.get_table(database, "orders").parameters[HIVE_UUID] == child.uuid
+
+
+def test_the_same_text_over_the_same_tables_is_the_same_version(hive_table, view):
+    hive_table("orders")
+    view("top", "SELECT id FROM orders")
+    view("top", "SELECT total FROM orders", replace=True)
+    again = view("top", "SELECT id FROM orders", replace=True)
+    assert again.metadata.current_version_id == 1
+    assert [entry.version_id for entry in again.history()] == [1, 2, 1]
+
+
+def test_the_row_follows_every_commit_of_ours(catalog, database, hive_table, view):
+    hive_table("orders")
+    hive_table("refunds")
+    top = view("top", "SELECT id FROM orders")
+    top = view("top", "SELECT id FROM refunds", replace=True)
+    assert [child.name.name for child in read(catalog, database, "top").children] == ["refunds"]
+    top = top.update().rollback(version_id=1).commit()
+    top = top.update().set_properties(note="x").commit()
+    lineage = read(catalog, database, "top")
+    assert [child.name.name for child in lineage.children] == ["orders"]
+    assert lineage.source is LineageSource.ROW
+    assert read(catalog, database, "top").view == ViewName(database, "top")
+    renamed = catalog.rename_view(top.name(), (database, "best"))
+    assert read(catalog, database, "best").source is LineageSource.ROW
+    assert renamed.parameters[ROW_LINEAGE_OF] in renamed.metadata_location
+
+
+def foreign_commit(catalog, raw, identifier, change):
+    """What Iceberg's Java catalog does to a row: new file, new pointer, unknown parameters kept."""
+    loaded = catalog.load_view(identifier)
+    metadata = change(loaded.metadata)
+    location = f"{metadata.location}/metadata/00007-{uuid.uuid4()}.gz.metadata.json"
+    catalog._store.files.write(location, metadata)
+    row = raw.get_table(*loaded.name())
+    row.parameters["previous_metadata_location"] = row.parameters["metadata_location"]
+    row.parameters["metadata_location"] = location
+    raw.alter_table_with_environment_context(*loaded.name(), row, EnvironmentContext({}))
+
+
+def test_a_java_commit_leaves_the_row_s_lineage_stale_and_the_file_s_is_read(catalog, raw, database, hive_table, view):
+    hive_table("orders")
+    hive_table("refunds")
+    view("top", "SELECT id FROM orders")
+    view("top", "SELECT id FROM refunds", replace=True)
+
+    def back(metadata):
+        return metadata.model_copy(update={"current_version_id": 1})
+
+    foreign_commit(catalog, raw, f"{database}.top", back)
+    assert "refunds" in raw.get_table(database, "top").parameters[ROW_LINEAGE]
+    lineage = read(catalog, database, "top")
+    assert lineage.source is LineageSource.VERSION
+    assert [child.name.name for child in lineage.children] == ["orders"]
+
+
+def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(catalog, database, hive_table):
+    hive_table("orders")
+    text = "WITH w AS (SELECT * FROM orders) SELECT w.id, g.total FROM w JOIN gone g ON w.id = g.id"
+    catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", text)))
+    lineage = read(catalog, database, "top")
+    assert lineage.source is LineageSource.TEXT
+    assert [(child.name.name, child.kind) for child in lineage.children] == [("orders", ChildKind.HIVE_TABLE)]
+    assert lineage.missing == (ViewName(database, "gone"),)
+
+
+def test_a_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
+    hive_table("orders")
+    catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", "select * from orders")))
+    before = raw.get_table(database, "orders")
+    catalog.lineage(f"{database}.top")
+    catalog.dependents(f"{database}.orders")
+    catalog.graph(database)
+    assert raw.get_table(database, "orders") == before
+
+
+def test_a_plain_hive_view_s_children_are_known_from_its_text(catalog, database, hive_table, hive_view):
+    hive_table("orders")
+    hive_view("old", f"select `orders`.`id`, `orders`.`total` from `{database}`.`orders`")
+    assert [child.name.name for child in read(catalog, database, "old").children] == ["orders"]
+
+
+def test_a_text_that_cannot_be_read_is_said(catalog, database):
+    catalog.create_view(f"{database}.top", ICEBERG, version(database, ("presto", "select 1 as id, 2 as total")))
+    lineage = read(catalog, database, "top")
+    assert lineage.source is LineageSource.NONE
+    assert "dialect" in lineage.problem
+
+
+def test_the_deep_lineage_walks_down(catalog, database, hive_table, view):
+    hive_table("orders")
+    hive_table("refunds")
+    bottom = view("bottom", "SELECT id, total FROM orders")
+    middle = view("middle", "SELECT b.id, r.total FROM bottom b JOIN refunds r ON b.id = r.id")
+    view("top", "SELECT m.id FROM middle m JOIN bottom b ON m.id = b.id")
+    deep = catalog.lineage(f"{database}.top")
+    assert [(item.child.name.name, item.depth) for item in deep.children] == [
+        ("bottom", 1),
+        ("middle", 1),
+        ("orders", 2),
+        ("refunds", 2),
+    ]
+    assert {item.state for item in deep.children} == {ChildState.SAME}
+    assert deep.by_uuid()[f"{database}.bottom"] == bottom.metadata.view_uuid
+    assert deep.by_uuid()[f"{database}.middle"] == middle.metadata.view_uuid
+    assert deep.by_sequence() == {
+        f"{database}.{name}": number for number, name in enumerate(["bottom", "middle", "orders", "refunds"], start=1)
+    }
+    parents = {item.child.name.name: [parent.name for parent in item.parents] for item in deep.children}
+    assert parents["bottom"] == ["top", "middle"]
+
+
+def test_a_diamond_of_many_levels_is_walked_once(catalog, database, hive_table, view):
+    hive_table("t0")
+    for level in range(1, 13):
+        view(f"t{level}", f"SELECT a.id, b.total FROM t{level - 1} a JOIN t{level - 1} b ON a.id = b.id")
+    assert len(catalog.lineage(f"{database}.t12").children) == 12
+
+
+@pytest.mark.parametrize(("what", "state"), [("rename", ChildState.RENAMED), ("replace", ChildState.REPLACED)])
+def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, state):
+    hive_table("orders")
+    view("top", "SELECT id FROM orders")
+    old = raw.get_table(database, "orders").parameters[HIVE_UUID]
+    rename(raw, database, "orders", "moved")
+    if what == "replace":
+        hive_table("orders", **{HIVE_UUID: str(uuid.uuid4())})
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert item.state is state
+    assert item.child.name.name == ("moved" if what == "rename" else "orders")
+    assert (item.child.uuid == old) is (what == "rename")
+
+
+def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, raw, database, view):
+    """PyIceberg writes no UUID into a table's row, so no filter finds where it went."""
+    plain = HiveCatalog("plain", uri=metastore.uri)
+    plain.create_table(f"{database}.orders", Schema(NestedField(1, "id", LongType())))
+    assert "uuid" not in raw.get_table(database, "orders").parameters
+    view("top", "SELECT id FROM orders")
+    uuid = str(catalog.load_table(f"{database}.orders").metadata.table_uuid)
+    plain.rename_table(f"{database}.orders", f"{database}.moved")
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert (item.state, item.child.name.name, item.child.uuid) == (ChildState.RENAMED, "moved", uuid)
+    (edge,) = catalog.graph(database).edges
+    assert (edge.state, edge.to.name) == (ChildState.RENAMED, "moved")
+    assert [name.name for name in catalog.dependents(f"{database}.moved").views] == ["top"]
+    catalog.drop_table(f"{database}.moved")
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert item.state is ChildState.MISSING
+
+
+def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table, hive_view, view):
+    """No UUID was recorded: what a text names and is not there must not vanish from the walk."""
+    hive_table("orders")
+    hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
+    view("top", "SELECT id FROM old")
+    deep = catalog.lineage(f"{database}.top")
+    assert [(item.child.name.name, item.state, item.depth) for item in deep.children] == [
+        ("old", ChildState.SAME, 1),
+        ("gone", ChildState.MISSING, 2),
+        ("orders", ChildState.SAME, 2),
+    ]
+    assert [(item.child.name.name, item.parents[0].name) for item in deep.missing] == [("gone", "old")]
+    assert deep.by_uuid().keys() == {f"{database}.old", f"{database}.orders"}
+    assert deep.by_sequence() == {f"{database}.old": 1, f"{database}.orders": 2}
+
+
+def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(catalog, raw, database, hive_view):
+    raw.create_table(
+        hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
+    )
+    hive_view("top", f"select `one` from `{database}`.`lost`")
+    deep = catalog.lineage(f"{database}.top")
+    assert [(item.child.name.name, item.state) for item in deep.children] == [("lost", ChildState.UNKNOWN)]
+    assert (deep.missing, deep.by_uuid()) == ((), {})
+    (edge,) = catalog.graph(database).edges
+    assert (edge.state, edge.to.name) == (ChildState.UNKNOWN, "lost")
+    assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
+
+
+def test_a_child_that_is_gone_is_missing(catalog, raw, database, hive_table, view):
+    hive_table("orders")
+    view("top", "SELECT id FROM orders")
+    raw.drop_table(database, "orders", False)
+    (item,) = catalog.lineage(f"{database}.top").children
+    assert item.state is ChildState.MISSING
+    assert catalog.lineage(f"{database}.top").by_uuid() == {}

@@ -1,0 +1,262 @@
+"""The partitions of tables behind a view's partition, on a real metastore."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+
+from hive_views.dependencies.partitions import PartitionDependencies, TableDependency, Trust
+from hive_views.errors import InvalidViewError, NoSuchViewError
+from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Partition
+from tests.integration.catalog.samples import hive_row
+
+EARLY, LATE = 1_700_000_000, 1_800_000_000
+
+
+@pytest.fixture
+def table(raw, database):
+    """Makes a Hive table partitioned by text columns, with partitions and the time of each."""
+
+    def make(name: str, keys: str = "ds", **partitions: int | None) -> None:
+        row = hive_row(database, name, "EXTERNAL_TABLE", EXTERNAL="TRUE")
+        row.sd.cols = [FieldSchema("id", "bigint", None), FieldSchema("total", "bigint", None)]
+        row.partitionKeys = [FieldSchema(key, "string", None) for key in keys.split()]
+        raw.create_table(row)
+        for text, seconds in partitions.items():
+            values = text.removeprefix("_").split("__")
+            parameters = {} if seconds is None else {"transient_lastDdlTime": str(seconds)}
+            sd = raw.get_table(database, name).sd
+            raw.add_partition(Partition(values, database, name, 0, 0, sd, parameters))
+
+    return make
+
+
+@pytest.fixture
+def run(catalog, database):
+    return lambda sql: catalog.execute(sql, database=database, dialect="hive")
+
+
+@pytest.fixture
+def ask(catalog, database):
+    def answer(view: str, **partition: str) -> PartitionDependencies:
+        return catalog.partition_dependencies(f"{database}.{view}", partition)
+
+    return answer
+
+
+def of(answer: PartitionDependencies, name: str) -> TableDependency:
+    return next(item for item in answer.tables if item.table.name == name)
+
+
+def names(answer: PartitionDependencies, table: str) -> list[str]:
+    return [partition.name for partition in of(answer, table).partitions]
+
+
+def at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def test_complete_and_as_fresh_as_the_table_written_longest_ago(table, run, ask, database):
+    table("orders", _1=EARLY, _2=LATE)
+    table("rates", _1=LATE, _2=LATE)
+    run("CREATE VIEW v AS SELECT o.id, r.total, o.ds FROM orders o JOIN rates r ON o.id = r.id AND o.ds = r.ds")
+    answer = ask("v", ds="1")
+    assert (answer.view, answer.partition) == (ViewName(database, "v"), (("ds", "1"),))
+    assert (names(answer, "orders"), names(answer, "rates")) == (["ds=1"], ["ds=1"])
+    assert (answer.complete, answer.why) == (True, "every partition that it needs is there")
+    assert (answer.fresh_as_of, answer.last_written) == (at(EARLY), at(LATE))
+    assert of(answer, "orders").partitions[0].trust is Trust.ROW
+    assert of(answer, "rates").restricted == (("ds", "ds"),)
+
+
+def test_what_was_asked_for_is_missing(table, run, ask, database):
+    table("orders", _1=EARLY, _2=LATE)
+    table("rates", _1=LATE)
+    run("CREATE VIEW v AS SELECT o.id, r.total, o.ds FROM orders o JOIN rates r ON o.id = r.id AND o.ds = r.ds")
+    answer = ask("v", ds="2")
+    assert answer.complete is False
+    assert answer.why == f"{database}.rates has no partition ds=2"
+    assert of(answer, "rates").missing == ((("ds", "2"),),)
+    assert answer.fresh_as_of is None
+
+
+def test_what_a_sibling_has_is_missing(table, run, ask):
+    table("orders", "ds hr", _1__00=EARLY, _1__01=EARLY, _2__00=EARLY)
+    table("rates", "day hour", _1__00=LATE)
+    run(
+        "CREATE VIEW v AS SELECT o.id, o.ds, o.hr FROM orders o JOIN rates r ON o.id = r.id AND o.ds = r.day AND "
+        "o.hr = r.hour"
+    )
+    answer = ask("v", ds="1")
+    assert names(answer, "orders") == ["ds=1/hr=00", "ds=1/hr=01"]
+    assert of(answer, "rates").missing == ((("day", "1"), ("hour", "01")),)
+    assert len(of(ask("v"), "rates").missing) == 2
+
+
+def test_what_the_view_promises_is_missing(table, run, ask):
+    table("orders", _1=EARLY)
+    run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM orders")
+    assert ask("v").complete is True
+    run("ALTER VIEW v ADD PARTITION (ds='1') PARTITION (ds='2')")
+    assert of(ask("v"), "orders").missing == ((("ds", "2"),),)
+    assert ask("v", ds="1").complete is True
+
+
+def test_through_a_view_and_a_union(table, run, ask):
+    table("orders", _1=EARLY, _2=LATE)
+    table("older", "day", _1=EARLY, _0=EARLY)
+    run("CREATE VIEW w AS SELECT id, ds AS d FROM orders UNION ALL SELECT id, day FROM older")
+    run("CREATE VIEW v AS SELECT w.id, w.d AS ds FROM w WHERE w.id > 3")
+    answer = ask("v", ds="1")
+    assert (names(answer, "orders"), names(answer, "older")) == (["ds=1"], ["day=1"])
+
+
+def test_a_filter_of_the_view(table, run, ask):
+    table("orders", "ds hr", _1__00=EARLY, _1__01=EARLY)
+    run("CREATE VIEW v AS SELECT id, ds FROM orders WHERE hr = '01'")
+    answer = ask("v", ds="1")
+    assert names(answer, "orders") == ["ds=1/hr=01"]
+    assert of(answer, "orders").restricted == (("ds", "ds"), ("hr", "'01'"))
+
+
+def test_what_cannot_be_told_is_everything_and_says_so(table, run, ask):
+    table("orders", _1=EARLY, _2=LATE)
+    run("CREATE VIEW v AS SELECT id, concat(ds, '') AS ds FROM orders")
+    answer = ask("v", ds="1")
+    assert names(answer, "orders") == ["ds=1", "ds=2"]
+    assert answer.complete is None
+    assert "CONCAT" in of(answer, "orders").reasons[0]
+    assert of(answer, "orders").all_partitions
+
+
+def test_a_column_that_is_not_told_is_said_beside_one_that_is(table, run, ask):
+    table("orders", "ds hr", _1__01=EARLY, _1__02=EARLY, _2__01=LATE)
+    run("CREATE VIEW v AS SELECT id, ds, concat(hr, '') AS hr FROM orders")
+    answer = ask("v", ds="1", hr="01")
+    assert names(answer, "orders") == ["ds=1/hr=01", "ds=1/hr=02"]
+    assert of(answer, "orders").restricted == (("ds", "ds"),)
+    assert "CONCAT" in of(answer, "orders").reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "partitions", "asked", "expected"),
+    [
+        ("date", ["2026-01-01", "2026-01-02"], "2026-01-01", ["2026-01-01"]),
+        ("bigint", ["7", "07", "8"], "007", ["07", "7"]),
+        ("boolean", ["true", "false"], "TRUE", ["true"]),
+        ("decimal(5,2)", ["1.5", "1.50", "1.6"], "1.500", ["1.5", "1.50"]),
+        ("timestamp", ["2026-01-01 00:00:00", "2026-01-01 01:00:00"], "2026-01-01", None),
+        ("double", ["0.0", "-0.0", "1.0"], "0", None),
+    ],
+)
+def test_values_that_are_equal_and_look_different(raw, run, ask, database, kind, partitions, asked, expected):
+    """The answer names at least what an engine reads."""
+    row = hive_row(database, "orders", "EXTERNAL_TABLE", EXTERNAL="TRUE")
+    row.partitionKeys = [FieldSchema("p", kind, None)]
+    raw.create_table(row)
+    for value in partitions:
+        raw.add_partition(Partition([value], database, "orders", 0, 0, row.sd, {}))
+    run("CREATE VIEW v AS SELECT one, p FROM orders")
+    assert names(ask("v", p=asked), "orders") == [f"p={value}" for value in expected or sorted(partitions)]
+    assert ask("v", p=asked).complete is (None if expected is None else True)
+
+
+def test_partitions_that_come_and_go(table, run, ask, raw, database):
+    table("orders", _1=EARLY, _2=EARLY)
+    run("CREATE VIEW v AS SELECT id, ds FROM orders")
+    assert ask("v", ds="2").complete
+    raw.drop_partition(database, "orders", ["2"], False)
+    raw.add_partition(Partition(["3"], database, "orders", 0, 0, raw.get_table(database, "orders").sd, {}))
+    assert [ask("v", ds=day).complete for day in "123"] == [True, False, True]
+    raw.drop_partition(database, "orders", ["1"], False)
+    assert ask("v", ds="1").complete is False
+    assert ask("v").complete is True
+
+
+def test_a_table_without_partitions_is_one(run, ask, raw, database):
+    raw.create_table(hive_row(database, "plain", "EXTERNAL_TABLE", EXTERNAL="TRUE"))
+    run("CREATE VIEW v AS SELECT one FROM plain")
+    answer = ask("v")
+    partition = of(answer, "plain").partitions[0]
+    assert (partition.spec, partition.written is None) == ((), False)
+    assert (answer.complete, answer.why) == (None, "no table behind it has partitions")
+
+
+def test_a_dropped_table(table, run, ask, raw, database):
+    table("orders", _1=EARLY)
+    run("CREATE VIEW v AS SELECT id, ds FROM orders")
+    raw.drop_table(database, "orders", False)
+    answer = ask("v", ds="1")
+    assert (answer.complete, answer.why) == (False, f"{database}.orders does not exist")
+
+
+def test_the_null_partition_is_not_the_one_asked_for(table, run, ask, raw, database):
+    table("orders", _1=EARLY)
+    sd = raw.get_table(database, "orders").sd
+    raw.add_partition(Partition(["__HIVE_DEFAULT_PARTITION__"], database, "orders", 0, 0, sd, {}))
+    run("CREATE VIEW v AS SELECT id, ds FROM orders")
+    assert names(ask("v", ds="1"), "orders") == ["ds=1"]
+    assert len(of(ask("v"), "orders").partitions) == 2
+
+
+@pytest.mark.parametrize("partition", [{"nope": "1"}, {"total": "x"}, {"ds": "__HIVE_DEFAULT_PARTITION__"}])
+def test_refused(table, run, ask, partition):
+    table("orders", _1=EARLY)
+    run("CREATE VIEW v AS SELECT id, total, ds FROM orders")
+    with pytest.raises(InvalidViewError):
+        ask("v", **partition)
+
+
+def test_numbers_are_compared_as_numbers(raw, run, ask, database):
+    row = hive_row(database, "byhour", "EXTERNAL_TABLE", EXTERNAL="TRUE")
+    row.partitionKeys = [FieldSchema("hr", "int", None)]
+    raw.create_table(row)
+    raw.add_partition(Partition(["07"], database, "byhour", 0, 0, raw.get_table(database, "byhour").sd, {}))
+    run("CREATE VIEW v AS SELECT one, hr FROM byhour")
+    answer = ask("v", hr="7")
+    assert (names(answer, "byhour"), answer.complete) == (["hr=07"], True)
+
+
+def test_a_table_is_no_view(table, ask):
+    table("orders", _1=EARLY)
+    with pytest.raises(NoSuchViewError):
+        ask("orders")
+
+
+def test_an_iceberg_table(catalog, run, ask, database):
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds_part"))
+    made = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
+    run("CREATE VIEW v AS SELECT id, ds FROM events")
+    assert (ask("v", ds="1").complete, of(ask("v"), "events").partitions) == (False, ())
+    made.append(pa.table({"id": [1, 2], "ds": ["1", "2"]}))
+    first = made.current_snapshot()
+    made.append(pa.table({"id": [3], "ds": ["2"]}))
+    answer = ask("v", ds="1")
+    assert names(answer, "events") == ["ds=1"]
+    assert answer.complete is True
+    assert answer.fresh_as_of == datetime.fromtimestamp(first.timestamp_ms / 1000, timezone.utc)
+    assert of(answer, "events").partitions[0].trust is Trust.SNAPSHOT
+    assert of(ask("v", ds="3"), "events").missing == ((("ds", "3"),),)
+
+
+def test_files_from_before_the_table_was_partitioned_may_hold_anything(catalog, run, ask, database):
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
+    made = catalog.create_table(f"{database}.events", schema)
+    made.append(pa.table({"id": [1], "ds": ["1"]}))
+    with made.update_spec() as change:
+        change.add_identity("ds")
+    made.append(pa.table({"id": [2], "ds": ["2"]}))
+    run("CREATE VIEW v AS SELECT id, ds FROM events")
+    answer = ask("v", ds="2")
+    assert names(answer, "events") == ["ds=2", "ds=__HIVE_DEFAULT_PARTITION__"]
+    assert "without a value" in of(answer, "events").reasons[-1]
+    assert (answer.complete, answer.why) == (None, f"{database}.events has files that are in no partition")
+    assert names(ask("v", ds="1"), "events") == ["ds=__HIVE_DEFAULT_PARTITION__"]

@@ -1,0 +1,424 @@
+"""Which views still hold after their tables changed, what a change would do, RECOMPILE, and drift."""
+
+from __future__ import annotations
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
+
+from hive_views.dependencies.impact import Effect
+from hive_views.dependencies.validity import Validity
+from hive_views.errors import DependentsError, DialectLossError, InvalidViewError, SqlError
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
+from hive_views.spec.version_texts import define
+from tests.integration.catalog.samples import hive_row, version
+from tests.integration.dependencies.conftest import longs
+from tests.integration.dependencies.test_graph import COLUMNS
+
+
+def alter(raw, database, name, change):
+    row = raw.get_table(database, name)
+    change(row)
+    raw.alter_table_with_environment_context(database, name, row, EnvironmentContext({}))
+
+
+def columns(*pairs):
+    def change(row):
+        row.sd.cols = [FieldSchema(name=name, type=kind, comment=None) for name, kind in pairs]
+
+    return change
+
+
+@pytest.fixture
+def shop(catalog, raw, database, hive_table, hive_view, view):
+    """orders(id, total) <- star, named, over(star), old (Hive's own); untouched reads another table."""
+    hive_table("orders")
+    hive_table("refunds")
+    view("star", "SELECT *\nFROM orders")
+    view("named", "SELECT id FROM orders\nWHERE total > 3")
+    view("over", "SELECT id, total FROM star")
+    view("computed", "SELECT id + total AS s FROM orders")
+    view("untouched", "SELECT id FROM refunds")
+    hive_view("old", f"select `o`.`id`, `o`.`total` from `{database}`.`orders` `o`")
+    return catalog
+
+
+def found(catalog, database):
+    return {finding.view.name: finding for finding in catalog.check_views(database)}
+
+
+def validity(catalog, database):
+    return {name: finding.validity.value for name, finding in found(catalog, database).items()}
+
+
+def test_views_that_nothing_happened_to_are_valid(shop, database):
+    assert set(validity(shop, database).values()) == {"valid"}
+    assert len(found(shop, database)) == 6
+
+
+def test_a_dropped_table_invalidates_what_reads_it(shop, raw, database):
+    raw.drop_table(database, "orders", False)
+    checked = found(shop, database)
+    assert {name for name, item in checked.items() if item.validity is Validity.INVALID} == {
+        "star",
+        "named",
+        "computed",
+        "old",
+    }
+    (problem,) = checked["star"].problems
+    assert "orders" in problem.reason
+    assert (problem.line, problem.column) == (2, 6)  # in what was typed
+    assert checked["untouched"].problems == ()
+
+
+def test_a_dropped_column_invalidates_what_names_it(shop, raw, database):
+    alter(raw, database, "orders", columns(("id", "bigint")))
+    assert validity(shop, database) == {
+        "star": "invalid",
+        "named": "invalid",
+        "computed": "invalid",
+        "old": "invalid",
+        "over": "valid",
+        "untouched": "valid",
+    }
+    problem = found(shop, database)["named"].problems[0]
+    assert (problem.line, "total" in problem.reason) == (2, True)
+
+
+def test_a_new_column_leaves_a_star_frozen(shop, raw, database):
+    alter(raw, database, "orders", columns(("id", "bigint"), ("total", "bigint"), ("note", "string")))
+    assert validity(shop, database)["star"] == "outdated"
+    assert validity(shop, database)["named"] == "valid"
+
+
+def test_strings_that_are_written_otherwise_for_other_engines_are_no_change(catalog, database, hive_table, view):
+    hive_table("orders")
+    view("quoted", "SELECT id -- goes on \\\n , total\nFROM orders WHERE 'it''s' <> '${a}'")
+    made = catalog.author(f"{database}.trino", 'select "id" from orders', dialect="trino", database=database)
+    catalog.create_view(f"{database}.trino", made.schema, made.version)
+    assert validity(catalog, database) == {"quoted": "valid", "trino": "valid"}
+    assert catalog.load_view(f"{database}.quoted").expanded_text.count("\n") == 1
+
+
+def test_a_changed_type_is_told(shop, raw, database):
+    alter(raw, database, "orders", columns(("id", "string"), ("total", "bigint")))
+    finding = shop.check_view(f"{database}.star")
+    assert finding.validity is Validity.INVALID
+    assert "bigint" in finding.problems[0].reason
+    assert "string" in finding.problems[0].reason
+    # What is computed has the types that an engine gives it, which are not ours to tell.
+    assert shop.check_view(f"{database}.untouched").validity is Validity.VALID
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"), [("smallint", IntegerType()), ("varchar(20)", StringType()), ("char(3)", StringType())]
+)
+def test_types_that_iceberg_does_not_know_are_no_change(catalog, raw, database, kind, stored):
+    row = hive_row(database, "odd", "MANAGED_TABLE")
+    columns(("id", kind))(row)
+    raw.create_table(row)
+    schema = Schema(NestedField(1, "id", stored))
+    catalog.create_view(f"{database}.top", schema, version(database, ("spark", "select id from odd")))
+    assert catalog.check_view(f"{database}.top").problems == ()
+
+
+def test_functions_that_somebody_registered_are_taken_to_be_there(catalog, database, hive_table, hive_view):
+    hive_table("orders")
+    columns = f"{database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
+    hive_view("old", f"select {columns} from `{database}`.`orders` `o`")
+    made = version(database, ("spark", f"select {database}.plus_one(id) as id, total from orders"))
+    catalog.create_view(f"{database}.top", COLUMNS, made)
+    assert validity(catalog, database) == {"old": "valid", "top": "valid"}
+
+
+def test_a_missing_metadata_file_is_told(shop, database):
+    location = shop.load_view(f"{database}.named").metadata_location
+    shop._store.files.delete(location)
+    assert found(shop, database)["named"].validity is Validity.INVALID
+    assert "does not exist" in found(shop, database)["named"].problems[0].reason
+
+
+def test_a_dialect_that_cannot_be_read_is_unknown(catalog, database):
+    catalog.create_view(f"{database}.top", COLUMNS, version(database, ("presto", "select 1, 2")))
+    assert catalog.check_view(f"{database}.top").validity is Validity.UNKNOWN
+
+
+# -- Drift --------------------------------------------------------------------------------------------------------
+
+
+def alter_view_as(raw, database, name, text, *pairs):
+    """What Hive's and plain Spark's ALTER VIEW AS do: texts and columns change, the pointer stays."""
+
+    def change(row):
+        row.viewOriginalText = row.viewExpandedText = text
+        columns(*pairs)(row)
+
+    alter(raw, database, name, change)
+
+
+def test_a_row_that_another_program_changed_is_drifted_and_can_be_repaired(shop, raw, database):
+    before = shop.load_view(f"{database}.named")
+    alter_view_as(raw, database, "named", f"select `r`.`total` from `{database}`.`refunds` `r`", ("total", "bigint"))
+    assert shop.check_view(f"{database}.named").validity is not Validity.VALID
+    assert Validity.DRIFTED in {problem.validity for problem in shop.check_view(f"{database}.named").problems}
+    repaired = shop.repair_view(f"{database}.named")
+    assert repaired.drift == ()
+    assert repaired.expanded_text == before.expanded_text
+    assert repaired.metadata.versions == before.metadata.versions
+    assert shop.check_view(f"{database}.named").validity is Validity.VALID
+    assert shop.repair_view(f"{database}.named").metadata_location == repaired.metadata_location
+
+
+def test_a_row_that_another_program_changed_can_be_adopted(shop, raw, database):
+    text = f"select `r`.`total` from `{database}`.`refunds` `r`"
+    alter_view_as(raw, database, "named", text, ("total", "bigint"))
+    adopted = shop.adopt_view(f"{database}.named", analyzer=longs(shop, text, database))
+    assert adopted.drift == ()
+    assert adopted.original_text == text
+    assert [field.name for field in adopted.schema().fields] == ["total"]
+    assert [entry.version_id for entry in adopted.history()] == [1, 2]
+    assert [name.name for name in shop.dependents(f"{database}.refunds", namespaces=[database]).views] == [
+        "named",
+        "untouched",
+    ]
+
+
+def test_adopting_keeps_the_row_s_names_and_comments(shop, raw, database):
+    """Plain Spark's names in front of AS stand in the row's columns alone."""
+
+    def change(row):
+        row.viewOriginalText = row.viewExpandedText = "SELECT total, id FROM orders"
+        row.parameters["view.catalogAndNamespace.part.1"] = database
+        row.sd.cols = [FieldSchema("x", "bigint", "the x"), FieldSchema("y", "bigint", None)]
+
+    alter(raw, database, "named", change)
+    adopted = shop.adopt_view(f"{database}.named")
+    assert [(field.name, field.doc) for field in adopted.schema().fields] == [("x", "the x"), ("y", None)]
+    assert adopted.original_text == "SELECT total, id FROM orders"
+    assert adopted.drift == ()
+    assert shop.check_view(f"{database}.named").validity is Validity.VALID
+
+
+def test_a_column_that_was_renamed_in_the_row_is_adopted(shop, raw, database):
+    alter(raw, database, "named", columns(("number", "bigint")))
+    adopted = shop.adopt_view(f"{database}.named")
+    assert [field.name for field in adopted.schema().fields] == ["number"]
+    assert (adopted.original_text, adopted.drift) == ("SELECT id FROM orders\nWHERE total > 3", ())
+
+
+def test_a_row_whose_columns_are_not_those_of_its_text_is_not_adopted(shop, raw, database):
+    """Plain Spark wrote a star when the table had one column less."""
+    before = shop.load_view(f"{database}.named").metadata_location
+    alter_view_as(raw, database, "named", f"SELECT * FROM {database}.orders", ("id", "bigint"))
+    with pytest.raises(InvalidViewError, match="its text gives 2"):
+        shop.adopt_view(f"{database}.named")
+    assert shop.load_view(f"{database}.named").metadata_location == before
+
+
+# -- RECOMPILE ----------------------------------------------------------------------------------------------------
+
+
+def test_recompile_changes_nothing_where_nothing_changed(shop, database):
+    before = shop.load_view(f"{database}.star")
+    done = shop.recompile_view(f"{database}.star", analyzer=longs(shop, "", database))
+    assert not done.changed
+    assert shop.load_view(f"{database}.star").metadata_location == before.metadata_location
+
+
+def test_recompile_takes_in_new_columns(shop, raw, database):
+    alter(raw, database, "orders", columns(("fee", "bigint"), ("id", "bigint"), ("total", "bigint")))
+    done = shop.recompile_view(f"{database}.star", analyzer=longs(shop, "", database))
+    assert (done.changed, done.added, done.removed, done.retyped) == (True, ("fee",), (), ())
+    star = shop.load_view(f"{database}.star")
+    assert [field.name for field in star.schema().fields] == ["fee", "id", "total"]
+    assert star.original_text == "SELECT *\nFROM orders"
+    assert [entry.version_id for entry in star.history()] == [1, 2]
+    assert shop.check_view(f"{database}.star").validity is Validity.VALID
+
+
+def test_recompile_of_what_cannot_be_resolved_changes_nothing(shop, raw, database):
+    before = shop.load_view(f"{database}.named").metadata_location
+    raw.drop_table(database, "orders", False)
+    with pytest.raises(SqlError, match="orders"):
+        shop.recompile_view(f"{database}.named", analyzer=longs(shop, "", database))
+    assert shop.load_view(f"{database}.named").metadata_location == before
+
+
+def test_recompile_after_a_table_was_made_again_notes_its_new_uuid(shop, raw, database, hive_table):
+    raw.drop_table(database, "orders", False)
+    hive_table("orders", hive_views_uuid="11111111-2222-4333-8444-555555555555")
+    done = shop.recompile_view(f"{database}.named", analyzer=longs(shop, "", database))
+    assert done.changed
+    assert shop.lineage(f"{database}.named").by_uuid()[f"{database}.orders"].startswith("1111")
+
+
+def by_schema(catalog, database, name, sql, *columns, **more):
+    """A view as Spark or `hive-views create` make it: its columns' names and comments are in its schema alone."""
+    schema = Schema(*(NestedField(number, column, LongType(), doc=doc) for number, (column, doc) in enumerate(columns)))
+    made = define(sql, dialect="spark", default_namespace=(database,), **more)
+    return catalog.create_view(f"{database}.{name}", schema, made)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM orders", ["x", "y"]),
+        ("SELECT * FROM orders", ["total", "id"]),
+        ("SELECT *, id + total FROM orders", ["x", "total", "s"]),
+    ],
+)
+def test_recompile_does_not_give_columns_the_names_of_a_star(shop, database, sql, names):
+    before = by_schema(shop, database, "v", sql, *((name, None) for name in names))
+    with pytest.raises(InvalidViewError, match="cannot be told which is which"):
+        shop.recompile_view(f"{database}.v")
+    assert shop.load_view(f"{database}.v") == before
+
+
+def test_recompile_keeps_spelling_and_comments(shop, raw, database):
+    by_schema(
+        shop,
+        database,
+        "v",
+        "SELECT id AS CustomerId, o.* FROM orders o",
+        ("CustomerId", "who"),
+        ("Id", "no"),
+        ("TOTAL", None),
+    )
+    done = shop.recompile_view(f"{database}.v")
+    assert (done.changed, done.added, done.removed, done.retyped) == (True, (), (), ())
+    fields = [(field.name, field.doc) for field in shop.load_view(f"{database}.v").schema().fields]
+    assert fields == [("CustomerId", "who"), ("Id", "no"), ("TOTAL", None)]
+    assert not shop.recompile_view(f"{database}.v").changed
+
+
+def test_recompile_keeps_what_is_inside_of_columns(shop, raw, database):
+    """Ids, spelling and comments of nested fields are no other type."""
+    alter(
+        raw,
+        database,
+        "orders",
+        columns(("id", "bigint"), ("total", "bigint"), ("place", "struct<street:string,zip:int>")),
+    )
+    place = StructType(NestedField(7, "Street", StringType(), doc="and number"), NestedField(9, "Zip", IntegerType()))
+    schema = Schema(NestedField(4, "id", LongType()), NestedField(5, "place", place))
+    made = define("SELECT id, place FROM orders", dialect="spark", default_namespace=(database,))
+    shop.create_view(f"{database}.v", schema, made)
+    assert shop.recompile_view(f"{database}.v").retyped == ()
+    kept = shop.load_view(f"{database}.v").schema().find_field("place").field_type
+    assert [(field.name, field.doc) for field in kept.fields] == [("Street", "and number"), ("Zip", None)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "default", "shown"),
+    [
+        ("SELECT id FROM elsewhere.{d}.orders", None, "elsewhere.{d}.orders"),
+        ("SELECT id FROM orders", "elsewhere", "elsewhere.orders"),
+    ],
+)
+def test_recompile_does_not_take_another_catalog_s_tables_for_its_own(shop, database, sql, default, shown):
+    before = by_schema(shop, database, "v", sql.format(d=database), ("id", None), default_catalog=default)
+    with pytest.raises(SqlError, match="in another catalog") as caught:
+        shop.recompile_view(f"{database}.v")
+    assert (caught.value.name, caught.value.line, caught.value.column) == (shown.format(d=database), 1, 16)
+    assert shop.load_view(f"{database}.v") == before
+
+
+@pytest.mark.parametrize("allowed", ["true", "false"])
+def test_recompile_does_not_take_another_dialect_s_text_away(shop, database, allowed):
+    made = version(database, ("spark", "SELECT id FROM orders"), ("trino", "SELECT id FROM orders"))
+    properties = {"replace.drop-dialect.allowed": allowed}
+    schema = Schema(NestedField(1, "id", LongType()))
+    before = shop.create_view(f"{database}.v", schema, made, properties=properties)
+    with pytest.raises(DialectLossError):
+        shop.recompile_view(f"{database}.v")
+    assert shop.load_view(f"{database}.v") == before
+
+
+# -- Impact -------------------------------------------------------------------------------------------------------
+
+
+def effects(catalog, identifier, new=None):
+    return {item.view.name: item.effect for item in catalog.impact(identifier, new)}
+
+
+def test_what_a_drop_would_do(shop, database):
+    affected = {item.view.name: item for item in shop.impact(f"{database}.orders")}
+    assert {item.effect for item in affected.values()} == {Effect.BREAKS}
+    assert set(affected) == {"star", "named", "over", "computed", "old"}
+    assert "star" in affected["over"].reason
+    assert (affected["named"].line, affected["named"].column) == (1, 16)
+
+
+def test_what_a_dropped_column_would_do(shop, database):
+    assert effects(shop, f"{database}.orders", [("id", "bigint")]) == {
+        "star": Effect.BREAKS,
+        "named": Effect.BREAKS,
+        "computed": Effect.BREAKS,
+        "old": Effect.BREAKS,
+        "over": Effect.BREAKS,
+    }
+
+
+def test_what_a_new_column_would_do(shop, database):
+    assert effects(shop, f"{database}.orders", [("id", "bigint"), ("total", "bigint"), ("note", "string")]) == {
+        "star": Effect.FROZEN,
+        "named": Effect.NONE,
+        "computed": Effect.NONE,
+        "old": Effect.NONE,
+        "over": Effect.NONE,
+    }
+
+
+def test_what_a_changed_type_would_do(shop, database):
+    affected = {
+        item.view.name: item for item in shop.impact(f"{database}.orders", [("id", "bigint"), ("total", "double")])
+    }
+    assert affected["star"].types == (("total", "bigint", "double"),)
+    assert affected["over"].types == (("total", "bigint", "double"),)  # passed on by star
+    assert affected["computed"].types == (("s", "bigint", "double"),)
+    assert affected["named"].effect is Effect.NONE
+
+
+def test_impact_changes_nothing(shop, raw, database):
+    before = [raw.get_table(database, name) for name in sorted(raw.get_all_tables(database))]
+    shop.impact(f"{database}.orders")
+    shop.check_views(database)
+    assert [raw.get_table(database, name) for name in sorted(raw.get_all_tables(database))] == before
+
+
+# -- Strict mode --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strict(shop, open_catalog):
+    return open_catalog({"hive-views.dependency-mode": "strict"})
+
+
+def test_strict_refuses_a_rename_under_dependents(strict, shop, database):
+    with pytest.raises(DependentsError) as caught:
+        strict.rename_view(f"{database}.star", f"{database}.other")
+    assert caught.value.dependents == (f"{database}.over",)
+    shop.rename_view(f"{database}.star", f"{database}.other")
+
+
+def test_strict_refuses_columns_that_break_a_dependent(strict, shop, database, view):
+    with pytest.raises(DependentsError):
+        view("star", "SELECT id FROM orders", replace=True, in_catalog=strict)
+    assert len(shop.load_view(f"{database}.star").history()) == 1
+    view("star", "SELECT id, total, id AS more FROM orders", replace=True, in_catalog=strict)
+    with pytest.raises(DependentsError):
+        loaded = strict.load_view(f"{database}.star")
+        made = strict.author(f"{database}.star", "SELECT total FROM orders", analyzer=longs(strict, "", database))
+        loaded.update().replace_version(made.version, made.schema).commit()
+    view("star", "SELECT id FROM orders", replace=True)
+    assert validity(shop, database)["over"] == "invalid"
+
+
+def test_strict_refuses_the_rename_of_a_table_under_dependents(strict, catalog, database, view):
+    catalog.create_table(f"{database}.sums", COLUMNS)
+    view("top", "SELECT id FROM sums")
+    with pytest.raises(DependentsError):
+        strict.rename_table(f"{database}.sums", f"{database}.other")
+    strict.drop_view(f"{database}.top")
+    strict.rename_table(f"{database}.sums", f"{database}.other")
+    assert catalog.table_exists(f"{database}.other")

@@ -1,0 +1,256 @@
+"""The doctor, on the real metastore: healthy, out of reach, and with defects that a relay or a proxy gives it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+
+from hive_views import HiveViewCatalog, define
+from hive_views.cli.columns import parse_columns
+from hive_views.config import ConnectionConfig
+from hive_views.doctor import Finding, Level, Report, examine
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, ShowLocksRequest
+from hive_views.metastore.probes import PREFIX, TemporaryRow
+from hive_views.metastore.transport.client import MetastoreClient
+from tests.integration.doctor.relay import Relay
+from tests.integration.metastore.rpc import connect
+from tests.proxy import ANY, EVERY, BlackHole, DropReply, ThriftProxy
+
+NOWHERE = "thrift://127.0.0.1:1"
+
+
+def checked(
+    uri: str, database: str | None = None, *, write: bool = True, **properties: str
+) -> tuple[Report, dict[str, Finding]]:
+    """A report, and its findings by check; the last one of each."""
+    with_catalog = HiveViewCatalog("test", **{"uri": uri, **properties})
+    report = examine(with_catalog, database=database, write=write)
+    with_catalog.close()
+    return report, {finding.check: finding for finding in report.findings}
+
+
+def levels(report: Report) -> dict[str, str]:
+    """What is not as it should be."""
+    return {finding.check: finding.level.value for finding in report.findings if finding.level is not Level.OK}
+
+
+def left_behind(metastore: EmbeddedMetastore, database: str) -> list[str]:
+    """Rows, locks and files that nobody may leave."""
+    with connect(metastore.port) as client:
+        rows = [name for name in client.get_all_tables(database) if name.startswith(PREFIX)]
+        locks = [lock.tablename for lock in client.show_locks(ShowLocksRequest(dbname=database)).locks]
+        location = Path(urlparse(client.get_database(database).locationUri).path)
+    files = [str(path) for path in location.rglob(f"{PREFIX}*")] if location.exists() else []
+    return [*rows, *[lock for lock in locks if lock.startswith(PREFIX)], *files]
+
+
+def make_view(catalog: HiveViewCatalog, name: str) -> None:
+    version = define("SELECT 1 AS n", dialect="spark", default_namespace=(name.split(".")[0],))
+    catalog.create_view(name, parse_columns(["n:int"]), version)
+
+
+def test_a_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
+    told: list[Finding] = []
+    catalog = HiveViewCatalog("test", **properties)
+    make_view(catalog, f"{database}.v")
+    report = examine(catalog, database=database, tell=told.append)
+    assert (report.level, levels(report)) == (Level.OK, {})
+    assert tuple(told) == report.findings
+    found = {finding.check: finding for finding in report.findings}
+    assert list(found) == [
+        "java", "pyspark", "reachable", "version", "lock-expiry", "row", "clock", "compare-and-swap", "locks", "filter",
+        "characters", "text-size", "parameter-size", "comment-size", "row-removed", "storage", "views",
+    ]  # fmt: skip
+    assert found["reachable"].subject == metastore.uri
+    assert found["version"].details["sign"] == "2.3"
+    assert found["version"].details["called"] == "3.0"
+    methods = found["version"].details["methods"]
+    assert (methods["get_table_req"], methods["alter_table_req"], methods["get_catalogs"]) == (True, False, False)
+    assert found["compare-and-swap"].details == {"honored": True, "by_methods": True}
+    assert found["filter"].details == {"like": True, "equals": True}
+    assert found["text-size"].details["kept"] == 30_000
+    assert found["parameter-size"].details["kept"] == 32_672
+    assert found["comment-size"].details["kept"] == 255
+    assert found["views"].details == {"views": 1, "good": 1}
+    assert found["storage"].subject.endswith(f"/{database}.db")
+    assert left_behind(metastore, database) == []
+
+
+def test_nothing_is_written_where_nothing_may_be(metastore: EmbeddedMetastore) -> None:
+    with ThriftProxy(metastore.port) as proxy:
+        report, found = checked(proxy.uri, write=False)
+        called = set(proxy.methods)
+    assert levels(report) == {"row": "skipped", "views": "skipped"}
+    assert report.level is Level.OK
+    # `lock` is called without its fields, which tells whether the server knows it.
+    assert not called & {"create_table", "alter_table_with_environment_context", "drop_table"}
+    assert "storage" not in found
+
+
+def test_one_of_several_is_out_of_reach(metastore: EmbeddedMetastore, database: str) -> None:
+    report, _ = checked(f"{NOWHERE},{metastore.uri},{metastore.uri}", database)
+    reached = [(item.subject, item.level.value) for item in report.findings if item.check == "reachable"]
+    assert reached == [(NOWHERE, "warning"), (metastore.uri, "ok"), (metastore.uri, "ok")]
+    assert "Connection refused" in next(item.message for item in report.findings if item.subject == NOWHERE)
+    assert levels(report) == {"reachable": "warning"}
+
+
+def test_none_is_reached() -> None:
+    report, found = checked(NOWHERE)
+    assert (report.level, found["reachable"].level) == (Level.PROBLEM, Level.PROBLEM)
+    assert set(found) == {"java", "pyspark", "reachable"}
+    report, found = checked(f"{NOWHERE},thrift://127.0.0.1:2")
+    assert (report.level, found["reachable"].message) == (Level.PROBLEM, "none of the metastores can be reached")
+
+
+@pytest.mark.parametrize("fault", ["no answer", "no thrift"])
+def test_something_else_answers(metastore: EmbeddedMetastore, fault: str) -> None:
+    if fault == "no answer":
+        with ThriftProxy(metastore.port) as proxy:
+            proxy.on(ANY, BlackHole(), nth=EVERY)
+            _, found = checked(proxy.uri, **{"hive-views.call-timeout-ms": "200"})
+        assert "no answer within 200 ms" in found["reachable"].message
+    else:
+        with Relay(metastore.port, answers={b"\x80\x01\x00": b"HTT"}) as relay:
+            _, found = checked(relay.uri)
+        assert "cannot be read" in found["reachable"].message
+    assert found["reachable"].level is Level.PROBLEM
+    assert "Kerberos" in (found["reachable"].advice or "")
+
+
+def test_a_database_that_is_not_there(metastore: EmbeddedMetastore) -> None:
+    report, found = checked(metastore.uri, "nothere")
+    assert levels(report) == {"database": "problem"}
+    assert found["database"].message == "Namespace does not exist: nothere"
+
+
+IGNORES = {b"expected_parameter_key": b"expected_parameter_kex"}
+
+
+def test_compare_and_swap_that_is_ignored(metastore: EmbeddedMetastore, database: str) -> None:
+    with Relay(metastore.port, requests=IGNORES) as relay:
+        report, found = checked(relay.uri, database)
+    # This server has the methods of one that honors it, so commits would trust it.
+    assert levels(report) == {"compare-and-swap": "problem"}
+    assert found["compare-and-swap"].details == {"honored": False, "by_methods": True}
+    assert left_behind(metastore, database) == []
+
+
+def test_locks_that_cannot_be_had(metastore: EmbeddedMetastore, database: str) -> None:
+    broken = {b"\x00\x00\x00\x04lock": b"\x00\x00\x00\x04lokk", b"show_locks": b"shew_locks"}
+    answers = {b"\x00\x00\x00\x04lokk": b"\x00\x00\x00\x04lock", b"shew_locks": b"show_locks"}
+    for enabled, level in (("true", "problem"), ("false", "warning")):
+        with Relay(metastore.port, requests=broken, answers=answers) as relay:
+            report, found = checked(relay.uri, database, **{"iceberg.engine.hive.lock-enabled": enabled})
+        assert levels(report)["locks"] == level
+        assert "this metastore cannot lock" in found["locks"].message
+    assert left_behind(metastore, database) == []
+
+
+def test_heartbeats_that_come_too_late(metastore: EmbeddedMetastore) -> None:
+    _, found = checked(metastore.uri, write=False, **{"iceberg.hive.lock-heartbeat-interval-ms": "300000"})
+    assert found["lock-expiry"].level is Level.PROBLEM
+    assert found["lock-expiry"].advice == "Set iceberg.hive.lock-heartbeat-interval-ms to 100000 or less"
+
+
+def test_a_filter_that_does_not_work(metastore: EmbeddedMetastore, database: str) -> None:
+    with Relay(metastore.port, requests={b"hive_filter_field_params__": b"hive_filter_field_paramz__"}) as relay:
+        report, found = checked(relay.uri, database)
+    assert levels(report) == {"filter": "warning"}
+    assert isinstance(found["filter"].details["like"], str)
+
+
+def test_characters_that_are_damaged(metastore: EmbeddedMetastore, database: str) -> None:
+    # What MariaDB does with Hive's latin1 schema.
+    greek = "Ελλάδα".encode()
+    with Relay(metastore.port, requests={greek: b"?" * len(greek)}) as relay:
+        report, found = checked(relay.uri, database)
+    assert levels(report) == {"characters": "warning"}
+    assert found["characters"].details["damaged"] == ["text", "parameter", "comment"]
+    emoji = "😀".encode()
+    with Relay(metastore.port, requests={emoji: b"????"}) as relay:
+        _, found = checked(relay.uri, database)
+    assert "beyond 16 bits" in found["characters"].message
+
+
+@pytest.mark.filterwarnings("ignore:No preferred file implementation")
+def test_storage_that_cannot_be_written(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    place = (tmp_path / "file").as_uri()
+    _, found = checked(metastore.uri, warehouse=place)
+    assert (found["storage"].level, found["storage"].subject) == (Level.PROBLEM, place)
+    _, found = checked(metastore.uri, warehouse="nosuch://bucket/x")
+    assert found["storage"].level is Level.PROBLEM
+
+
+def test_directories_made_for_the_file_are_removed(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+    _, found = checked(metastore.uri, warehouse=(tmp_path / "a" / "b c").as_uri())
+    assert found["storage"].level is Level.OK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_views_with_something_wrong(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
+    catalog = HiveViewCatalog("test", **properties)
+    for name in ("good", "changed", "lost"):
+        make_view(catalog, f"{database}.{name}")
+    Path(urlparse(catalog.load_view(f"{database}.lost").metadata_location).path).unlink()
+    with connect(metastore.port) as client:
+        row = client.get_table(database, "changed")
+        row.viewExpandedText = "SELECT 2"
+        client.alter_table_with_environment_context(database, "changed", row, EnvironmentContext(properties={}))
+    report, found = checked(metastore.uri, database)
+    assert report.level is Level.PROBLEM
+    bad = {item.subject: item for item in report.findings if item.check == "views" and item.level is not Level.OK}
+    assert {name: item.level.value for name, item in bad.items()} == {
+        f"{database}.changed": "warning",
+        f"{database}.lost": "problem",
+    }
+    assert bad[f"{database}.changed"].details == {"drift": ["expanded-text"]}
+    assert found["views"].details == {"views": 3, "good": 1}
+    # What the advice says to do.
+    assert f"hive-views repair {database}.changed" in (bad[f"{database}.changed"].advice or "")
+    catalog.repair_view(f"{database}.changed")
+    assert catalog.load_view(f"{database}.changed").drift == ()
+
+
+class Interruption(BaseException):
+    """Like KeyboardInterrupt, at a place of the test's choosing."""
+
+
+@pytest.mark.parametrize("check", ["row", "compare-and-swap", "locks", "characters", "comment-size"])
+def test_an_interruption_leaves_nothing_behind(metastore: EmbeddedMetastore, database: str, check: str) -> None:
+    def tell(finding: Finding) -> None:
+        if finding.check == check:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        examine(HiveViewCatalog("test", uri=metastore.uri), database=database, tell=tell)
+    assert left_behind(metastore, database) == []
+
+
+@pytest.mark.parametrize("method", ["create_table", "alter_table_with_environment_context", "drop_table"])
+def test_a_lost_answer_leaves_nothing_behind(metastore: EmbeddedMetastore, database: str, method: str) -> None:
+    with ThriftProxy(metastore.port) as proxy:
+        proxy.on(method, DropReply())
+        report, _ = checked(proxy.uri, database)
+    expected = {"create_table": {"row": "problem"}, "drop_table": {}}
+    assert levels(report) == expected.get(method, {"compare-and-swap": "problem"})
+    assert left_behind(metastore, database) == []
+
+
+def test_rows_of_a_killed_run_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
+    with MetastoreClient(ConnectionConfig(uris=(metastore.uri,))) as client, TemporaryRow(client, database) as other:
+        report, found = checked(metastore.uri, database)
+        assert levels(report) == {"leftovers": "warning"}
+        assert found["leftovers"].details == {"rows": [other.name.name]}
+    assert left_behind(metastore, database) == []
+
+
+def test_the_report_is_plain_json(metastore: EmbeddedMetastore) -> None:
+    report, _ = checked(metastore.uri, write=False)
+    assert json.loads(json.dumps(dataclasses.asdict(report)))["level"] == "ok"

@@ -1,0 +1,102 @@
+"""Legacy views on a real metastore, and what stands there before and after."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.options import Options
+from hive_views.legacy_import.plan import Entry, Plan
+from hive_views.legacy_import.planner import plan_import
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import Table
+from hive_views.metastore.commit.row_conversion import encode
+from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
+from tests.integration.catalog.samples import files_below
+from tests.integration.legacy_import.rows import table_row
+
+__all__ = ["catalog", "open_catalog", "other_database", "raw"]
+
+Add = Callable[..., str]
+Planner = Callable[..., Plan]
+
+
+@pytest.fixture(scope="session")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """Another metastore, of these tests alone, that takes a dead process' lock away after seconds.
+
+    It may be killed, and started again: it keeps its port.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with EmbeddedMetastore(tmp_path_factory.mktemp("short"), port=port, txn_timeout_s=4) as running:
+        yield running
+
+
+@pytest.fixture
+def add(raw) -> Callable[[Table], str]:
+    """Puts a row into the metastore; gives its full name."""
+
+    def put(row: Table) -> str:
+        raw.create_table(row)
+        return f"{row.dbName}.{row.tableName}"
+
+    return put
+
+
+@pytest.fixture
+def sales(add, database) -> str:
+    """The database, with two Hive tables in it: orders and customers."""
+    add(
+        table_row(
+            database,
+            "orders",
+            [("id", "bigint"), ("cust", "int"), ("amount", "decimal(10,2)"), ("note", "varchar(20)")],
+        )
+    )
+    add(table_row(database, "customers", [("id", "int"), ("name", "string"), ("since", "timestamp")]))
+    return database
+
+
+@pytest.fixture
+def plan(catalog: HiveViewCatalog, database: str) -> Planner:
+    """Plans the import of the test's database."""
+
+    def make(**options: object) -> Plan:
+        return plan_import(catalog, databases=[database], options=Options(**options))  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def everything(catalog: HiveViewCatalog, metastore, database: str) -> Callable[[], dict[str, bytes]]:
+    """The bytes of all rows of the test's database, and the names and bytes of all files below its directory."""
+
+    def snapshot() -> dict[str, bytes]:
+        found = {}
+        for name in catalog._store.client.get_all_tables(database):
+            row = catalog._store.row(ViewName(database, name))
+            assert row is not None
+            found[f"row {name}"] = encode(row)
+        for file in files_below(f"{metastore.warehouse}/{database}.db"):
+            found[f"file {file}"] = file.read_bytes()
+        return found
+
+    return snapshot
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """Where a journal may be written."""
+    return tmp_path / "journal.jsonl"
+
+
+def entry_of(plan: Plan, name: str) -> Entry:
+    """The entry of a view, by its name without the database."""
+    return next(entry for entry in plan.entries if entry.name.name == name)

@@ -1,0 +1,152 @@
+"""Options and odd input of `hive-views import`: each does what its help says, or is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_views.identifiers import ViewName
+from hive_views.metastore.commit.row_conversion import encode
+from tests.integration.cli.conftest import Done, cli
+from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
+
+__all__ = ["cli"]
+
+IDS = [("id", "bigint")]
+OLD = {"transient_lastDdlTime": "1600000000"}
+"""So that no row has to grow older before it is swapped."""
+
+
+@pytest.fixture
+def legacy(add, sales) -> str:
+    """A view over the table, one over that, and one whose table is missing."""
+    for name, below in (("old_base", "orders"), ("top", "old_base"), ("lost", "gone")):
+        text = f"select `{below}`.`id` from `{sales}`.`{below}`"
+        add(hive_view_row(sales, name, f"select id from {below}", text, IDS, **OLD))
+    return sales
+
+
+def test_renamed_into_another_database_and_back(cli, legacy, other_database, catalog, everything, tmp_path):
+    plan = str(tmp_path / "plan.json")
+    before = everything()
+    words = ("--rename", "old_*:new_*", "--rename", "odl_*:new_*", "--to-database", other_database.upper())
+    planned = cli("import", "plan", legacy, *words, "--most-calls", "1", "-o", plan)
+    assert (planned.code, planned.err) == (
+        0,
+        "Warning: --rename odl_*:new_* matches no view of the plan, and nothing that one reads\n",
+    )
+    cli("--json", "import", "run", plan, "--most-calls", "1")
+    assert catalog.list_views(other_database) == [(other_database, "new_base"), (other_database, "top")]
+    expected = f"select `old_base`.`id` from `{other_database}`.`new_base` AS `old_base`"
+    assert catalog.load_view((other_database, "top")).expanded_text == expected
+    changed = {key for key, value in everything().items() if before.get(key) != value}
+    assert changed == {"row orders"}  # the mark that lineage gives it
+    assert cli("--json", "import", "revert", "-j", f"{plan}.journal").json["counts"] == {"reverted": 2}
+    assert catalog._store.client.get_all_tables(other_database) == []
+
+
+def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
+    lake = f"SELECT id FROM lake.{sales}.orders"
+    add(trino_view_row(sales, "of_lake", lake, IDS, catalog="lake"))
+    add(trino_view_row(sales, "kept", "SELECT id FROM orders", IDS, materialized=True))
+
+    def ends(*words: str) -> dict[str, tuple[str, str | None]]:
+        views = cli("--json", "import", "plan", sales, *words).json["views"]
+        return {view["name"].partition(".")[2]: (view["status"], view["reason"]) for view in views}
+
+    assert ends()["of_lake"] == ("refused", "other-catalog")
+    given = ends("--trino-catalog", "LAKE", "--trino-catalog", "hive", "--materialized", "report")
+    assert given == {"of_lake": ("pending", None), "kept": ("reported", "materialized")}
+    shown = cli("import", "plan", "--trino-catalog", "lake", "--view", f"{sales}.of_lake", COLUMNS="1000").out
+    assert "with the rights of its owner hive (SECURITY DEFINER)" in shown and "passes over analyst" in shown
+    assert "kept" not in shown
+
+
+def test_a_mangled_view_is_repaired_and_back(cli, add, sales, catalog, tmp_path):
+    whole, damaged = "größe", "größe".encode().decode("latin-1")
+    name, plan = ViewName(sales, "v"), str(tmp_path / "plan.json")
+    text = f"select '{damaged}' as `c` from `{sales}`.`orders`"
+    original, columns = f"select '{damaged}' as c from orders", [("c", "string", damaged)]
+    add(hive_view_row(sales, "v", original, text, columns, **OLD))
+    before = encode(catalog._store.row(name))
+    assert cli("--json", "import", "plan", sales).json["reasons"] == {"mangled-text": 1}
+    cli("import", "plan", sales, "--mangled", "repair", "-o", plan)
+    assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 1}
+    view = catalog.load_view(name.identifier)
+    assert (view.original_text, view.schema().fields[0].doc) == (f"select '{whole}' as c from orders", whole)
+    assert cli("--json", "import", "revert", "--view", str(name)).json["counts"] == {"reverted": 1}
+    assert encode(catalog._store.row(name)) == before
+
+
+def refused(done: Done, kind: str, *told: str) -> None:
+    """The command said what is wrong, with the name of the thing, and nothing else."""
+    assert done.code != 0
+    assert done.error["type"] == kind
+    for text in told:
+        assert text in done.error["error"]
+
+
+def test_a_view_that_is_mistyped_is_not_passed_over(cli, legacy, catalog, tmp_path):
+    plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
+    catalog.execute(f"CREATE VIEW {legacy}.ours AS SELECT 1 AS id")
+    for name, told in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
+        done = cli("--json", "import", "plan", legacy, "--view", f"{legacy}.{name}", "-o", plan)
+        refused(done, "NoSuchViewError", f"{legacy}.{name}", told)
+    assert not Path(plan).exists()
+    views = [word for name in ("TOP", "old_base", "lost") for word in ("--view", f"{legacy}.{name}")]
+    cli("import", "plan", *views, "-o", plan)
+    assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 2, "refused": 1}
+    refused(cli("--json", "import", "report", journal, "--view", f"{legacy}.none"), "NoSuchViewError", journal)
+    done = cli("import", "revert", "-j", journal, "--view", f"{legacy}.none", "--view", f"{legacy}.lost")
+    assert done.code == 1
+    told = " ".join(done.out.split())
+    assert f"{legacy}.none refused the import of {journal} has no legacy view of this name" in told
+    assert "1 already, 1 refused" in done.out
+    assert catalog.view_exists((legacy, "top"))
+
+
+def test_files_that_are_not_what_they_should_be(cli, legacy, everything, tmp_path):
+    plan, journal, other = (str(tmp_path / name) for name in ("plan.json", "plan.json.journal", "other.json"))
+    cli("import", "plan", legacy, "-o", plan)
+    cli("import", "plan", legacy, "--mangled", "keep", "-o", other)
+    before = everything()
+    half = tmp_path / "half.json"
+    half.write_bytes(Path(plan).read_bytes()[: Path(plan).stat().st_size // 2])
+    refused(cli("--json", "import", "run", str(half)), "PlanError", str(half), "plan again")
+    refused(cli("--json", "import", "report", str(half)), "JournalError", str(half), "neither a journal")
+    refused(cli("--json", "import", "run", str(tmp_path)), "PlanError", str(tmp_path))
+    refused(cli("--json", "import", "report", f"{plan}s"), "JournalError", f"{plan}s", "No such file")
+    assert everything() == before
+
+    assert cli("import", "run", plan).code == 0
+    noted = Path(journal).read_bytes()
+    refused(cli("--json", "import", "run", journal), "PlanError", journal, "a journal")
+    refused(cli("--json", "import", "run", other, "-j", journal), "JournalError", journal, "another plan")
+    refused(cli("--json", "import", "revert", "-j", plan), "JournalError", plan)
+    # The journal holds the legacy rows: no report, plan or script takes its place.
+    for words in (("plan", legacy, "-o", journal), ("report", journal, "--html", journal)):
+        refused(
+            cli("--json", "import", *words), "UsageError", words[-2].replace("-o", "--output"), journal, "legacy rows"
+        )
+    refused(cli("--json", "export", legacy, "-o", journal), "UsageError", "--output", "legacy rows")
+    for place, told in ((str(tmp_path), "is a directory"), (str(tmp_path / "no" / "r"), "there is no directory")):
+        refused(cli("--json", "import", "report", journal, "--html", place), "UsageError", "--html", place, told)
+        refused(cli("--json", "import", "plan", legacy, "-o", place), "UsageError", "--output", place, told)
+    refused(cli("--json", "import", "run", plan, "-j", str(tmp_path / "no" / "j")), "JournalError", "No such file")
+    for place in ("/dev/zero", str(tmp_path)):
+        refused(cli("--json", "import", "run", plan, "-j", place), "JournalError", place, "it is no file")
+    refused(cli("--json", "import", "run", plan, "--most-calls", "0"), "UsageError", "--most-calls")
+    assert Path(journal).read_bytes() == noted
+
+
+def test_a_database_without_views(cli, database, tmp_path):
+    plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
+    assert "no legacy views" in cli("import", "plan", database, "-o", plan).out
+    for words in (("--dry-run",), (), ()):
+        done = cli("import", "run", plan, *words)
+        assert (done.code, done.err) == (0, "")
+        assert "no legacy views" in done.out
+    assert "no legacy views" in cli("import", "report", f"{plan}.journal", "--html", str(page)).out
+    assert page.exists()
+    assert "no legacy views" in cli("import", "revert", "-j", f"{plan}.journal").out

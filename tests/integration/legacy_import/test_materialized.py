@@ -1,0 +1,441 @@
+"""Materialized views of Hive and Trino: planned, taken over with or without their rows, and given back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from pyiceberg.types import StringType
+
+from hive_views.errors import UsageError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.backup import packed
+from hive_views.legacy_import.journal import Journal, Prepared
+from hive_views.legacy_import.model import Reason
+from hive_views.legacy_import.options import Options
+from hive_views.legacy_import.outcome import Status
+from hive_views.legacy_import.plan import Verdict, read_plan, write_plan
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.readers.detection import read_view
+from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
+from hive_views.legacy_import.run import dry_run, run_plan, work_for
+from hive_views.legacy_import.storage import provide, recorded_state
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION
+from hive_views.materialized.freshness.verdict import Cause
+from hive_views.materialized.freshness.verdict import Verdict as Fresh
+from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata
+from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint
+from hive_views.metastore.row_codec import read_row
+from tests.conftest import SERVER
+from tests.integration.legacy_import.conftest import entry_of
+from tests.integration.legacy_import.materialized_rows import COLUMNS, ROWS, STARTED, hive_iceberg, hive_native, trino
+from tests.integration.legacy_import.rows import alter, fields, hive_view_row
+from tests.integration.materialized.conftest import SALES, engine, market, rows
+
+__all__ = ["engine", "market"]
+
+
+def encoded(catalog, name: str) -> bytes:
+    """The row as it stands, without the rows of its sources, which Hive 4 adds when it is asked."""
+    table = catalog._store.row(ViewName.parse(name)).table
+    if table.creationMetadata is not None:
+        table.creationMetadata.sourceTables = None
+    return encode(read_row(table))
+
+
+def names(raw, database: str) -> set[str]:
+    return set(raw.get_all_tables(database))
+
+
+def stored(catalog, name: str) -> list[tuple]:
+    """The rows of the storage, sorted."""
+    storage = catalog.materialized.load(name).storage
+    return sorted(tuple(row.values()) for row in storage.scan().to_arrow().to_pylist())
+
+
+@pytest.fixture
+def make(catalog, raw, metastore, market):
+    """Makes one of each kind."""
+
+    def one(kind: str, name: str = "mv"):
+        if kind == "trino":
+            return trino(catalog, raw, market, name, visible=False)
+        if kind == "trino table":
+            return trino(catalog, raw, market, name, visible=True)
+        if kind == "hive iceberg":
+            return hive_iceberg(catalog, raw, market, name)
+        return hive_native(raw, metastore.warehouse, market, name)
+
+    return one
+
+
+KINDS = {"trino": "registered", "trino table": "linked", "hive iceberg": "registered", "hive": "made"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make, plan, journal, kind):
+    old = make(kind)
+    before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
+    found = plan()
+    assert read_plan(write_plan(found)) == found
+    entry = entry_of(found, "mv")
+    assert (entry.verdict, entry.materialized, entry.storage_plan) == (Verdict.READY, True, KINDS[kind])
+    assert found.to_json()["entries"][0]["kind"] == "materialized view"
+    said = "is made by the first refresh" if kind == "hive" else "is taken over as it is"
+    assert any(said in change for change in entry.changes), entry.changes
+    assert [end.status for end in dry_run(found, catalog).outcomes] == [Status.WOULD_CONVERT]
+    assert encoded(catalog, old.name) == before and names(raw, market) == tables and old.files() == files
+
+    (outcome,) = run_plan(found, catalog, journal).outcomes
+    assert outcome.status is Status.CONVERTED, outcome
+    views = catalog.materialized
+    view = views.load(old.name)
+    assert view.metadata.location.endswith("mv__view"), "not among the rows"
+    verdict = views.freshness(old.name)
+    if kind == "hive":
+        assert verdict.reasons[0].cause is Cause.NEVER_REFRESHED
+        assert view.snapshot is None
+    else:
+        assert stored(catalog, old.name) == [(1, 10), (3, 5)]
+        assert verdict.verdict is (Fresh.FRESH if kind.startswith("trino") else Fresh.UNKNOWN), verdict
+    assert views.reading(old.name).from_storage is kind.startswith("trino")
+    assert files.items() <= old.files().items(), "a file of the old rows is gone or another one"
+    assert [item.name.name for item in views.listing(market)] == ["mv"]
+
+    # Given back before it was used: all is as it was, the tables and files as well.
+    (back,) = revert_run(catalog, journal)
+    assert back.result is Reverted.REVERTED, back
+    assert encoded(catalog, old.name) == before
+    assert names(raw, market) == tables
+    assert files.items() <= old.files().items()
+    if kind == "trino table":
+        properties = catalog.load_table((market, "st_mv")).metadata.properties
+        assert not {"hive-views.storage-of", "write.wap.enabled"} & set(properties)
+    if kind.startswith("trino"):
+        assert views.freshness(old.name).is_fresh, "by Trino's own rules"
+
+    # Taken over again, refreshed, and given back all the same.
+    assert run_plan(found, catalog, journal).complete
+    catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
+    assert not views.freshness(old.name).is_fresh
+    action = views.refresh(old.name, engine)[-1].action
+    assert action == ("incremental" if kind.startswith("trino") else "full")
+    assert stored(catalog, old.name) == [(1, 10), (3, 5), (7, 7)]
+    assert views.freshness(old.name).is_fresh
+    assert files.items() <= old.files().items()
+    (refused,) = revert_run(catalog, journal)
+    assert refused.result is Reverted.REFUSED
+    assert "refreshed" in refused.text
+    assert views.freshness(old.name).is_fresh
+    (forced,) = revert_run(catalog, journal, force=True)
+    assert forced.result is Reverted.REVERTED
+    assert encoded(catalog, old.name) == before
+    assert names(raw, market) == tables
+    assert files.items() <= old.files().items()
+    assert {one.result for one in revert_run(catalog, journal)} == {Reverted.ALREADY}
+
+
+def test_trino_goes_on_reading_the_definition(catalog, raw, market, make, plan, journal):
+    make("trino")
+    assert run_plan(plan(), catalog, journal).complete
+    row = raw.get_table(market, "mv")
+    head, _, text = row.viewOriginalText.removesuffix(" */").rpartition(" ")
+    assert (head, row.viewExpandedText) == ("/* Presto View:", "/* Presto View */")
+    document = json.loads(base64.b64decode(text))
+    assert document == {
+        "originalSql": "SELECT id, amount FROM sales WHERE shop = 'a'",
+        "catalog": "iceberg",
+        "schema": market,
+        "columns": [{"name": name, "type": kind} for name, kind in COLUMNS],
+        "comment": "of shop a",
+        "owner": "analyst",
+        "runAsInvoker": False,
+        "path": [],
+    }
+    assert row.parameters["comment"] == "Presto View"
+    assert not {"storage_schema", "storage_table"} & set(row.parameters)
+    assert catalog.load_view((market, "mv")).metadata.properties["comment"] == "of shop a"
+
+
+def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
+    old = hive_iceberg(catalog, raw, market, "mv", team="bi", **{"write.format.default": "orc"})
+    found = plan()
+    warned = any("drops none of these tables" in change for change in found.entries[0].changes)
+    assert warned is (SERVER != EMBEDDED_VERSION)
+    assert run_plan(found, catalog, journal).complete
+    row = raw.get_table(market, "mv")
+    assert (row.tableType, row.owner, row.parameters["team"]) == ("VIRTUAL_VIEW", "hive", "bi")
+    # With these a reader would look for a table, or a DROP of Hive's delete the definition.
+    assert not {"storage_handler", "external.table.purge", "write.format.default", "current-snapshot-id"} & set(
+        row.parameters
+    )
+    assert row.parameters["table_type"] == "ICEBERG-VIEW"
+    assert "previous_metadata_location" not in row.parameters
+    if SERVER != EMBEDDED_VERSION:
+        # Hive 4 keeps what Hive's view read, and then forbids to drop that.
+        assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+        return
+    raw.drop_table(market, "mv", True)
+    assert all(file.exists() for file in old.files())
+    assert catalog.load_table((market, "mv__storage")).scan().to_arrow().num_rows == 2
+
+
+INEXACT = {
+    "functions": ("{db}.sales={at}", {"dependsOnNonDeterministicFunctions": "true"}),
+    "table functions": ("{db}.sales={at}", {"dependsOnTableFunctions": "true"}),
+    "others": ("{db}.sales={at},UNKNOWN", {}),
+    "another table": ("{db}.shops={at}", {}),
+    "more tables": ("{db}.sales={at},{db}.shops={at}", {}),
+    "expired": ("{db}.sales=1{at}", {}),
+    "nothing": ("", {}),
+    "broken": ("sales", {}),
+    "no start": ("{db}.sales={at}", {"trino-query-start-time": "then"}),
+    "no refresh": (None, {"made": "by hand"}),
+}
+
+
+def test_what_trino_read_is_believed_only_where_it_is_exact(catalog, raw, market):
+    """One storage, whose snapshots say one thing after the other."""
+    old = trino(catalog, raw, market, "mv", visible=True)
+    storage = catalog.load_table((market, "st_mv"))
+    view = read_view(catalog._store.row(ViewName.parse(old.name)))
+    reads = (ViewName(market, "sales"),)
+    at = catalog.load_table((market, "sales")).metadata.current_snapshot_id
+
+    def state(text=view.sql):
+        return recorded_state(catalog._store, replace(view, sql=text), storage.metadata, reads, "f")[0]
+
+    def source(found):
+        return [(item.name, item.id, item.schema_id) for item in found.sources]
+
+    assert source(state()) == [(reads[0], at, 0)]
+    assert state("SELECT id FROM sales WHERE DATE '2024-01-01' IS NULL") is None, "an instant by Trino's time zone"
+    for case, (tables, more) in INEXACT.items():
+        summary = {} if tables is None else {"dependsOnTables": tables.format(db=market, at=at)}
+        storage.append(ROWS.slice(0, 0), snapshot_properties={"trino-query-start-time": STARTED, **summary, **more})
+        assert state() is None, case
+
+
+def test_rows_that_are_not_fresh_are_not_called_fresh(catalog, raw, market, plan, journal):
+    trino(catalog, raw, market, "unknown", visible=False, summary={"made": "by hand"})
+    trino(catalog, raw, market, "empty", visible=False, rows=None)
+    trino(catalog, raw, market, "stale", visible=False)
+    at = catalog.load_table((market, "sales")).metadata.current_snapshot_id
+    catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
+    assert run_plan(plan(), catalog, journal).complete
+    views = catalog.materialized
+    assert views.freshness((market, "unknown")).verdict is Fresh.UNKNOWN
+    assert views.freshness((market, "empty")).reasons[0].cause is Cause.NEVER_REFRESHED
+    stale = views.freshness((market, "stale"))
+    assert stale.verdict is Fresh.STALE
+    assert (stale.reasons[0].cause, stale.reasons[0].before) == (Cause.CHANGED, f"snapshot {at}")
+    assert not any(views.reading((market, name)).from_storage for name in ("unknown", "empty", "stale"))
+
+
+def test_a_schema_that_is_younger_than_the_snapshot_makes_the_state_unknown(catalog, raw, market, plan, journal):
+    trino(catalog, raw, market, "mv", visible=False)
+    # Between snapshot and refresh the columns may have been others, and now they are the first ones again.
+    with catalog.load_table((market, "sales")).update_schema() as update:
+        update.add_column("more", StringType())
+    with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("more")
+    assert run_plan(plan(), catalog, journal).complete
+    assert catalog.materialized.freshness((market, "mv")).verdict is Fresh.UNKNOWN
+
+
+def test_a_grace_period_stays(catalog, raw, market, plan, journal):
+    trino(catalog, raw, market, "mv", visible=False, gracePeriod="10.00m")
+    trino(catalog, raw, market, "old", visible=False, gracePeriod="soon")
+    found = plan()
+    assert "its grace period of 10.00m stays" in entry_of(found, "mv").changes
+    assert any("is not kept" in change for change in entry_of(found, "old").changes)
+    run_plan(found, catalog, journal)
+    catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
+    begun = catalog.materialized.freshness((market, "mv")).refreshed_ms
+    verdicts = [catalog.materialized.freshness((market, "mv"), now_ms=begun + ms).verdict for ms in (600_000, 600_001)]
+    assert verdicts == [Fresh.WITHIN_GRACE, Fresh.STALE]
+
+
+def test_what_cannot_be_taken_over(catalog, raw, metastore, market, add, plan):
+    trino(catalog, raw, market, "halved", visible=False, sql="SELECT id, amount / 2 AS amount FROM sales")
+    trino(catalog, raw, market, "gone", visible=False, sql="SELECT id, amount FROM nothing")
+    for name, change in (
+        (
+            "other_columns",
+            lambda row: setattr(row, "viewOriginalText", trino_text(market, [("id", "bigint"), ("x", "bigint")])),
+        ),
+        (
+            "other_types",
+            lambda row: setattr(row, "viewOriginalText", trino_text(market, [("id", "bigint"), ("amount", "varchar")])),
+        ),
+        ("no_storage", lambda row: row.parameters.pop("metadata_location")),
+        ("storage_gone", lambda row: row.parameters.update(storage_table="st_gone")),
+        ("unreadable", lambda row: row.parameters.update(metadata_location="file:/nowhere/00000-a.metadata.json")),
+    ):
+        trino(catalog, raw, market, name, visible=False)
+        row = raw.get_table(market, name)
+        change(row)
+        alter(raw, row)
+    hive_native(raw, metastore.warehouse, market, "parted")
+    row = raw.get_table(market, "parted")
+    raw.drop_table(market, "parted", False)
+    row.partitionKeys, row.sd.cols = fields(COLUMNS[1:]), fields(COLUMNS[:1])
+    raw.create_table(row)
+    add(
+        hive_view_row(
+            market, "above", "select id from gone", f"select `gone`.`id` from `{market}`.`gone`", [("id", "bigint")]
+        )
+    )
+    found = plan()
+
+    def reason(name: str) -> tuple[Reason | None, str]:
+        entry = entry_of(found, name)
+        return (entry.refusal.reason, entry.refusal.text) if entry.refusal else (None, "; ".join(entry.changes))
+
+    assert reason("halved")[0] is Reason.NOT_PORTABLE
+    assert reason("gone")[0] is Reason.MISSING_TABLE
+    assert reason("parted")[0] is Reason.UNSUPPORTED and "partition" in reason("parted")[1]
+    assert reason("above")[0] is Reason.BLOCKED
+    for name, why in {
+        "other_columns": "has the columns id, amount",
+        "other_types": "is of type long, and the view's is of type string",
+        "no_storage": "its row names no storage",
+        "storage_gone": "its storage table",
+        "unreadable": "cannot be read",
+    }.items():
+        refused, text = reason(name)
+        assert refused is None and entry_of(found, name).storage_plan == "made" and why in text, (name, text)
+
+
+def trino_text(database: str, columns: list[tuple[str, str]]) -> str:
+    document = {
+        "originalSql": f"SELECT id, amount AS {columns[1][0]} FROM sales",
+        "catalog": "iceberg",
+        "schema": database,
+        "columns": [{"name": name, "type": kind} for name, kind in columns],
+    }
+    return f"/* Presto Materialized View: {base64.b64encode(json.dumps(document).encode()).decode()} */"
+
+
+def test_a_user_may_want_them_left(catalog, make, market, plan):
+    make("trino")
+    (entry,) = plan(materialized="report").entries
+    assert (entry.verdict, entry.refusal.reason) == (Verdict.REPORTED, Reason.MATERIALIZED)
+    assert set(entry.storage) == {"metadata_location"}
+    with pytest.raises(UsageError, match="convert, report"):
+        Options(materialized="maybe")
+
+
+def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journal):
+    make("hive iceberg")
+    add(
+        hive_view_row(
+            market, "above", "select id from mv", f"select `mv`.`id` from `{market}`.`mv`", [("id", "bigint")]
+        )
+    )
+    result = run_plan(plan(), catalog, journal)
+    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 2, result
+    child = next(item for item in catalog.lineage((market, "above")).children if item.child.name.name == "mv").child
+    assert child.uuid == catalog.load_view((market, "mv")).metadata.view_uuid
+    assert child.uuid != str(catalog.load_table((market, "mv__storage")).metadata.table_uuid)
+    assert {one.result for one in revert_run(catalog, journal)} == {Reverted.REVERTED}
+
+
+@pytest.mark.parametrize("kind", ["trino table", "hive iceberg"])
+def test_elsewhere_a_copy_gets_a_storage_of_its_own(catalog, raw, market, other_database, make, engine, journal, kind):
+    old = make(kind)
+    before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
+    plan = plan_import(catalog, databases=[market], options=Options(to_database=other_database))
+    (entry,) = plan.entries
+    assert entry.storage_plan == "made" and any("keeps its own" in change for change in entry.changes)
+    assert run_plan(plan, catalog, journal).complete
+    copy = f"{other_database}.mv"
+    assert names(raw, other_database) == {"mv", "mv__storage"}
+    assert str(catalog.materialized.freshness(copy)) == "stale: it was never refreshed"
+    assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+    assert names(raw, other_database) == set()
+    assert run_plan(plan, catalog, journal).complete
+    catalog.materialized.refresh(copy, engine)
+    assert stored(catalog, copy) == [(1, 10), (3, 5)]
+    assert revert_run(catalog, journal)[0].result is Reverted.REFUSED
+    assert revert_run(catalog, journal, force=True)[0].result is Reverted.REVERTED
+    assert names(raw, other_database) == set()
+    assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
+    assert files.items() <= old.files().items()
+
+
+@pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
+def test_killed_with_the_storage_made_and_the_row_not_swapped(catalog, raw, market, make, plan, journal, kind):
+    old = make(kind)
+    before, tables = encoded(catalog, old.name), names(raw, market)
+    found = plan()
+    looked = work_for(found, catalog).look(found.entries[0])
+    row, made = looked._todo
+    with Journal(journal, found) as file:
+        name = ViewName.parse(old.name)
+        name = ViewName.parse(old.name)
+        announced = Prepared(name, name, packed(row), made.backup, made.location, made.storage.encode())
+        file.prepared(announced)
+    provide(catalog, made.storage, made.made.definition.schema)
+
+    # Given back: what was made is gone.
+    assert [one.result for one in revert_run(catalog, journal)] == [Reverted.ALREADY]
+    assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
+
+    # Or run again: the same storage, not a second one.
+    provide(catalog, made.storage, made.made.definition.schema)
+    there = names(raw, market)
+    assert run_plan(found, catalog, journal).complete
+    assert names(raw, market) == there
+    assert catalog.materialized.load(old.name).storage_name == made.storage.table
+    assert revert_views(catalog, [ViewName.parse(old.name)])[0].result is Reverted.REVERTED
+    assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
+
+
+@pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
+def test_a_storage_of_a_view_that_is_refused_is_taken_away(catalog, raw, market, make, plan, journal, kind):
+    old = make(kind)
+    found = plan()
+    looked = work_for(found, catalog).look(found.entries[0])
+    row = raw.get_table(market, "mv")
+    row.parameters["note"] = "of another program"
+    alter(raw, row)
+    there, tables = encoded(catalog, old.name), names(raw, market)
+    outcome = looked.prepare(lambda item: None).finish()
+    assert (outcome.status, outcome.reason) == (Status.REFUSED, Reason.CHANGED)
+    assert (encoded(catalog, old.name), names(raw, market)) == (there, tables)
+
+
+def test_a_name_that_is_taken_is_left_alone(catalog, raw, market, make, plan, journal):
+    old = make("hive iceberg")
+    catalog.create_table((market, "mv__storage"), SALES)
+    assert run_plan(plan(), catalog, journal).complete
+    assert catalog.materialized.load(old.name).storage_name.name.startswith("mv__storage_")
+    assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+    assert catalog.load_table((market, "mv__storage")).schema() == SALES
+
+
+def test_a_row_has_one_fingerprint_in_every_process():
+    row = hive_view_row("d", "mv", "select 1", "select 1", COLUMNS)
+    row.tableType = "MATERIALIZED_VIEW"
+    row.creationMetadata = CreationMetadata("hive", "d", "mv", {f"d.t{number}" for number in range(9)})
+    data = encode(read_row(row))
+    program = (
+        "import base64, sys; from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint;"
+        "row = decode(base64.b64decode(sys.argv[1])); print(fingerprint(row), base64.b64encode(encode(row)).decode())"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program, base64.b64encode(data).decode()],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()[0]
+        for seed in ("1", "2")
+    }
+    assert said == {fingerprint(decode(data))}

@@ -1,0 +1,197 @@
+"""Others at work while views are imported: changes in the last moment, an outage, a worker in another process."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.model import Reason
+from hive_views.legacy_import.options import Options
+from hive_views.legacy_import.outcome import Status
+from hive_views.legacy_import.planner import arrange, look
+from hive_views.legacy_import.revert import Reverted, revert_run
+from hive_views.legacy_import.row_conversion import LEGACY_ROW
+from hive_views.legacy_import.run import run_plan, work_for
+from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
+from hive_views.metastore.commit.row_conversion import encode
+from tests.faults.observer import until
+from tests.integration.catalog.samples import path
+from tests.integration.legacy_import.rows import alter, hive_view_row
+from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+
+IDS = [("id", "bigint")]
+ALTER = "alter_table_with_environment_context"
+
+
+@pytest.fixture
+def proxy(metastore):
+    """A proxy before the shared metastore."""
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def views(add, sales, raw) -> str:
+    """Three views, each over the one before; the table that they read is marked already."""
+    for name, below in (("base", "orders"), ("middle", "base"), ("top", "middle")):
+        text = f"select `{below}`.`id` from `{sales}`.`{below}`"
+        add(hive_view_row(sales, name, f"select id from {below}", text, IDS, transient_lastDdlTime="1700000000"))
+    return sales
+
+
+def altered_by_hive(raw, database: str, name: str) -> None:
+    """ALTER VIEW … AS by Hive: no lock, no expectation, the time of the change set."""
+    row = raw.get_table(database, name)
+    row.viewExpandedText += " where `orders`.`id` > 7"
+    row.parameters["transient_lastDdlTime"] = "1800000000"
+    alter(raw, row)
+
+
+def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        altered_by_hive(raw, views, "base")
+        held.release()
+        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
+    assert (ends["top"].status, ends["top"].blocked_by) == (Status.BLOCKED, ViewName(views, "base"))
+    row = raw.get_table(views, "base")
+    assert row.viewExpandedText.endswith("> 7")
+    assert "metadata_location" not in row.parameters
+
+
+def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
+    add, sales, plan, open_catalog, catalog, proxy, journal, raw, caplog
+):
+    """The row is an Iceberg view's by then, so both files stay: the view's metadata, and the legacy row."""
+    text = f"select `o`.`id` from `{sales}`.`orders` `o`"
+    add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    for method in ("alter_table_req", "get_catalogs"):
+        proxy.on(method, DropRequest(), nth=EVERY)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        for lock in raw.show_locks(ShowLocksRequest(dbname=sales)).locks:
+            raw.unlock(UnlockRequest(lockid=lock.lockid))
+        until(lambda: "is lost" in caplog.text)
+        held.release()
+        (outcome,) = running.result().outcomes
+    assert outcome.status is Status.UNKNOWN
+    view = catalog.load_view((sales, "base"))
+    assert view.metadata.current_version_id == 1
+    backup = raw.get_table(sales, "base").parameters[LEGACY_ROW]
+    assert path(backup).exists()
+
+
+def test_the_next_view_is_worked_out_while_one_is_written(add, sales, plan, open_catalog, proxy, journal):
+    for name in ("first", "second"):
+        add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        until(lambda: any(call.method.startswith("get_table") and b"second" in call.request for call in proxy.calls))
+        assert not any(call.method == ALTER and b"second" in call.request for call in proxy.calls)
+        held.release()
+        assert running.result().complete
+
+
+def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, proxy, journal, raw):
+    text = f"select `b`.`id` from `{views}`.`base` `b` join `{views}`.`customers` `c` on `b`.`id` = `c`.`id`"
+    add(hive_view_row(views, "late", text, text, IDS))
+    add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    before = {name: encode(behind._store.row(ViewName(views, name))) for name in ("late", "later")}
+    held = Hold()
+    proxy.on(ALTER, held, nth=2)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_plan, found, behind, journal)
+        held.wait_until_held()
+        raw.drop_table(views, "customers", True)
+        held.release()
+        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert [ends[name].status for name in ("base", "middle", "top")] == [Status.CONVERTED] * 3
+    assert (ends["late"].status, ends["late"].reason) == (Status.REFUSED, Reason.MISSING_TABLE)
+    assert (ends["later"].status, ends["later"].blocked_by) == (Status.BLOCKED, ViewName(views, "late"))
+    assert {name: encode(behind._store.row(ViewName(views, name))) for name in before} == before
+
+
+def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+    proxy.on(ALTER, DropReply(), nth=2)
+    result = run_plan(found, behind, journal)
+    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 3
+    assert any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls)
+
+
+def test_an_outage_in_the_middle_leaves_the_rest_for_the_next_run(views, plan, open_catalog, proxy, journal):
+    found = plan()
+    behind = open_catalog({"uri": proxy.uri})
+
+    def fail(done, total, outcome):
+        if done == 1:
+            proxy.refuse()
+            proxy.disconnect()
+
+    first = run_plan(found, behind, journal, progress=fail)
+    assert [outcome.status for outcome in first.outcomes] == [Status.CONVERTED, Status.FAILED, Status.BLOCKED]
+    assert not first.complete
+    proxy.accept()
+    again = run_plan(found, behind, journal)
+    assert [outcome.status for outcome in again.outcomes] == [Status.CONVERTED] * 3
+    assert again.complete
+
+
+def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog, proxy, journal, raw):
+    found = plan()
+    run_plan(found, catalog, journal)
+    behind = open_catalog({"uri": proxy.uri})
+    held = Hold()
+    proxy.on(ALTER, held)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(revert_run, behind, journal, names=[ViewName(views, "top")])
+        held.wait_until_held()
+        altered_by_hive(raw, views, "top")
+        held.release()
+        (outcome,) = running.result()
+    assert outcome.result is Reverted.FAILED
+    assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
+
+
+def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, plan):
+    rows = [catalog._store.row(ViewName(views, name)) for name in ("base", "middle", "top")]
+    found = pickle.loads(pickle.dumps([look(row, Options()) for row in rows]))
+    arranged = arrange(found, catalog, Options())
+    assert arranged == plan()
+    work = pickle.loads(pickle.dumps(work_for(arranged, catalog)))
+    before = {entry.name: entry.fingerprint for entry in arranged.entries}
+    outcomes = [work.convert(pickle.loads(pickle.dumps(entry)), lambda item: None) for entry in arranged.entries]
+    assert [outcome.status for outcome in outcomes] == [Status.CONVERTED] * 3
+    assert {outcome.name for outcome in outcomes} == set(before)
+
+
+def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, journal, raw):
+    found = plan()
+    raw.drop_table(views, "base", False)
+    catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
+    ours = encode(catalog._store.row(ViewName(views, "base")))
+    ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
+    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
+    assert encode(catalog._store.row(ViewName(views, "base"))) == ours

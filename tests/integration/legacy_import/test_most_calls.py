@@ -1,0 +1,37 @@
+"""How many calls the metastore gets at once from an import in one process, counted on their way."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import UsageError
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.run import run_plan
+from tests.integration.legacy_import.rows import hive_view_row
+from tests.integration.legacy_import.test_cli_options import IDS, OLD
+from tests.proxy import ANY, EVERY, Delay, ThriftProxy
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_more_calls_at_once_than_the_user_allows(metastore, open_catalog, add, sales, other_database, journal, most):
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    for place in (sales, other_database):
+        for number in range(2):
+            add(hive_view_row(place, f"v_{number}", "select id from orders", text, IDS, **OLD))
+    with ThriftProxy(metastore.port) as proxy:
+        catalog = open_catalog({"uri": proxy.uri})
+        # Slow answers, so that calls meet if they can.
+        proxy.on(ANY, Delay(reply_s=0.005), nth=EVERY)
+        plan = plan_import(catalog, databases=[sales, other_database], most_calls=most)
+        assert run_plan(plan, catalog, journal, most_calls=most).complete
+        assert len(plan.ready) == 4
+        assert 1 <= proxy.most_at_once <= most
+
+
+def test_a_bound_that_allows_nothing_is_refused(catalog, sales, journal):
+    for most in (0, -1):
+        with pytest.raises(UsageError, match=f"most_calls: {most} is not positive"):
+            plan_import(catalog, databases=[sales], most_calls=most)
+    with pytest.raises(UsageError, match="most_calls: 0 is not positive"):
+        run_plan(plan_import(catalog, databases=[sales]), catalog, journal, most_calls=0)
+    assert not journal.exists()

@@ -1,0 +1,77 @@
+"""`hive-views import run` at a terminal: its bar, and Ctrl-C in the middle."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+from hive_views.legacy_import.journal import read_journal
+from hive_views.legacy_import.outcome import Status
+from tests.integration.cli.conftest import cli
+from tests.integration.legacy_import.rows import hive_view_row
+from tests.integration.legacy_import.test_cli_options import IDS, OLD
+from tests.proxy import Hold, ThriftProxy
+
+__all__ = ["cli"]
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+SWAP = "alter_table_with_environment_context"
+
+
+def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None) -> tuple[int, str, str]:
+    """Run a command whose stderr is a terminal; its exit code, stdout, and what the terminal showed."""
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "HIVE_VIEWS_URI": uri, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+    said = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "hive_views", *words],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        env={key: value for key, value in environment.items() if key != "NO_COLOR"},
+    ) as process:
+        os.close(terminal)
+        if interrupt is not None:
+            interrupt.wait_until_held()
+            process.send_signal(signal.SIGINT)
+        while True:
+            try:
+                data = os.read(controller, 65536)
+            except OSError:  # what Linux says once nobody has the terminal open
+                break
+            if not data:
+                break
+            said += data
+        assert process.stdout is not None
+        out = process.stdout.read()
+        code = process.wait(120)
+    os.close(controller)
+    return code, out, ESCAPES.sub("", said.decode())
+
+
+def test_a_bar_at_a_terminal_and_what_ctrl_c_leaves(cli, add, sales, metastore, tmp_path):
+    for number in range(3):
+        text = f"select `orders`.`id` from `{sales}`.`orders`"
+        add(hive_view_row(sales, f"v_{number}", "select id from orders", text, IDS, **OLD))
+    plan, journal = tmp_path / "plan.json", tmp_path / "plan.json.journal"
+    # Nothing is drawn where there is no terminal: `.json` says that stderr is empty.
+    assert cli("--json", "import", "plan", sales, "--output", str(plan)).json["counts"] == {"pending": 3}
+
+    with ThriftProxy(metastore.port) as proxy:
+        hold = proxy.on(SWAP, Hold(), nth=2)
+        # The mark that the table gets for its readers is the first.
+        code, out, said = said_at_a_terminal(["import", "run", str(plan)], proxy.uri, hold)
+    assert (code, out) == (130, "")
+    assert f"What was done is noted in {journal}: run the same plan again, and it goes on there" in said
+    assert "Traceback" not in said
+
+    code, out, said = said_at_a_terminal(["import", "run", str(plan), "--json"], metastore.uri)
+    assert code == 0
+    # A bar, how many of how many, how fast, and the time that is left.
+    assert re.search(r"importing [━╸╺ ]+ 3/3 [0-9.]+/s 0:00:00", said), said
+    assert '"converted": 3' in out
+    assert [item.status for item in read_journal(journal).outcomes.values()] == [Status.CONVERTED] * 3

@@ -1,0 +1,65 @@
+"""A database with two Iceberg tables of a few rows, an engine without Spark, and a clock-free way to compare rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
+
+from hive_views import HiveViewCatalog
+from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
+from tests.integration.materialized.duck_engine import DuckEngine
+
+__all__ = ["catalog", "open_catalog", "other_database", "raw"]
+
+Killer = Callable[[tuple[str, str], int, str], str]
+
+SALES = Schema(
+    NestedField(1, "id", LongType()), NestedField(2, "shop", StringType()), NestedField(3, "amount", LongType())
+)
+SHOPS = Schema(NestedField(1, "shop", StringType()), NestedField(2, "city", StringType()))
+
+
+def rows(*values: tuple, schema: Schema = SALES) -> pa.Table:
+    names = [field.name for field in schema.fields]
+    return pa.table({name: [value[at] for value in values] for at, name in enumerate(names)}, schema=schema.as_arrow())
+
+
+@pytest.fixture
+def market(catalog: HiveViewCatalog, database: str) -> str:
+    """The database with `sales` and `shops`."""
+    catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10), (2, "b", 20), (3, "a", 5)))
+    catalog.create_table((database, "shops"), SHOPS).append(rows(("a", "Rome"), ("b", "Oslo"), schema=SHOPS))
+    return database
+
+
+@pytest.fixture
+def engine(catalog: HiveViewCatalog) -> DuckEngine:
+    return DuckEngine(catalog)
+
+
+@pytest.fixture(scope="session")
+def killer(metastore) -> Iterator[Killer]:
+    """Has something done to a view by a process that dies at a point; says whether it came that far."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.integration.materialized.killed_refresh",
+        metastore.uri,
+        metastore.warehouse,
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def kill(view: tuple[str, str], point: int, deed: str) -> str:
+            process.stdin.write(f"{'.'.join(view)} {point} {deed}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        yield kill
+        process.stdin.close()

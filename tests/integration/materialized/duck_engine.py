@@ -1,0 +1,146 @@
+"""An engine without Spark: DuckDB runs the queries, PyIceberg reads and writes. Hundreds of histories need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
+from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
+
+from hive_views import HiveViewCatalog
+from hive_views.materialized.refresh.stage import Action, Input, Work
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spec.session_settings import TIME_ZONE
+from hive_views.sql.analysis.incremental import Part
+
+
+class DuckEngine:
+    """Real rows, real files and a real metastore; only Spark is not there."""
+
+    def __init__(self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None) -> None:
+        self.catalog = catalog
+        self._settings = dict(settings or {})
+        self.works: list[Work] = []
+
+    def settings(self) -> dict[str, str]:
+        return dict(self._settings)
+
+    def stage(self, work: Work) -> int:
+        self.works.append(work)
+        table = self.catalog.load_table(work.target.identifier)
+        rows = self.rows(work)
+        return stage_rows(table, rows, work.action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
+
+    def rows(self, work: Work) -> pa.Table:
+        connection = duckdb.connect(config={"threads": 1})
+        if TIME_ZONE in self._settings:
+            connection.execute(f"SET TimeZone = '{self._settings[TIME_ZONE]}'")
+        for item in work.inputs:
+            connection.register(item.alias, self.read(item))
+        target = schema_to_pyarrow(self.catalog.load_table(work.target.identifier).schema(), include_field_ids=False)
+        parts = []
+        for query in work.queries:
+            [text] = sqlglot.transpile(query, read="spark", write="duckdb")
+            found = connection.sql(text).to_arrow_table().rename_columns(list(work.columns))
+            parts.append(found.cast(target))
+        return pa.concat_tables(parts) if parts else target.empty_table()
+
+    def read(self, item: Input) -> pa.Table:
+        table = self.catalog.load_table(item.table.identifier)
+        if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
+            return _empty(table)
+        if item.live:
+            return table.scan().to_arrow()
+        if item.part is Part.ADDED:
+            return added_rows(table, item.since, item.snapshot_id)
+        return table.scan(snapshot_id=item.snapshot_id).to_arrow()
+
+
+def query(catalog: HiveViewCatalog, sql: str, tables: dict[str, str]) -> list[tuple]:
+    """The rows of a query over the tables as they are now, sorted."""
+    connection = duckdb.connect(config={"threads": 1})
+    for alias, name in tables.items():
+        connection.register(alias, catalog.load_table(name).scan().to_arrow())
+    return bag(connection.sql(sql).fetchall())
+
+
+def bag(rows: list[tuple]) -> list[tuple]:
+    """Rows in an order of their own, so that two bags can be compared."""
+    return sorted((tuple(row) for row in rows), key=repr)
+
+
+def stage_rows(
+    table: Table, rows: pa.Table, action: Action, summary: dict[str, str], branch: str, where: str | None = None
+) -> int:
+    """Write rows as a snapshot that no branch names."""
+    current = table.metadata.current_snapshot_id
+    if current is not None:
+        table.manage_snapshots().create_branch(snapshot_id=current, branch_name=branch).commit()
+    with table.transaction() as transaction:
+        # A table without snapshots has no branch to begin one from; without one, the snapshot is only added.
+        update = transaction.update_snapshot(snapshot_properties=summary, branch=None if current is None else branch)
+        with update.fast_append() if action is Action.APPEND else update.overwrite() as producer:
+            if action is not Action.APPEND and current is not None:
+                found = table.scan(row_filter=where.replace("`", "")) if where else table.scan()
+                for task in found.plan_files():
+                    producer.delete_data_file(task.file)
+            if rows.num_rows:
+                for file in _dataframe_to_data_files(transaction.table_metadata, rows, table.io, producer.commit_uuid):
+                    producer.append_data_file(file)
+    if current is None:
+        return table.metadata.snapshots[-1].snapshot_id
+    staged = table.metadata.refs[branch].snapshot_id
+    table.manage_snapshots().remove_branch(branch).commit()
+    return staged
+
+
+def added_rows(table: Table, since: int | None, until: int) -> pa.Table:
+    """The rows that append snapshots added behind one snapshot, up to another."""
+    at: int | None = until
+    paths = []
+    while at is not None and at != since:
+        snapshot = table.metadata.snapshot_by_id(at)
+        assert snapshot is not None and snapshot.summary is not None
+        if snapshot.summary.operation is Operation.APPEND:
+            for manifest in snapshot.manifests(table.io):
+                for entry in manifest.fetch_manifest_entry(table.io):
+                    if entry.status is ManifestEntryStatus.ADDED and entry.snapshot_id == at:
+                        paths.append(entry.data_file.file_path)
+        at = snapshot.parent_snapshot_id
+    empty = _empty(table)
+    import pyarrow.parquet as parquet
+
+    found = [parquet.read_table(path.removeprefix("file:")).cast(empty.schema) for path in paths]
+    return pa.concat_tables([empty, *found])
+
+
+def compact(table: Table) -> None:
+    """Rewrite all rows of a table into one file, as a snapshot of operation `replace`, which PyIceberg never makes."""
+    rows = table.scan().to_arrow()
+    transaction = table.transaction()
+    with transaction.update_snapshot().overwrite() as producer:
+        for task in table.scan().plan_files():
+            producer.delete_data_file(task.file)
+        if rows.num_rows:
+            for file in _dataframe_to_data_files(transaction.table_metadata, rows, table.io, producer.commit_uuid):
+                producer.append_data_file(file)
+    transaction._updates = tuple(_as_replace(update) for update in transaction._updates)
+    transaction.commit_transaction()
+
+
+def _as_replace(update: TableUpdate) -> TableUpdate:
+    if not isinstance(update, AddSnapshotUpdate) or update.snapshot.summary is None:
+        return update
+    summary = update.snapshot.summary
+    same = Summary(Operation.REPLACE, **summary.additional_properties)
+    return AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"summary": same}))
+
+
+def _empty(table: Table) -> pa.Table:
+    return schema_to_pyarrow(table.schema(), include_field_ids=False).empty_table()

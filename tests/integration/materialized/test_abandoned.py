@@ -1,0 +1,180 @@
+"""What a killed CREATE or DROP leaves is listed and removed, and nothing that is somebody's ever is.
+
+`HIVE_VIEWS_EVERY_KILL=1` tries every point (some minutes); otherwise one in `STEP`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.io.locations import path_of
+from hive_views.materialized.layouts.storage_tables import STORAGE_OF, new_attached
+from hive_views.materialized.maintenance.abandoned import Abandoned
+from tests.integration.catalog.fixtures import other_database, own_directory
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.materialized.killed_refresh import QUERY
+
+__all__ = ["other_database", "own_directory"]
+
+STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 17
+LAYOUTS = ("registered", "attached", "table")
+NOTHING = Abandoned()
+
+
+@pytest.fixture
+def place(metastore, market) -> Path:
+    """The directory of the database."""
+    return Path(path_of(f"{metastore.warehouse}/{market}.db"))
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+def left_in(place: Path, *others: str) -> set[str]:
+    """The files of a database that are not those of its two tables."""
+    known = {"sales", "shops", *others}
+    found = (file for each in place.iterdir() if each.name not in known for file in each.rglob("*"))
+    return {str(file) for file in found if file.is_file() and file.suffix != ".crc"}
+
+
+def paths(found: Abandoned) -> set[str]:
+    return set(map(path_of, (*found.files, *found.definitions)))
+
+
+@pytest.mark.parametrize(("layout", "first"), list(zip(LAYOUTS, (0, 2, 4), strict=True)))
+@pytest.mark.parametrize("deed", ["create", "drop"])
+@pytest.mark.timeout(1200)
+def test_a_kill_at_any_moment(open_catalog, market, killer, place, layout: str, first: int, deed: str):
+    catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
+    point, moments, again = first, set(), False
+    while True:
+        if deed == "drop":
+            views.create(name, QUERY, layout=layout)
+            views.refresh(name, engine)
+        if (said := killer(name, point, "drop" if deed == "drop" else f"create-{layout}")) == "done":
+            break
+        assert said == "killed"
+        if not moments:
+            assert views.abandoned(market) == NOTHING, "it is too young"
+        found = views.abandoned(market, older_than_ms=0)
+        if catalog._store.row(ViewName(*name)) is not None:
+            assert found == NOTHING, point
+            assert views.freshness(name).is_fresh == (deed == "drop")
+        else:
+            assert paths(found) == left_in(place), point
+            storages = [ViewName(*item) for item in catalog.list_tables(market) if item[1] not in ("sales", "shops")]
+            assert list(found.tables) == storages, point
+            moments.update(kind for kind in ("tables", "files", "definitions") if getattr(found, kind))
+            if not again or STEP == 1:
+                # The same name once more, over what was left: it is nobody else's, and stays.
+                again = True
+                views.create(name, QUERY, layout=layout)
+                views.refresh(name, engine)
+                assert not views.remove_abandoned(market, older_than_ms=0).definitions
+        if catalog._store.row(ViewName(*name)) is not None:
+            views.refresh(name, engine)
+            assert views.load(name).storage.scan().to_arrow().num_rows == 3
+            views.drop(name)
+        kept = views.remove_abandoned(market, older_than_ms=0)
+        assert kept.definitions == () and paths(views.abandoned(market, older_than_ms=0)) == left_in(place), point
+        views.remove_abandoned(market, older_than_ms=0, definitions=True)
+        assert left_in(place) == set() and views.abandoned(market, older_than_ms=0) == NOTHING, point
+        assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+        point += STEP
+    if deed == "create":
+        views.drop(name)
+    assert moments, "else this proves nothing"
+    if STEP == 1:
+        assert moments == {"files", "definitions"} | ({"tables"} if layout == "registered" else set())
+
+
+def test_what_is_somebodys_is_not_listed(catalog, views, engine, market, other_database):
+    for layout in LAYOUTS:
+        for name in ("stays", "moves"):
+            views.create((market, f"{name}_{layout}"), QUERY, layout=layout)
+            views.refresh((market, f"{name}_{layout}"), engine)
+    views.create((market, "never"), QUERY)
+    for layout in ("registered", "attached"):
+        catalog.rename_view((market, f"moves_{layout}"), (other_database, f"moved_{layout}"))
+        views.create((market, f"plain_{layout}"), QUERY, layout=layout)
+        views.refresh((market, f"plain_{layout}"), engine)
+        views.to_plain_view((market, f"plain_{layout}"))
+    catalog.rename_table((market, "moves_table"), (other_database, "moved_table"))
+    for name in ("read", "kept", "left"):
+        views.create((market, name), QUERY)
+        views.refresh((market, name), engine)
+        catalog.drop_view((market, name))
+    catalog.execute("CREATE VIEW reader AS SELECT id FROM read__storage", database=market)
+    catalog.rename_table((market, "kept__storage"), (market, "kept"))
+    found = views.abandoned(market, older_than_ms=0)
+    assert found.tables == (ViewName(market, "left__storage"),)
+    assert found.files and all("/left__storage/" in file for file in found.files)
+    assert [path_of(file).split("/")[-3] for file in found.definitions] == ["kept", "left", "read"]
+    assert views.remove_abandoned(market, older_than_ms=0).tables == found.tables
+    assert views.abandoned(market, older_than_ms=0) == Abandoned(definitions=found.definitions)
+    assert views.abandoned(other_database, older_than_ms=0) == NOTHING
+    for layout in LAYOUTS:
+        for name in ((market, f"stays_{layout}"), (other_database, f"moved_{layout}")):
+            assert views.freshness(name).is_fresh and views.load(name).storage.scan().to_arrow().num_rows == 3
+    for layout in ("registered", "attached"):
+        views.from_plain_view((market, f"plain_{layout}"))
+        assert views.freshness((market, f"plain_{layout}")).is_fresh
+    assert catalog.load_table((market, "read__storage")).scan().to_arrow().num_rows == 3
+    # A definition that was kept is as good as ever.
+    [definition] = [file for file in found.definitions if "/left/" in file]
+    catalog.register_view((market, "left"), definition)
+    assert catalog.load_view((market, "left")).sql_for("spark").sql == QUERY
+
+
+def test_files_of_a_table_that_was_dropped_are_no_storages(catalog, views, market, place):
+    """A table's directory, in which a CREATE of the layout `table` was killed before it had its row."""
+    catalog.create_table((market, "mv"), SALES).append(rows((1, "a", 1)))
+    catalog.drop_table((market, "mv"))
+    files = left_in(place)
+    storage = new_attached(catalog._store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
+    assert views.remove_abandoned(market, older_than_ms=0).files == (storage,)
+    assert left_in(place) == files
+
+
+def test_a_directory_elsewhere_is_looked_into_where_it_is_named(catalog, views, engine, market, own_directory):
+    place = f"{own_directory}/far"
+    views.create((market, "mv"), QUERY, layout="attached", location=place)
+    views.refresh((market, "mv"), engine)
+    assert views.abandoned(market, older_than_ms=0, locations=(place,)) == NOTHING
+    catalog.drop_view((market, "mv"))
+    assert views.abandoned(market, older_than_ms=0) == NOTHING
+    found = views.remove_abandoned(market, older_than_ms=0, locations=(place,), definitions=True)
+    assert found.files and found.definitions and left_in(Path(path_of(own_directory))) == set()
+
+
+def test_a_storage_that_a_plain_view_was_to_get(catalog, views, market):
+    """FROM a plain view, killed before the view's commit; with rows in it, it is one that somebody renamed."""
+    views.create((market, "mv"), QUERY)
+    owner = views.load((market, "mv")).metadata.view_uuid
+    name = (market, "mv__storage_01234567")
+    table = catalog.create_table(name, SALES, properties={STORAGE_OF: owner})
+    assert views.abandoned(market, older_than_ms=0).tables == (ViewName(*name),)
+    table.append(rows((1, "a", 1)))
+    assert views.abandoned(market, older_than_ms=0) == NOTHING
+
+
+def test_a_view_that_may_be_the_owner_and_cannot_be_read(catalog, views, market, raw):
+    views.create((market, "mv"), QUERY)
+    view = catalog.load_view((market, "mv"))
+    row = raw.get_table(market, "mv")
+    del row.parameters["uuid"], row.parameters["hive-views.storage-table"]
+    raw.alter_table_with_environment_context(market, "mv", row, None)
+    assert views.abandoned(market, older_than_ms=0) == NOTHING, "its file says who it is"
+    Path(path_of(view.metadata_location)).unlink()
+    found = views.abandoned(market, older_than_ms=0)
+    assert (found.tables, found.files) == ((), ()) and f"{market}.mv" in found.doubts[0]
+    assert views.remove_abandoned(market, older_than_ms=0).tables == ()

@@ -1,0 +1,185 @@
+"""What others do while a table is purged, or a materialized view is dropped: it is theirs, and stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchTableError
+from hive_views.io.locations import path_of
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.faults.operations import DROP_TABLE, READ_ROW
+from tests.faults.scripted import EVERY, Answer, ScriptedServer
+from tests.integration.materialized.conftest import SALES
+from tests.proxy import Hold, ThriftProxy
+
+QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
+LISTING = "get_all_databases"
+
+
+@pytest.fixture
+def proxy(metastore) -> Iterator[ThriftProxy]:
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def meanwhile(proxy, open_catalog):
+    """Begins something through the proxy, does something else while a call of it is held, and lets it go on.
+
+    Returns what it raised.
+    """
+
+    def run(begun: Callable[[HiveViewCatalog], object], method: str, nth: int, other: Callable[[], object], **more):
+        held = Hold()
+        proxy.on(method, held, nth=nth)
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(begun, open_catalog({"uri": proxy.uri, **more}))
+            try:
+                held.wait_until_held()
+                other()
+            finally:
+                held.released.set()
+            return running.exception()
+
+    return run
+
+
+@pytest.fixture
+def sales(catalog, database) -> tuple[str, str]:
+    """A table without rows: what stays and goes is told by its metadata files."""
+    catalog.create_table((database, "sales"), SALES)
+    return database, "sales"
+
+
+@pytest.fixture
+def stored(catalog, database, sales):
+    """Makes a materialized view, of which a refresh has stored nothing yet; says its name."""
+
+    def make(layout: str) -> tuple[str, str]:
+        catalog.materialized.create((database, "mv"), QUERY, layout=layout)
+        return database, "mv"
+
+    return make
+
+
+def files(location: str) -> set[Path]:
+    return {path for path in Path(path_of(location)).rglob("*") if path.is_file() and path.suffix != ".crc"}
+
+
+# -- A purge: the row is read once when the table is loaded, and once before it goes ----------------------------------
+
+
+def test_a_purge_does_not_drop_another_table(catalog, proxy, meanwhile, sales):
+    """In strict mode there is one reading more, and the longest window."""
+    moved = (sales[0], "moved")
+    seen = catalog.load_table(sales)
+
+    def other() -> None:
+        catalog.rename_table(sales, moved)
+        catalog.create_table(sales, SALES)
+
+    raised = meanwhile(
+        lambda purging: purging.purge_table(sales), READ_ROW, 3, other, **{"hive-views.dependency-mode": "strict"}
+    )
+    assert isinstance(raised, CommitFailedError)
+    assert f"{'.'.join(sales)}: " in str(raised) and "purge it again" in str(raised)
+    assert DROP_TABLE not in proxy.methods
+    assert catalog.load_table(sales).metadata.table_uuid != seen.metadata.table_uuid
+    assert catalog.load_table(moved).metadata == seen.metadata and Path(path_of(seen.metadata_location)).exists()
+
+
+def test_a_purge_sees_what_is_committed(catalog, meanwhile, sales):
+    location = catalog.load_table(sales).location()
+
+    def other() -> None:
+        with catalog.load_table(sales).transaction() as transaction:
+            transaction.set_properties(color="blue")
+
+    raised = meanwhile(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
+    assert isinstance(raised, CommitFailedError)
+    assert raised.found == catalog.load_table(sales).metadata_location != raised.expected
+    assert catalog.load_table(sales).properties["color"] == "blue"
+    catalog.purge_table(sales)
+    assert files(location) == set()
+
+
+def test_a_purge_of_what_a_view_has_taken_the_name_of(catalog, meanwhile, sales):
+    def other() -> None:
+        catalog.drop_table(sales)
+        catalog.execute("CREATE VIEW sales AS SELECT 1 AS one", database=sales[0])
+
+    location = catalog.load_table(sales).location()
+    before = files(location)
+    raised = meanwhile(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
+    assert isinstance(raised, NoSuchTableError)
+    assert catalog.view_exists(sales) and before <= files(location)
+
+
+# -- A materialized view ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
+def test_a_second_view_after_the_plan(catalog, meanwhile, stored, database, layout, purge, caplog):
+    name, twin = stored(layout), (database, "twin")
+    location = catalog.load_view(name).metadata_location
+    drop = lambda dropping: dropping.materialized.drop(name, purge=purge)  # noqa: E731
+    assert meanwhile(drop, DROP_TABLE, 1, lambda: catalog.register_view(twin, location)) is None
+    assert not catalog.view_exists(name)
+    kept = catalog.materialized.load(twin).storage
+    assert kept is not None and Path(path_of(kept.metadata_location)).exists()
+    assert f"{database}.twin was registered from one of them" in caplog.text
+    (step,) = catalog.materialized.drop(twin).steps
+    assert catalog.list_tables(database) == [(database, "sales")]
+    assert step.metadata_location is None and files(kept.metadata.location) == set()
+
+
+@pytest.mark.parametrize(("layout", "nth", "looks"), [("registered", 2, 3), ("attached", 1, 2), ("table", 1, 2)])
+def test_a_second_name_of_the_storage_after_the_plan(
+    catalog, proxy, meanwhile, stored, database, layout, nth, looks, caplog
+):
+    """Registered as late as can be: when the request that drops the storage's last row is on its way.
+
+    Where the storage has a row of its own there is a look before that goes, and one after.
+    """
+    name, twin = stored(layout), (database, "twin")
+    storage = catalog.materialized.load(name).storage
+    drop = lambda dropping: dropping.materialized.drop(name)  # noqa: E731
+    assert meanwhile(drop, DROP_TABLE, nth, lambda: catalog.register_table(twin, storage.metadata_location)) is None
+    assert proxy.methods.count(LISTING) == looks
+    assert Path(path_of(storage.metadata_location)).exists()
+    assert f"{database}.twin was registered from one of them" in caplog.text
+    if layout == "table":
+        assert catalog.materialized.load(twin).metadata.current_schema().column_names == ["id", "amount"]
+
+
+# -- A server that cannot list its databases --------------------------------------------------------------------------
+
+
+def test_nobody_can_tell_before_anything_is_changed(catalog, open_catalog, metastore, sales):
+    view = (sales[0], "v")
+    catalog.execute(f"CREATE VIEW v AS {QUERY}", database=sales[0])
+    with ScriptedServer(metastore.port) as server:
+        server.on(LISTING, Answer(MetaException("broken")), nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        for deed in (lambda: other.purge_table(sales), lambda: other.drop_view(view, purge_files=True)):
+            with pytest.raises(MetastoreRefusedError, match="get_all_databases: broken"):
+                deed()
+    assert catalog.table_exists(sales) and catalog.view_exists(view)
+
+
+def test_nobody_can_tell_once_the_view_is_gone(catalog, open_catalog, metastore, stored, database, caplog):
+    name = stored("registered")
+    view = catalog.materialized.load(name)
+    kept = files(view.storage.metadata.location) | files(view.metadata.location)
+    with ScriptedServer(metastore.port) as server:
+        server.on(LISTING, Answer(MetaException("broken")), nth=2)
+        (step,) = open_catalog({"uri": server.uri}).materialized.drop(name).steps
+    assert catalog.list_views(database) == [] and catalog.list_tables(database) == [(database, "sales")]
+    assert files(view.storage.metadata.location) | files(view.metadata.location) == kept
+    assert caplog.text.count("nobody can tell whether others have them (get_all_databases: broken)") == 2
+    assert catalog.register_view(name, step.metadata_location) is not None

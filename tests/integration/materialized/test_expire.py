@@ -1,0 +1,63 @@
+"""Stored rows that expire: their files go, and nothing that is read or said of the others changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_views.errors import InvalidPropertyError, NoSuchRefreshError, RefreshConflictError
+from hive_views.materialized.layouts.layouts import METADATA, AttachedStorage
+from hive_views.materialized.maintenance.expire import expire
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import compact
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_what_is_needed_stays(catalog, market, engine, layout):
+    views, name = catalog.materialized, (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"hive-views.time-travel": "true"})
+    made = []
+    for number in range(4):
+        made.append(views.refresh(name, engine, mode="full")[-1].snapshot_id)
+        catalog.load_table((market, "sales")).append(rows((10 + number, "a", number)))
+    made.append(views.refresh(name, engine)[-1].snapshot_id)  # appends to the rows of the fourth
+    views.load(name).storage.manage_snapshots().create_tag(made[1], "audit").commit()
+    compact(views.load(name).storage)
+    storage = views.load(name).storage
+    data = Path(storage.metadata.location.removeprefix("file:")) / "data"
+    before, files = storage.scan().to_arrow().sort_by("id"), set(data.rglob("*.parquet"))
+    assert views.expire(name).snapshots == (), "none is five days old"
+    assert views.expire(name, older_than_ms=0, keep=9).snapshots == ()
+    with pytest.raises(InvalidPropertyError):
+        views.expire(name, older_than_ms=0, keep=0)
+
+    done = views.expire(name, older_than_ms=0)
+    assert done.snapshots == (made[0], made[2], made[3]) and done.files > 0
+    left = views.load(name).storage
+    assert left.scan().to_arrow().sort_by("id").equals(before) and views.freshness(name).is_fresh
+    assert left.scan(snapshot_id=made[1]).to_arrow().num_rows == 4 and left.scan(snapshot_id=made[4]).to_arrow()
+    assert set(data.rglob("*.parquet")) < files
+    for gone in done.snapshots:
+        with pytest.raises(NoSuchRefreshError):
+            views.stored(name, version=gone)
+    assert [item.snapshot_id for item in views.refreshes(name)] == [made[1], made[4]]
+    if layout == "attached":
+        assert len(AttachedStorage.decode(left.metadata.properties[METADATA]).refreshes) == 2
+    assert views.orphans(name, older_than_ms=0).files == (), "nothing is left behind"
+    catalog.load_table((market, "sales")).append(rows((99, "a", 1)))
+    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).storage.scan().to_arrow().num_rows == 8
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_whoever_is_faster_wins(catalog, market, engine, layout):
+    views, name = catalog.materialized, (market, "mv")
+    views.create(name, "SELECT id FROM sales", layout=layout)
+    first = views.refresh(name, engine, mode="full")[-1].snapshot_id
+    views.refresh(name, engine, mode="full")
+    seen = views.load(name)
+    views.load(name).storage.manage_snapshots().create_tag(first, "audit").commit()
+    with pytest.raises(RefreshConflictError):
+        expire(catalog, seen, older_than_ms=0)
+    assert views.load(name).storage.scan(snapshot_id=first).to_arrow().num_rows == 3

@@ -1,0 +1,292 @@
+"""Materialized views on a real metastore: what stands where, what survives whom, and what a kill leaves behind."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.types import LongType
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    InvalidPropertyError,
+    NotMaterializedError,
+    TableAlreadyExistsError,
+    UnsupportedMaterializedViewError,
+    ViewAlreadyExistsError,
+)
+from hive_views.materialized.freshness.verdict import Cause, Verdict
+from hive_views.materialized.layouts.layouts import METADATA, AttachedStorage, Layout
+from hive_views.materialized.properties import ALLOW_STALE_DATA, MAX_STALENESS_MS, TIME_TRAVEL
+from hive_views.materialized.state.refresh_state import REFRESH_STATE
+from hive_views.spec.version_texts import define
+from tests.integration.catalog.samples import hive_row
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import compact
+
+LAYOUTS = ("registered", "attached", "table")
+QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+@pytest.fixture(params=LAYOUTS)
+def stored(request, views, market, engine) -> tuple[str, str]:
+    """A materialized view with rows, in each layout."""
+    name = (market, "mv")
+    views.create(name, QUERY, layout=request.param)
+    views.refresh(name, engine)
+    return name
+
+
+def ids(views, name) -> list[int]:
+    return sorted(row["id"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
+
+
+def test_readers_that_know_nothing_see_a_plain_view_or_table(catalog, views, stored, raw):
+    row = raw.get_table(*stored)
+    if views.load(stored).layout is Layout.TABLE:
+        assert row.parameters["table_type"].upper() == "ICEBERG"
+        assert catalog.load_table(stored).scan().to_arrow().num_rows == 3
+    else:
+        assert (row.tableType, row.parameters["table_type"].upper()) == ("VIRTUAL_VIEW", "ICEBERG-VIEW")
+        assert "sales" in row.viewExpandedText
+
+
+def test_rows_and_state_are_in_one_snapshot(views, stored):
+    view = views.load(stored)
+    assert len(view.storage.metadata.snapshots) == 1
+    summary = view.snapshot.summary.additional_properties
+    if view.layout is Layout.REGISTERED:
+        assert json.loads(summary[REFRESH_STATE])["view-version-id"] == 1
+    elif view.layout is Layout.TABLE:
+        assert summary["version-id"] == "1" and json.loads(summary["base-tables"])
+    else:
+        known = AttachedStorage.decode(view.storage.metadata.properties[METADATA])
+        assert known.current.sequence_number == view.snapshot.sequence_number
+
+
+def test_registered_link_stands_in_the_version(catalog, views, market):
+    views.create((market, "mv"), QUERY)
+    version = catalog.load_view((market, "mv")).current_version()
+    assert version.model_extra["storage-table"] == {"namespace": [market], "name": "mv__storage"}
+    with (
+        catalog._store.files.io("file:/").new_input(catalog.load_view((market, "mv")).metadata_location).open() as file
+    ):
+        assert b"storage-table" in __import__("gzip").decompress(file.read())
+
+
+def test_names_that_are_taken(catalog, views, market, stored):
+    with pytest.raises((ViewAlreadyExistsError, TableAlreadyExistsError)):
+        views.create(stored, QUERY)
+    views.create((market, "other"), QUERY)
+    catalog.rename_view((market, "other"), (market, "else_"))
+    views.create((market, "other"), QUERY)
+    assert views.load((market, "other")).storage_name.name.startswith("other__storage_")
+    assert views.load((market, "else_")).storage_name.name == "other__storage"
+    with pytest.raises(InvalidPropertyError):
+        views.create((market, "third"), QUERY, partitioned_by=("nothing",))
+    with pytest.raises(InvalidPropertyError):
+        views.create((market, "third"), QUERY, layout="trino")
+    assert not catalog.view_exists((market, "third"))
+
+
+def test_drop_takes_the_storage_along(catalog, views, market, stored):
+    places = [Path(views.load(stored).storage.metadata.location.removeprefix("file:"))]
+    views.drop(stored)
+    assert catalog.list_views(market) == []
+    assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+    assert [file for place in places for file in place.rglob("*.parquet")] == []
+
+
+def test_a_storage_of_another_view_is_not_dropped(catalog, views, market):
+    views.create((market, "mv"), QUERY)
+    with catalog.load_table((market, "mv__storage")).transaction() as transaction:
+        transaction.set_properties({"hive-views.storage-of": "00000000-0000-4000-8000-000000000000"})
+    views.drop((market, "mv"))
+    assert catalog.table_exists((market, "mv__storage"))
+
+
+def test_to_a_plain_view_and_back_copies_nothing(catalog, views, engine, stored):
+    if views.load(stored).layout is Layout.TABLE:
+        with pytest.raises(NotMaterializedError):
+            views.to_plain_view(stored)
+        return
+    before = views.load(stored).storage
+    views.to_plain_view(stored)
+    with pytest.raises(NotMaterializedError):
+        views.load(stored)
+    assert catalog.load_view(stored).current_version().model_extra.get("storage-table") is None
+    view = views.from_plain_view(stored)
+    assert view.storage.metadata.table_uuid == before.metadata.table_uuid
+    assert view.snapshot.snapshot_id == before.metadata.current_snapshot_id
+    assert views.freshness(stored).is_fresh
+
+
+def test_any_plain_view_can_become_one(catalog, views, engine, market):
+    catalog.execute(f"CREATE VIEW plain AS {QUERY}", database=market)
+    views.from_plain_view((market, "plain"))
+    views.refresh((market, "plain"), engine)
+    assert ids(views, (market, "plain")) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("layout", ["attached", "table"])
+def test_a_later_format_is_refused(catalog, views, market, layout):
+    views.create((market, "mv"), QUERY, layout=layout)
+    document = json.dumps({"format-version": 2, "storage-table-location": "x", "associated-view-location": "x"})
+    if layout == "attached":
+        catalog.load_view((market, "mv")).update().set_properties({METADATA: document}).commit()
+    else:
+        with catalog.load_table((market, "mv")).transaction() as transaction:
+            transaction.set_properties({METADATA: document})
+    with pytest.raises(UnsupportedMaterializedViewError):
+        views.load((market, "mv"))
+    [listed] = views.listing(market)
+    assert listed.freshness.verdict is Verdict.UNKNOWN
+
+
+def test_freshness_of_a_text_that_cannot_be_parsed_is_decided_from_what_is_recorded(catalog, views, engine, market):
+    views.create((market, "mv"), QUERY)
+    views.refresh((market, "mv"), engine)
+    view = catalog.load_view((market, "mv"))
+    version = view.current_version()
+    foreign = define("FROM sales |> WHERE ???", dialect="pipes", default_namespace=(market,), summary=version.summary)
+    made = foreign.model_copy(update={"__pydantic_extra__": None})
+    view.update().replace_version(made, view.schema(), may_lose_dialects=True).commit()
+    storage = views.load((market, "mv")).storage
+    state = json.loads(storage.metadata.current_snapshot().summary.additional_properties[REFRESH_STATE])
+    del state["hive-views.definition"]  # a key of ours: another engine's refresh has none
+    state["view-version-id"] = catalog.load_view((market, "mv")).current_version().version_id
+    storage.append(rows((1, "a", 1)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: json.dumps(state)})
+    assert views.freshness((market, "mv")).is_fresh
+    catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    [reason] = views.freshness((market, "mv")).reasons
+    assert reason.cause is Cause.CHANGED
+
+
+def test_reading_by_freshness_grace_and_permission(catalog, views, engine, stored):
+    assert views.reading(stored).from_storage
+    catalog.load_table((stored[0], "sales")).append(rows((9, "a", 9)))
+    reading = views.reading(stored)
+    assert not reading.from_storage and "a table changed" in reading.why
+    assert views.reading(stored, allow_stale_data=True).from_storage
+    grace = views.reading(stored, max_staleness_ms=3_600_000)
+    assert grace.from_storage and grace.freshness.verdict is Verdict.WITHIN_GRACE
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_reading_by_the_views_own_settings(catalog, views, engine, market, layout):
+    name = (market, "mv")
+    views.create(name, QUERY, layout=layout, properties={ALLOW_STALE_DATA: "true"})
+    assert not views.reading(name).from_storage, "never refreshed: there is nothing to read"
+    views.refresh(name, engine)
+    catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    assert views.reading(name).from_storage
+    catalog.load_view(name).update().set_properties({MAX_STALENESS_MS: "3600000"}).commit()
+    assert views.freshness(name).verdict is Verdict.WITHIN_GRACE
+
+
+def test_time_travel_over_refreshes(catalog, views, engine, market):
+    name = (market, "mv")
+    views.create(name, QUERY, layout="attached", properties={TIME_TRAVEL: "true"})
+    for number in (7, 8):
+        views.refresh(name, engine)
+        catalog.load_table((market, "sales")).append(rows((number, "a", number)))
+    first, second = views.refreshes(name)
+    storage = views.load(name).storage
+    assert storage.scan(snapshot_id=first.snapshot_id).to_arrow().num_rows == 3
+    assert storage.scan(snapshot_id=second.snapshot_id).to_arrow().num_rows == 4
+    assert len(AttachedStorage.decode(storage.metadata.properties[METADATA]).refreshes) == 2
+
+
+def test_a_storage_that_is_gone(catalog, views, engine, market):
+    views.create((market, "mv"), QUERY)
+    views.refresh((market, "mv"), engine)
+    catalog.drop_table((market, "mv__storage"))
+    found = views.freshness((market, "mv"))
+    assert found.verdict is Verdict.UNKNOWN and found.reasons[0].cause is Cause.STORAGE
+    assert not views.reading((market, "mv"), allow_stale_data=True).from_storage
+    views.drop((market, "mv"))
+
+
+def test_compaction_of_the_storage_keeps_its_state(views, stored):
+    compact(views.load(stored).storage)
+    assert views.freshness(stored).is_fresh
+
+
+def test_trinos_materialized_views_are_read(catalog, views, raw, market):
+    sales = catalog.load_table((market, "sales"))
+    storage = catalog.create_table((market, "st_1"), sales.schema())
+    storage.append(
+        sales.scan().to_arrow(),
+        snapshot_properties={"dependsOnTables": f"{market}.sales={sales.metadata.current_snapshot_id}"},
+    )
+    document = {"originalSql": "SELECT * FROM sales", "catalog": "iceberg", "schema": market, "columns": [],
+                "gracePeriod": "0.00s"}  # fmt: skip
+    row = hive_row(market, "trinos", "VIRTUAL_VIEW")
+    text = base64.b64encode(json.dumps(document).encode()).decode()
+    row.viewOriginalText = f"/* Presto Materialized View: {text} */"
+    row.viewExpandedText = "/* Presto Materialized View */"
+    row.parameters = {
+        "presto_view": "true",
+        "comment": "Presto Materialized View",
+        "metadata_location": catalog.load_table((market, "st_1")).metadata_location,
+    }
+    raw.create_table(row)
+    assert views.trino_definition((market, "trinos")).sql == "SELECT * FROM sales"
+    assert views.trino_storage((market, "trinos")) == row.parameters["metadata_location"]
+    assert views.freshness((market, "trinos")).is_fresh
+    sales.append(rows((9, "a", 9)))
+    found = views.freshness((market, "trinos"))
+    assert found.verdict is Verdict.STALE and found.reasons[0].cause is Cause.CHANGED
+    assert [(item.name.name, item.layout) for item in views.listing(market)] == [("trinos", Layout.TRINO)]
+
+
+def test_a_column_that_was_dropped_and_added_again_is_read_as_it_is_now(catalog, views, engine, market):
+    views.create((market, "mv"), "SELECT id, amount FROM sales")
+    views.refresh((market, "mv"), engine)
+    with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("amount")
+    with catalog.load_table((market, "sales")).update_schema() as update:
+        update.add_column("amount", LongType())
+    [reason] = views.freshness((market, "mv")).reasons
+    assert reason.cause is Cause.SCHEMA, "no snapshot was made, and the rows are others"
+    views.refresh((market, "mv"), engine)
+    stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
+    assert {row["amount"] for row in stored} == {None}
+    # By names: the ids of `rows` are those that the columns had.
+    catalog.load_table((market, "sales")).append(pa.table({"id": [9], "shop": ["a"], "amount": [9]}))
+    views.refresh((market, "mv"), engine)
+    stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["amount"]) for row in stored if row["amount"]) == [(9, 9)] and len(stored) == 4
+
+
+def test_two_tables_that_change_names_with_each_other(catalog, views, engine, market):
+    catalog.create_table((market, "old_sales"), catalog.load_table((market, "sales")).schema()).append(
+        rows((7, "z", 7))
+    )
+    views.create((market, "mv"), "SELECT id FROM sales UNION ALL SELECT id + 100 AS id FROM old_sales")
+    views.refresh((market, "mv"), engine)
+    assert views.freshness((market, "mv")).is_fresh
+    for before, now in (("sales", "aside"), ("old_sales", "sales"), ("aside", "old_sales")):
+        catalog.rename_table((market, before), (market, now))
+    found = views.freshness((market, "mv"))
+    assert [reason.cause for reason in found.reasons] == [Cause.REPLACED, Cause.REPLACED]
+    views.refresh((market, "mv"), engine)
+    assert ids(views, (market, "mv")) == [7, 101, 102, 103]
+    assert views.freshness((market, "mv")).is_fresh
+
+
+def test_what_goes_by_cascade_can_be_brought_back(catalog, views, market, stored):
+    catalog.execute(f"CREATE VIEW over AS SELECT * FROM {stored[1]}", database=market)
+    before = catalog.load_view((market, "over"))
+    report = views.drop(stored, cascade=True)
+    (step,) = [step for step in report.steps if step.name.name == "over"]
+    assert step.metadata_location == before.metadata_location
+    assert catalog.register_view((market, "over"), step.metadata_location).expanded_text == before.expanded_text

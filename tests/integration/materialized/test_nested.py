@@ -1,0 +1,107 @@
+"""Materialized views over materialized views, of each layout: the definition of the one below is what counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import RefreshError
+from hive_views.materialized.freshness.verdict import Cause, Verdict
+from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import DuckEngine
+
+LAYOUTS = ("registered", "attached", "table")
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+def amounts(views, name) -> list[int]:
+    return sorted(row["amount"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("between", ["a plain view", "nothing"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_parent_is_stale_when_what_its_child_reads_changes(catalog, views, engine, market, layout, between):
+    child, parent, reads = (market, "child"), (market, "parent"), "child"
+    views.create(child, "SELECT id, amount FROM sales WHERE amount > 5", layout=layout)
+    views.refresh(child, engine)
+    if between == "a plain view":
+        catalog.execute("CREATE VIEW plain AS SELECT * FROM child", database=market)
+        reads = "plain"
+    views.create(parent, f"SELECT amount FROM {reads}", layout=layout)
+    views.refresh(parent, engine)
+    assert amounts(views, parent) == [10, 20] and views.freshness(parent).is_fresh
+    catalog.load_table((market, "sales")).append(rows((4, "a", 40)))
+    assert [views.freshness(name).verdict for name in (child, parent)] == [Verdict.STALE, Verdict.STALE]
+    views.refresh(parent, engine)
+    assert amounts(views, parent) == [10, 20, 40], "not of the child's stored rows, which are stale"
+    assert views.freshness(parent).is_fresh and not views.freshness(child).is_fresh
+    views.refresh(child, engine)
+    assert views.freshness(parent).is_fresh, "stored rows of the child are none of its definition"
+    views.replace(child, "SELECT id, amount FROM sales WHERE amount > 15")
+    assert [reason.cause for reason in views.freshness(parent).reasons] == [Cause.VIEW_CHANGED]
+    catalog.load_table((market, "sales")).append(rows((5, "b", 50)))
+    done = views.refresh(parent, engine, cascade=True)
+    assert [(report.name.name, report.action) for report in done] == [("child", "full"), ("parent", "full")]
+    assert amounts(views, child) == amounts(views, parent) == [20, 40, 50]
+    assert views.freshness(child).is_fresh and views.freshness(parent).is_fresh
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_child_that_was_renamed_or_is_gone(catalog, views, engine, market, layout):
+    views.create((market, "child"), "SELECT id, amount FROM sales", layout=layout)
+    views.create((market, "parent"), "SELECT amount FROM child")
+    views.refresh((market, "parent"), engine)
+    assert views.freshness((market, "parent")).is_fresh
+    views.drop((market, "child"))
+    assert Cause.GONE in [reason.cause for reason in views.freshness((market, "parent")).reasons]
+    views.create((market, "child"), "SELECT id, amount FROM sales", layout=layout)
+    assert Cause.REPLACED in [reason.cause for reason in views.freshness((market, "parent")).reasons]
+    views.refresh((market, "parent"), engine)
+    assert views.freshness((market, "parent")).is_fresh and amounts(views, (market, "parent")) == [5, 10, 20]
+
+
+TOKYO = {TIME_ZONE: "Asia/Tokyo", ANSI: "true"}
+UTC = {TIME_ZONE: "UTC", ANSI: "true"}
+
+
+def plain_view(catalog, name: tuple[str, str], text: str, settings: dict[str, str]) -> None:
+    """A plain view as a session with some settings defines it."""
+    made = catalog.author(name, text, database=name[0])
+    version = made.version.model_copy(update={"summary": {**made.version.summary, **encode(settings)}})
+    catalog.create_view(name, made.schema, version)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_refresh_under_other_settings_than_a_views_own_is_refused(catalog, views, market, layout):
+    name = (market, "mv")
+    plain_view(catalog, (market, "low"), "SELECT id, amount FROM sales", UTC)
+    catalog.execute("CREATE VIEW high AS SELECT * FROM low", database=market)
+    views.create(name, "SELECT amount FROM high", layout=layout)
+    said = rf"{market}\.low was defined under {TIME_ZONE}=UTC, and this refresh runs under {TIME_ZONE}=Asia/Tokyo"
+    for mode in ("auto", "full"):
+        with pytest.raises(RefreshError, match=said):
+            views.refresh(name, DuckEngine(catalog, TOKYO), mode=mode)
+    assert not views.reading(name).from_storage
+    views.refresh(name, DuckEngine(catalog, {**UTC, ANSI: "TRUE"}))
+    assert views.freshness(name).is_fresh and views.reading(name, allow_stale_data=True).from_storage
+    catalog.load_table((market, "sales")).append(rows((4, "a", 40)))
+    with pytest.raises(RefreshError, match=said):
+        views.refresh(name, DuckEngine(catalog, TOKYO))
+    assert views.refresh(name, DuckEngine(catalog, UTC))[-1].action == "full", "ANSI is written otherwise"
+    assert amounts(views, name) == [5, 10, 20, 40] and views.freshness(name).is_fresh
+
+
+def test_fresh_rows_of_another_session_are_computed_anew(catalog, views, market):
+    """They would not answer in the session that asks for the refresh (found by a random history)."""
+    name = (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales")
+    views.refresh(name, DuckEngine(catalog, UTC))
+    assert views.refresh(name, DuckEngine(catalog, {**UTC, ANSI: "TRUE"}))[-1].action == "unchanged"
+    report = views.refresh(name, DuckEngine(catalog, TOKYO))[-1]
+    assert report.action == "full" and f"{TIME_ZONE}=UTC" in report.why
+    assert views.reading(name).settings[TIME_ZONE] == "Asia/Tokyo" and views.freshness(name).is_fresh

@@ -1,0 +1,249 @@
+"""Another definition for a materialized view: no rows of the old one answer, and none is lost on the way."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    CyclicViewError,
+    InvalidPropertyError,
+    MetastoreError,
+    NotMaterializedError,
+    RefreshConflictError,
+    RefreshError,
+    SqlError,
+)
+from hive_views.materialized.freshness.verdict import Cause, Verdict
+from hive_views.materialized.layouts.layouts import Layout
+from hive_views.materialized.redefine import redefine
+from hive_views.materialized.refresh.stage import Work
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.statements.views import Result, execute_statement
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import DuckEngine
+from tests.proxy import DropReply, DropRequest, ThriftProxy
+
+KILL_STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 31
+
+LAYOUTS = ["registered", "attached", "table"]
+OLD, NEW = "SELECT id, amount FROM sales WHERE amount > 1", "SELECT shop, id, amount * 2 AS amount FROM sales"
+OLD_ROWS, NEW_ROWS = [(1, 10), (2, 20), (3, 5)], [("a", 1, 20), ("a", 3, 10), ("b", 2, 40)]
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+@pytest.fixture
+def run(catalog: HiveViewCatalog, market: str, engine: DuckEngine):
+    def running(text: str) -> Result:
+        return execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
+
+    return running
+
+
+def stored(views, name, snapshot: int | None = None) -> list[tuple]:
+    storage = views.load(name).storage
+    return sorted(tuple(row.values()) for row in storage.scan(snapshot_id=snapshot).to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_columns_and_rows_come_together_with_the_next_refresh(catalog, views, engine, market, run, layout):
+    name = (market, "mv")
+    views.create(name, OLD, layout=layout)
+    views.refresh(name, engine)
+    first = views.load(name).snapshot.snapshot_id
+    done = run(f"CREATE OR REPLACE MATERIALIZED VIEW mv TBLPROPERTIES ('team' = 'bi') AS {NEW}")
+    assert done.kind == "replaced"
+    view = views.load(name)
+    assert view.metadata.current_version_id == 2 and view.properties["team"] == "bi"
+    assert stored(views, name) == OLD_ROWS, "who reads the storage alone finds the old columns with the old rows"
+    reading = views.reading(name, allow_stale_data=True, max_staleness_ms=10**9)
+    assert not reading.from_storage and Cause.DEFINITION in {reason.cause for reason in reading.freshness.reasons}
+    with pytest.raises(RefreshError, match="incrementally"):
+        views.refresh(name, engine, mode="incremental")
+    assert stored(views, name) == OLD_ROWS
+    assert views.refresh(name, engine)[-1].action == "full"
+    assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+    assert stored(views, name, first) == OLD_ROWS, "time travel"
+    fields = {field.name: field.field_id for field in views.load(name).storage.schema().fields}
+    assert fields["id"] == 1 and fields["shop"] == 3
+    catalog.load_table((market, "sales")).append(rows((9, "c", 9)))
+    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert stored(views, name) == [*NEW_ROWS, ("c", 9, 18)]
+    run(f"ALTER MATERIALIZED VIEW mv AS {OLD}")
+    assert views.refresh(name, engine)[-1].action == "full"
+    assert stored(views, name) == [*OLD_ROWS, (9, 9)] and views.freshness(name).is_fresh
+    assert run(f"ALTER MATERIALIZED VIEW mv AS {OLD}").kind == "unchanged"
+    left = views.orphans(name, older_than_ms=0)
+    assert (left.snapshots, left.rows, left.files) == ((), (), ())
+    place = Path(view.metadata.location.removeprefix("file:"))
+    views.drop(name)
+    assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+    assert layout != "table" or list(place.rglob("*.metadata.json")) == [], "the earlier definitions' files as well"
+
+
+def test_what_cannot_be_replaced_is_left_as_it_is(catalog, views, engine, market, run):
+    for layout in LAYOUTS:
+        name = (market, layout)
+        views.create(name, "SELECT shop, id FROM sales", layout=layout, partitioned_by=("shop",))
+        views.refresh(name, engine)
+        for query in ("SELECT id FROM sales", "SELECT length(shop) AS shop, id FROM sales"):
+            with pytest.raises(SqlError, match="divided or sorted by this column"):
+                run(f"CREATE OR REPLACE MATERIALIZED VIEW {layout} AS {query}")
+            with pytest.raises(InvalidPropertyError):
+                views.replace(name, query)
+        with pytest.raises(SqlError, match="layout"):
+            other = "table" if layout != "table" else "attached"
+            run(
+                f"CREATE OR REPLACE MATERIALIZED VIEW {layout} TBLPROPERTIES ('hive-views.layout' = '{other}') AS {OLD}"
+            )
+        assert views.freshness(name).is_fresh
+    catalog.execute("CREATE VIEW over AS SELECT shop FROM registered", database=market)
+    with pytest.raises(CyclicViewError):
+        run("ALTER MATERIALIZED VIEW registered AS SELECT shop, 1 AS id FROM over")
+    assert views.freshness((market, "registered")).is_fresh
+
+
+def test_a_definition_of_the_table_layout_is_swapped_and_not_overwritten(catalog, open_catalog, views, market):
+    name = (market, "mv")
+    views.create(name, OLD, layout="table")
+    seen = views.load(name)
+    faster = open_catalog({})
+    faster.materialized.replace(name, "SELECT id FROM sales")
+    with pytest.raises(CommitFailedError, match="somebody else replaced the definition"):
+        redefine(catalog, seen, catalog.author(name, NEW), {})
+    now = views.load(name)
+    assert (now.metadata.current_version_id, [field.name for field in now.metadata.current_schema().fields]) == (
+        2,
+        ["id"],
+    )
+    # A change of the table that has nothing to do with it is no obstacle.
+    catalog.load_table(name).transaction().set_properties({"team": "bi"}).commit_transaction()
+    redefine(catalog, now, catalog.author(name, NEW), {})
+    assert views.load(name).metadata.current_version_id == 3
+    assert views.load(name).storage.metadata.properties["team"] == "bi"
+
+
+class _Meanwhile:
+    """An engine that lets somebody do something between the rows and their publication."""
+
+    def __init__(self, engine: DuckEngine, meanwhile) -> None:
+        self._engine = engine
+        self._meanwhile = meanwhile
+
+    def settings(self) -> dict[str, str]:
+        return self._engine.settings()
+
+    def stage(self, work: Work) -> int:
+        staged = self._engine.stage(work)
+        self._meanwhile()
+        return staged
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_replaced_while_it_is_refreshed(views, engine, market, layout):
+    name = (market, "mv")
+    views.create(name, OLD, layout=layout)
+    views.refresh(name, _Meanwhile(engine, lambda: views.replace(name, NEW)), mode="full")
+    assert stored(views, name) == OLD_ROWS, "columns and rows are those of one definition"
+    assert views.freshness(name).verdict is Verdict.STALE
+    assert not views.reading(name, allow_stale_data=True).from_storage
+    views.refresh(name, engine)
+    assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_row_of_a_refresh_is_in_no_list(catalog, views, engine, market, run, layout):
+    """An attached storage has a row while it is written, and after a kill; columns to come have one in any layout."""
+    name, seen = (market, "mv"), []
+    views.create(name, OLD, layout=layout)
+
+    def look() -> None:
+        tables = [table for _, table in catalog.list_tables(market) if "__refresh_" in table]
+        listed = [item.name.name for item in views.listing(market)]
+        shown = [row[1] for row in run("SHOW MATERIALIZED VIEWS").rows]
+        seen.append((len(tables), listed, shown))
+        for table in tables:
+            with pytest.raises(NotMaterializedError):
+                views.load((market, table))
+
+    for _ in range(2):
+        views.refresh(name, _Meanwhile(engine, look), mode="full")
+    views.replace(name, NEW)
+    views.refresh(name, _Meanwhile(engine, look))
+    there = 1 if layout == "attached" else 0
+    assert [number for number, *_ in seen] == [there, there, 1], "else this proves nothing"
+    assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_of_two_refreshes_that_bring_other_columns_one_wins(views, engine, market, layout):
+    name = (market, "mv")
+    views.create(name, OLD, layout=layout)
+    views.refresh(name, engine)
+    views.replace(name, NEW)
+    with pytest.raises(RefreshConflictError):
+        views.refresh(name, _Meanwhile(engine, lambda: views.refresh(name, engine)))
+    assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+    left = views.orphans(name, older_than_ms=0)
+    assert (left.snapshots, left.rows, left.files) == ((), (), ())
+
+
+@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["before", "behind"])
+def test_the_connection_breaks_at_the_swap(metastore, open_catalog, views, engine, market, action):
+    """The new metadata file is there, and the table names it, or does not: either way a definition is."""
+    name = (market, "mv")
+    views.create(name, OLD, layout="table")
+    views.refresh(name, engine)
+    with ThriftProxy(metastore.port) as proxy:
+        behind = open_catalog({"uri": proxy.uri})
+        made = behind.author(name, NEW)
+        proxy.on("alter_table_with_environment_context", action, onwards=True)
+        with suppress(CommitStateUnknownError, MetastoreError):
+            behind.materialized.replace(name, made)
+        assert "alter_table_with_environment_context" in proxy.methods
+    view = views.load(name)
+    assert view.metadata.current_version_id == (2 if isinstance(action, DropReply) else 1)
+    assert view.layout is Layout.TABLE and stored(views, name) == OLD_ROWS
+    assert views.freshness(name).is_fresh is isinstance(action, DropRequest)
+    views.replace(name, NEW)
+    assert [version.version_id for version in views.load(name).metadata.versions] == [1, 2], "none is lost"
+    views.refresh(name, engine)
+    assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+
+
+@pytest.mark.timeout(1200)
+def test_a_refresh_that_brings_columns_is_killed(open_catalog, market, killer):
+    """SIGKILL at some of its moments (`HIVE_VIEWS_EVERY_KILL=1`: at each): old columns and rows, or new ones."""
+    catalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
+    views.create(name, OLD, layout="table")
+    views.refresh(name, engine)
+    point, moments, texts = 15, [], {OLD: OLD_ROWS, NEW: NEW_ROWS}
+    known, wanted = OLD, NEW
+    while True:
+        views.replace(name, wanted)
+        if (said := killer(name, point, "refresh")) == "done":
+            break
+        assert said == "killed"
+        fresh = views.freshness(name).is_fresh
+        assert stored(views, name) == (texts[wanted] if fresh else texts[known]), point
+        moments.append(fresh)
+        views.refresh(name, engine)
+        assert stored(views, name) == texts[wanted] and views.freshness(name).is_fresh, point
+        views.remove_orphans(name, older_than_ms=0)
+        left = views.orphans(name, older_than_ms=0)
+        assert (left.snapshots, left.rows, left.files) == ((), (), ()), point
+        known, wanted = wanted, known
+        point += KILL_STEP
+    assert len(moments) > 2 and not moments[0], "else this proves nothing"
+    assert catalog.list_tables(market) == [(market, name) for name in ("mv", "sales", "shops")]

@@ -1,0 +1,154 @@
+"""What people do to materialized views by hand: each is told with its name, and no definition and no row is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import HiveViewsError, InvalidRefreshStateError, RefreshError
+from hive_views.materialized.freshness.verdict import Cause, Verdict
+from hive_views.materialized.layouts.layouts import METADATA, Layout
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
+from hive_views.materialized.state.refresh_state import REFRESH_STATE
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.loading import load
+from tests.integration.catalog.samples import hive_row
+from tests.integration.materialized.conftest import rows
+
+LAYOUTS = ("registered", "attached", "table")
+QUERY = "SELECT id, amount FROM sales"
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+def put(catalog, name, text: str) -> None:
+    """Write a text over the draft's JSON, past everything that would refuse it."""
+    if catalog.view_exists(name):
+        base = load(catalog._store, catalog.materialized._name(name))
+        changed = base.metadata.model_copy(update={"properties": {**base.metadata.properties, METADATA: text}})
+        commit(catalog._store, base.row.name, base, changed)
+        return
+    with catalog.load_table(name).transaction() as transaction:
+        transaction.set_properties({METADATA: text})
+
+
+@pytest.mark.parametrize("layout", ["attached", "table"])
+def test_rubbish_in_the_drafts_json(catalog, views, engine, market, layout):
+    name = (market, "mv")
+    views.create(name, QUERY, layout=layout)
+    views.refresh(name, engine)
+    view = views.load(name)
+    good = (view.storage if layout == "table" else view).metadata.properties[METADATA]
+    place = f"{view.storage.metadata.location}/nothing.json"
+    nowhere = {"format-version": 1, "storage-table-location": place, "associated-view-location": place}
+    for text in ("", "{", "[]", "{}", '{"format-version":"1"}', '{"format-version":2}', '{"format-version":0}',
+                 '{"format-version":1,"storage-table-location":7}', "[" * 20_000, json.dumps(nowhere)):  # fmt: skip
+        put(catalog, name, text)
+        [listed] = views.listing(market)
+        assert (listed.name.name, listed.layout.value, listed.freshness.verdict) == ("mv", layout, Verdict.UNKNOWN)
+        for call in (views.freshness, views.reading, lambda name: views.refresh(name, engine)):
+            if layout == "attached" and text == json.dumps(nowhere) and call != views.reading:
+                continue  # there the definition is whole
+            if layout == "attached" and text == json.dumps(nowhere):
+                assert not call(name).from_storage
+                continue
+            with pytest.raises(InvalidRefreshStateError, match=f"{market}.mv") as caught:
+                call(name)
+            assert caught.value.identifier == f"{market}.mv"
+    put(catalog, name, good)
+    assert views.freshness(name).is_fresh and views.load(name).version == view.version
+
+
+def test_rubbish_in_a_refresh_state(catalog, views, engine, market):
+    name = (market, "mv")
+    views.create(name, QUERY)
+    for text in ("", "{", "[1]", "{}", '{"view-version-id":"one","source-states":[]}', "[" * 20_000):
+        storage = catalog.load_table((market, "mv__storage"))
+        storage.append(rows((7, "a", 7)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: text})
+        found = views.freshness(name)
+        assert found.verdict is Verdict.UNKNOWN and found.reasons[0].cause is Cause.NO_STATE
+        assert not views.reading(name, allow_stale_data=True).from_storage
+    assert views.refresh(name, engine)[-1].action == "full"
+    assert views.freshness(name).is_fresh
+
+
+@pytest.mark.parametrize("layout", ["registered", "table"])
+def test_over_a_table_that_was_dropped(catalog, views, engine, market, layout):
+    name = (market, "mv")
+    views.create(name, QUERY, layout=layout)
+    views.refresh(name, engine)
+    catalog.drop_table((market, "sales"))
+    assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.GONE]
+    with pytest.raises(RefreshError, match=rf"{market}\.mv.*{market}\.sales"):
+        views.refresh(name, engine)
+    assert views.load(name).storage.scan().to_arrow().num_rows == 3, "its rows are what they were"
+    assert [item.freshness.verdict for item in views.listing(market)] == [Verdict.STALE]
+    views.drop(name)
+    assert catalog.list_tables(market) == [(market, "shops")] and catalog.list_views(market) == []
+
+
+def test_somebody_elses_table_in_the_storages_place(catalog, views, engine, market):
+    """It is never written to, and stays when the view is dropped."""
+    name, place = (market, "mv"), (market, "mv__storage")
+    views.create(name, QUERY)
+    views.refresh(name, engine)
+    schema = views.load(name).storage.schema()
+    other = "00000000-0000-4000-8000-000000000000"
+    for properties in ({}, {STAGED_WRITES: "false"}, {STAGED_WRITES: "true", STORAGE_OF: other}):
+        catalog.drop_table(place)
+        catalog.create_table(place, schema, properties=properties).append(pa.table({"id": [7], "amount": [7]}))
+        assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.NO_STATE]
+        assert not views.reading(name, allow_stale_data=True).from_storage
+        with pytest.raises(RefreshError, match=f"{market}.mv__storage"):
+            views.refresh(name, engine)
+        assert catalog.load_table(place).scan().to_arrow().to_pylist() == [{"id": 7, "amount": 7}]
+    views.drop(name)
+    assert catalog.table_exists(place) and not catalog.view_exists(name)
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_a_database_whose_location_is_elsewhere_and_odd_columns(catalog, views, engine, market, layout, tmp_path):
+    home, name = f"{market}_home", (f"{market}_home", "mv")
+    catalog.create_namespace(home, {"location": f"file:{tmp_path}/else where/ö"})
+    try:
+        views.create(name, f"SELECT id AS `a b`, amount AS `x.y`, shop AS `ö``` FROM {market}.sales", layout=layout,
+                     partitioned_by=("`ö```", "x.y"))  # fmt: skip
+        for number in (1, 2):
+            views.refresh(name, engine)
+            assert views.freshness(name).is_fresh
+            found = views.load(name).storage.scan().to_arrow()
+            assert found.column_names == ["a b", "x.y", "ö`"] and found.num_rows == 2 + number
+            catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+        assert list((tmp_path / "else where" / "ö").rglob("*.parquet"))
+        views.drop(name)
+        assert not list(tmp_path.rglob("*.parquet"))
+    finally:
+        for _, left in catalog.list_tables(home):
+            catalog.drop_table((home, left))
+        catalog.drop_namespace(home)
+
+
+def test_a_list_among_hundreds_of_rows(catalog, views, engine, market, raw):
+    """Each sort of row that a database has, by the hundred, and materialized views that can and cannot be read."""
+    for number in range(120):
+        raw.create_table(hive_row(market, f"n{number:03}", "VIRTUAL_VIEW"))
+    for layout in LAYOUTS:
+        views.create((market, f"mv_{layout}"), QUERY, layout=layout)
+    views.refresh((market, "mv_table"), engine)
+    put(catalog, (market, "mv_attached"), "{")
+    found = {item.name.name: (item.layout, item.freshness.verdict) for item in views.listing(market)}
+    assert found == {
+        "mv_registered": (Layout.REGISTERED, Verdict.STALE),
+        "mv_attached": (Layout.ATTACHED, Verdict.UNKNOWN),
+        "mv_table": (Layout.TABLE, Verdict.FRESH),
+    }
+    shown = catalog.execute("SHOW MATERIALIZED VIEWS LIKE 'mv_a*'", database=market).rows
+    assert len(shown) == 1 and f"{market}.mv_attached" in shown[0][4]
+    with pytest.raises(HiveViewsError, match=f"{market}.mv_attached"):
+        catalog.execute("DROP MATERIALIZED VIEW mv_attached", database=market)

@@ -1,0 +1,141 @@
+"""Settings of materialized views on a real metastore: in each layout what a user sets last holds, however it is set."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import InvalidPropertyError, SqlError
+from hive_views.materialized.freshness.verdict import Verdict
+from hive_views.materialized.layouts.layouts import METADATA, Layout
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
+from hive_views.materialized.properties import ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, TIME_TRAVEL
+from hive_views.materialized.redefine import _swap_definition
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.loading import load
+from hive_views.spec.changes import SetProperties, apply
+from tests.integration.materialized.conftest import rows
+
+LAYOUTS = ("registered", "attached", "table")
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+@pytest.fixture
+def run(catalog, market):
+    return lambda text: catalog.execute(text, database=market)
+
+
+def make(views, run, engine, market, layout, more="") -> tuple[str, str]:
+    """A materialized view whose rows are stale."""
+    run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}'{more}) AS SELECT id FROM sales")
+    views.refresh((market, "mv"), engine)
+    views._catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    return market, "mv"
+
+
+def set_by_another(catalog, name, updates, removals=()) -> None:
+    """As a program that knows properties and nothing of materialized views: Spark's ALTER VIEW, ALTER TABLE."""
+    if catalog.materialized.load(name).layout is Layout.TABLE:
+        with catalog.load_table(name).transaction() as transaction:
+            transaction.set_properties(updates)
+            transaction.remove_properties(*removals)
+        return
+    base = load(catalog._store, catalog.materialized.load(name).name)
+    properties = {key: value for key, value in base.metadata.properties.items() if key not in removals}
+    changed = base.metadata.model_copy(update={"properties": {**properties, **updates}})
+    commit(catalog._store, base.row.name, base, changed)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_set_last_holds(catalog, views, run, engine, market, layout):
+    name = make(views, run, engine, market, layout, f", '{ALLOW_STALE_DATA}' = 'true', 'team' = 'bi'")
+    assert views.reading(name).from_storage
+    assert run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{ALLOW_STALE_DATA}' = 'false')").kind == "changed"
+    assert not views.reading(name).from_storage
+    assert run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{ALLOW_STALE_DATA}' = 'false')").kind == "unchanged"
+    set_by_another(catalog, name, {ALLOW_STALE_DATA: "true"})
+    assert views.reading(name).from_storage
+    views.set_properties(name, {"more": "1"})
+    assert views.reading(name).from_storage, "another commit of ours changes nothing of it"
+    set_by_another(catalog, name, {MAX_STALENESS_MS: "3600000"}, [ALLOW_STALE_DATA])
+    assert views.freshness(name).verdict is Verdict.WITHIN_GRACE and not views.load(name).allow_stale_data
+    run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{MAX_STALENESS_MS}')")
+    assert views.freshness(name).verdict is Verdict.STALE
+    with pytest.raises(SqlError, match="has no property"):
+        run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{MAX_STALENESS_MS}')")
+    run("CREATE OR REPLACE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.max-staleness-ms' = '7') AS "
+        "SELECT id + 1 AS id FROM sales")  # fmt: skip
+    view = views.load(name)
+    assert view.max_staleness_ms == 7 and view.properties["team"] == "bi" and view.properties["more"] == "1"
+    views.refresh(name, engine)
+    views.set_properties(name, removals=[MAX_STALENESS_MS, "never there"])
+    assert views.load(name).max_staleness_ms is None and views.freshness(name).is_fresh
+
+
+def test_the_drafts_field_and_the_property_agree(catalog, views, run, engine, market):
+    name = make(views, run, engine, market, "attached", f", '{ALLOW_STALE_DATA}' = 'true'")
+
+    def field() -> object:
+        return json.loads(catalog.load_view(name).metadata.properties[METADATA]).get("allow-stale-data")
+
+    assert field() is True
+    catalog.load_view(name).update().set_properties({ALLOW_STALE_DATA: "false"}).commit()
+    assert field() is False
+    set_by_another(catalog, name, {ALLOW_STALE_DATA: "true"})
+    assert field() is False, "else this proves nothing"
+    views.refresh(name, engine)
+    assert field() is True
+    document = json.loads(catalog.load_view(name).metadata.properties[METADATA])
+    set_by_another(catalog, name, {METADATA: json.dumps({**document, "allow-stale-data": False})})
+    assert not views.load(name).allow_stale_data, "an engine that knows the draft changed its field"
+    views.to_plain_view(name)
+    catalog.load_view(name).update().set_properties({ALLOW_STALE_DATA: "true"}).commit()
+    views.from_plain_view(name)
+    assert views.load(name).allow_stale_data and field() is True
+    run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
+    assert not views.load(name).allow_stale_data and field() is None
+
+
+def test_a_tables_settings_are_the_tables(catalog, views, run, engine, market):
+    name = make(views, run, engine, market, "table", ", 'format-version' = '2', 'comment' = 'sold'")
+    assert catalog.load_table(name).properties["comment"] == "sold"
+    view = views.load(name)
+    old = apply(view.metadata, [SetProperties({ALLOW_STALE_DATA: "true"})], identifier="mv", now_ms=0)
+    _swap_definition(catalog, view, old, SetProperties())
+    assert views.reading(name).from_storage, "as an earlier release kept it"
+    run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
+    assert not views.reading(name).from_storage
+    with pytest.raises(SqlError, match="ALTER TABLE"):
+        run("ALTER MATERIALIZED VIEW mv RENAME TO other")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_would_do_nothing_or_harm_is_refused(catalog, views, run, market, layout):
+    run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
+    before = views.load((market, "mv")).properties
+    for key, value in (
+        (ALLOW_STALE_DATA, "yes"),
+        (MAX_STALENESS_MS, "1 hour"),
+        (MAX_STALENESS_MS, "9" * 30),
+        (REPEATABLE, ""),
+        (TIME_TRAVEL, "on"),
+        ("hive-views.sequence-ids", "perhaps"),
+        (METADATA, "{}"),
+        (STAGED_WRITES, "false"),
+    ):
+        with pytest.raises(InvalidPropertyError):
+            views.create((market, "other"), "SELECT id FROM sales", layout=layout, properties={key: value})
+        with pytest.raises(InvalidPropertyError):
+            views.replace((market, "mv"), "SELECT id FROM sales", properties={key: value})
+        with pytest.raises(SqlError, match=key):
+            run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{key}' = '{value}')")
+    with pytest.raises(SqlError, match=METADATA):
+        run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES IF EXISTS ('{METADATA}')")
+    assert views.load((market, "mv")).properties == before
+    assert [name for _, name in catalog.list_tables(market)].count("other") == 0

@@ -1,0 +1,261 @@
+"""Storages that others have too: a second name, a second view, a directory with other tables. Nothing of it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import (
+    CommitFailedError,
+    DependentsError,
+    InvalidViewError,
+    MetastoreRefusedError,
+    SharedFilesError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.io.locations import path_of
+from hive_views.materialized.drop import drop_materialized
+from hive_views.materialized.layouts.layouts import METADATA
+from hive_views.materialized.maintenance.abandoned import Abandoned
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.faults.scripted import EVERY, Answer, ScriptedServer
+from tests.integration.materialized.conftest import SALES, rows
+
+LAYOUTS = ("registered", "attached", "table")
+QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
+
+
+@pytest.fixture
+def views(catalog: HiveViewCatalog):
+    return catalog.materialized
+
+
+@pytest.fixture
+def stored(views, market, engine):
+    """Makes a materialized view with rows; says its name."""
+
+    def make(layout: str, name: str = "mv", **more) -> tuple[str, str]:
+        views.create((market, name), QUERY, layout=layout, **more)
+        views.refresh((market, name), engine)
+        return market, name
+
+    return make
+
+
+def without_uuid(raw, name: tuple[str, str]) -> None:
+    """A row as PyIceberg's own catalog writes it."""
+    row = raw.get_table(*name)
+    del row.parameters["uuid"]
+    raw.alter_table_with_environment_context(*name, row, None)
+
+
+def local(location: str) -> Path:
+    return Path(path_of(location))
+
+
+# -- DROP -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_second_name_of_the_storage_keeps_its_rows(catalog, views, stored, raw, other_database, layout, caplog):
+    name, twin = stored(layout), (other_database, "twin")
+    catalog.register_table(twin, views.load(name).storage.metadata_location)
+    without_uuid(raw, twin)
+    views.drop(name)
+    assert not catalog.view_exists(name) and not catalog.table_exists(name)
+    assert not catalog.table_exists((name[0], "mv__storage")), "its row is nobody else's"
+    assert catalog.load_table(twin).scan().to_arrow().num_rows == 3
+    assert f"{other_database}.twin" in caplog.text
+    if layout == "table":
+        assert views.load(twin).metadata.current_schema().column_names == ["id", "amount"], "its definition, too"
+
+
+def test_a_purge_sees_a_second_name_without_uuid(catalog, market, raw, other_database):
+    twin = (other_database, "twin")
+    table = catalog.register_table(twin, catalog.load_table((market, "sales")).metadata_location)
+    without_uuid(raw, twin)
+    table = catalog.load_table(twin)
+    table.append(rows((4, "c", 4)))  # its file now is another one than that of `sales`
+    with pytest.raises(SharedFilesError, match=r"\.twin"):
+        catalog.purge_table((market, "sales"))
+    assert catalog.load_table((market, "sales")).scan().to_arrow().num_rows == 3
+
+
+@pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
+def test_a_second_name_of_the_view_keeps_definition_and_rows(catalog, views, stored, market, layout, purge, caplog):
+    name, twin = stored(layout), (market, "twin")
+    catalog.register_view(twin, catalog.load_view(name).metadata_location)
+    views.drop(name, purge=purge)
+    assert not catalog.view_exists(name)
+    assert views.reading(twin).from_storage and views.load(twin).storage.scan().to_arrow().num_rows == 3
+    assert f"{market}.twin" in caplog.text
+    views.drop(twin)
+    assert catalog.list_views(market) == [] and catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+
+
+def test_a_property_that_names_the_storage_of_another_view(catalog, views, stored, market):
+    """Copied by CREATE VIEW … TBLPROPERTIES of any engine."""
+    name = stored("attached")
+    made = catalog.author((market, "copy"), QUERY, database=market)
+    text = catalog.load_view(name).metadata.properties[METADATA]
+    catalog.create_view((market, "copy"), made.schema, made.version, properties={METADATA: text})
+    views.drop((market, "copy"))
+    assert views.load(name).storage.scan().to_arrow().num_rows == 3
+
+
+def test_a_view_over_the_storage_is_seen_before_anything_is_dropped(open_catalog, stored, market):
+    name = stored("registered")
+    strict = open_catalog({"hive-views.dependency-mode": "strict"})
+    strict.execute("CREATE VIEW raw_rows AS SELECT * FROM mv__storage", database=market)
+    with pytest.raises(DependentsError, match="raw_rows"):
+        strict.materialized.drop(name)
+    assert strict.view_exists(name) and strict.table_exists((market, "mv__storage"))
+    report = strict.materialized.drop(name, cascade=True)
+    assert [item.name for item in report.dropped] == ["raw_rows", "mv"]
+    assert strict.list_views(market) == [] and not strict.table_exists((market, "mv__storage"))
+
+
+def test_another_view_that_took_the_name_meanwhile(catalog, views, stored, market):
+    name = stored("attached")
+    seen = views.load(name)
+    catalog.rename_view(name, (market, "moved"))
+    stored("attached")
+    with pytest.raises(CommitFailedError):
+        drop_materialized(catalog, seen, restrict=False, cascade=False, purge=True)
+    assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
+
+
+def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, views, stored, market, caplog):
+    name = stored("registered")
+    storage = views.load(name).storage
+    local(storage.metadata_location).unlink()
+    open_catalog().materialized.drop(name)  # the other one remembers what it read
+    assert catalog.list_views(market) == [] and not catalog.table_exists((market, "mv__storage"))
+    assert list(local(storage.metadata.location).rglob("*.parquet")) and "are left" in caplog.text
+
+
+def test_what_is_materialized_gets_no_second_storage(catalog, views, stored, market):
+    for layout in ("registered", "attached"):
+        name = stored(layout, layout)
+        with pytest.raises(InvalidViewError):
+            views.from_plain_view(name)
+        assert views.reading(name).from_storage
+    assert len(catalog.list_tables(market)) == 3
+
+
+def test_a_server_that_does_not_filter_cannot_say_whose_files_are(catalog, open_catalog, metastore, stored, caplog):
+    name = stored("registered")
+    table = catalog.load_table((name[0], "mv__storage"))
+    with ScriptedServer(metastore.port) as server:
+        server.on("get_table_names_by_filter", Answer(MetaException("no filters")), nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        with pytest.raises(MetastoreRefusedError, match="no filters"):
+            other.purge_table(table.name())
+        other.materialized.drop(name)
+    assert not catalog.view_exists(name) and not catalog.table_exists(table.name())
+    assert "nobody can tell" in caplog.text
+    assert catalog.register_table(table.name(), table.metadata_location).scan().to_arrow().num_rows == 3
+
+
+# -- Orphans and old snapshots ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_nothing_is_taken_from_a_second_name(catalog, views, stored, engine, raw, market, layout):
+    name, twin = stored(layout), (market, "twin")
+    catalog.register_table(twin, views.load(name).storage.metadata_location)
+    without_uuid(raw, twin)
+    catalog.load_table(twin).append(rows((9, "c", 9)).select(["id", "amount"]))
+    views.refresh(name, engine, mode="full")
+    found = views.remove_orphans(name, older_than_ms=0)
+    assert found.files == () and "twin" in str(found.kept[0])
+    with pytest.raises(SharedFilesError, match="twin"):
+        views.expire(name, older_than_ms=0)
+    assert catalog.load_table(twin).scan().to_arrow().num_rows == 4
+
+
+@pytest.mark.parametrize("inside", ["", "/data/nested"])
+def test_files_of_a_table_in_the_same_directory_are_no_orphans(catalog, views, stored, market, inside):
+    name = stored("registered")
+    location = views.load(name).storage.metadata.location
+    other = catalog.create_table((market, "other"), SALES, location=f"{location}{inside}")
+    other.append(rows((9, "c", 9)))
+    assert views.remove_orphans(name, older_than_ms=0).files == ()
+    assert catalog.load_table((market, "other")).scan().to_arrow().num_rows == 1
+
+
+def test_gc_enabled_is_heeded(catalog, views, stored, engine, market):
+    name = stored("registered", storage_properties={"gc.enabled": "false"})
+    left = local(views.load(name).storage.metadata.location) / "data" / "left.parquet"
+    left.write_bytes(b"PAR1")
+    found = views.remove_orphans(name, older_than_ms=0)
+    assert found.files == () and "gc.enabled" in str(found.kept[0])
+    catalog.drop_view(name, purge_files=True)
+    found = views.remove_abandoned(market, older_than_ms=0)
+    assert (found.tables, found.files) == ((ViewName(market, "mv__storage"),), ()) and "gc.enabled" in str(
+        found.kept[0]
+    )
+    assert left.exists()
+
+
+# -- Abandoned --------------------------------------------------------------------------------------------------------
+
+
+def test_a_plain_view_whose_name_ends_like_a_definitions(catalog, views, market):
+    catalog.execute(f"CREATE VIEW sales__view AS {QUERY}", database=market)
+    catalog.execute(f"CREATE VIEW mv__storage AS {QUERY}", database=market)
+    for name in ("sales__view", "mv__storage"):
+        catalog.drop_view((market, name))
+    assert views.abandoned(market, older_than_ms=0) == Abandoned()
+
+
+def test_the_second_name_of_a_storage_that_has_no_rows_yet(catalog, views, market):
+    views.create((market, "mv"), QUERY)
+    location = views.load((market, "mv")).storage.metadata_location
+    catalog.register_table((market, "twin__storage"), location)
+    views.remove_abandoned(market, older_than_ms=0)
+    assert local(location).exists() and views.load((market, "mv")).storage is not None
+
+
+def test_a_table_inside_of_what_is_abandoned(catalog, views, stored, market):
+    name = stored("registered")
+    location = views.load(name).storage.metadata.location
+    for place in ("data/one", "data/two"):
+        catalog.create_table((market, place[-3:]), SALES, location=f"{location}/{place}").append(rows((9, "c", 9)))
+    dropped = catalog.load_table((market, "two"))
+    catalog.drop_table((market, "two"))
+    catalog.drop_view(name)
+    found = views.remove_abandoned(market, older_than_ms=0)
+    assert found.tables == (ViewName(market, "mv__storage"),) and found.files
+    assert catalog.load_table((market, "one")).scan().to_arrow().num_rows == 1
+    assert catalog.register_table((market, "two"), dropped.metadata_location).scan().to_arrow().num_rows == 1
+
+
+class StubbornIO(PyArrowFileIO):
+    """A storage that refuses to delete some files."""
+
+    def delete(self, location) -> None:
+        if str(getattr(location, "location", location)).endswith((".parquet", "left.avro")):
+            raise PermissionError("not yours")
+        super().delete(location)
+
+
+def test_removed_is_only_what_is_gone(open_catalog, market, stored, views, engine):
+    stubborn = open_catalog({"py-io-impl": f"{__name__}.{StubbornIO.__name__}"}).materialized
+    name = stored("registered")
+    directory = local(views.load(name).storage.metadata.location) / "metadata"
+    for file in ("left.avro", "gone.avro"):
+        (directory / file).write_bytes(b"Obj")
+    found = stubborn.remove_orphans(name, older_than_ms=0)
+    assert [local(file).name for file in found.files] == ["gone.avro"]
+    assert "left.avro" in str(found.kept[0]) and "not yours" in str(found.kept[0])
+    views.refresh(name, engine, mode="full")
+    expired = stubborn.expire(name, older_than_ms=0)
+    assert expired.files > 0 and len(expired.kept) == 1 and expired.kept[0].what.endswith(".parquet")
+    views._catalog.drop_view(name)
+    found = stubborn.remove_abandoned(market, older_than_ms=0)
+    assert found.files and not any(file.endswith(".parquet") for file in found.files)
+    assert {Path(item.what).suffix for item in found.kept} == {".parquet", ".avro"}

@@ -1,0 +1,121 @@
+"""The statements about materialized views, and who refreshes what in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
+from hive_views.materialized.layouts.layouts import Layout
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.statements.views import Result, execute_statement
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import DuckEngine
+
+
+@pytest.fixture
+def run(catalog: HiveViewCatalog, market: str, engine):
+    def running(text: str) -> Result:
+        return execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
+
+    return running
+
+
+def test_create_refresh_show_drop(run, catalog, market):
+    run("CREATE MATERIALIZED VIEW totals COMMENT 'by shop' PARTITIONED BY (shop) TBLPROPERTIES ('team' = 'bi') "
+        "AS SELECT shop, sum(amount) AS total FROM sales GROUP BY shop")  # fmt: skip
+    view = catalog.materialized.load((market, "totals"))
+    assert view.layout is Layout.REGISTERED
+    assert view.metadata.properties["comment"] == "by shop" and view.metadata.properties["team"] == "bi"
+    assert view.storage is not None and [field.name for field in view.storage.spec().fields] == ["shop"]
+    assert run("SHOW MATERIALIZED VIEWS").rows == ((market, "totals", "registered", "stale", "it was never refreshed"),)
+    done = run("REFRESH MATERIALIZED VIEW totals")
+    assert done.kind == "refreshed" and done.rows[0][1] == "full"
+    assert run("REFRESH MATERIALIZED VIEW totals").kind == "unchanged"
+    assert run("REFRESH MATERIALIZED VIEW totals FULL").rows[0][1] == "full"
+    assert run("ALTER MATERIALIZED VIEW totals REBUILD").kind == "unchanged"
+    assert run("SHOW MATERIALIZED VIEWS LIKE 'tot*'").rows == ((market, "totals", "registered", "fresh", None),)
+    catalog.load_table((market, "sales")).append(rows((9, "a", 1)))
+    assert run("REFRESH MATERIALIZED VIEW totals INCREMENTAL").rows[0][1] == "incremental"
+    run("DROP MATERIALIZED VIEW totals")
+    assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+    assert run("DROP MATERIALIZED VIEW IF EXISTS totals").kind == "absent"
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_layout_is_chosen_by_a_property(run, catalog, market, layout):
+    run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
+    assert catalog.materialized.load((market, "mv")).layout.value == layout
+    run("CREATE MATERIALIZED VIEW IF NOT EXISTS mv AS SELECT shop FROM sales")
+    assert catalog.materialized.load((market, "mv")).layout.value == layout
+    run("DROP MATERIALIZED VIEW mv")
+    assert catalog.list_views(market) == []
+    assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+
+
+def test_or_replace_keeps_the_storage_and_its_rows_answer_no_more(run, catalog, market):
+    run("CREATE MATERIALIZED VIEW mv AS SELECT id, amount FROM sales")
+    run("REFRESH MATERIALIZED VIEW mv")
+    run("CREATE OR REPLACE MATERIALIZED VIEW mv AS SELECT id, amount FROM sales WHERE amount > 7")
+    assert catalog.materialized.load((market, "mv")).storage_name.name == "mv__storage"
+    reading = catalog.materialized.reading((market, "mv"), allow_stale_data=True, max_staleness_ms=10**9)
+    assert not reading.from_storage and "definition changed" in reading.why
+    run("REFRESH MATERIALIZED VIEW mv")
+    assert catalog.materialized.load((market, "mv")).storage.scan().to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("CREATE MATERIALIZED VIEW mv ENABLE REWRITE AS SELECT id FROM sales", "ENABLE REWRITE"),
+        ("CREATE MATERIALIZED VIEW mv STORED AS ORC AS SELECT id FROM sales", "STORED AS"),
+        ("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'odd') AS SELECT id FROM sales", "odd"),
+        ("CREATE MATERIALIZED VIEW mv AS SELECT nothing FROM sales", "nothing"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_leaves_nothing(run, catalog, market, text, what):
+    with pytest.raises(SqlError, match=what):
+        run(text)
+    assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
+    assert catalog.list_views(market) == []
+
+
+def test_a_plain_view_is_no_materialized_one(run, catalog, market):
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM sales", database=market)
+    for text in ("REFRESH MATERIALIZED VIEW plain", "DROP MATERIALIZED VIEW plain",
+                 "ALTER MATERIALIZED VIEW plain SET TBLPROPERTIES ('a' = 'b')"):  # fmt: skip
+        with pytest.raises(NotMaterializedError):
+            run(text)
+    with pytest.raises(SqlError, match="needs Spark"):
+        catalog.execute("REFRESH MATERIALIZED VIEW plain", database=market)
+
+
+def test_cascade_refreshes_each_once_in_order(run, catalog, market):
+    run("CREATE MATERIALIZED VIEW base AS SELECT id, shop, amount FROM sales WHERE amount > 1")
+    catalog.execute("CREATE VIEW between_them AS SELECT * FROM base", database=market)
+    run("CREATE MATERIALIZED VIEW one AS SELECT shop, count(*) AS n FROM between_them GROUP BY shop")
+    run("CREATE MATERIALIZED VIEW top AS SELECT o.shop, o.n, b.id FROM one o JOIN base b ON o.shop = b.shop")
+    done = run("REFRESH MATERIALIZED VIEW top CASCADE")
+    assert [row[0] for row in done.rows] == [f"{market}.{name}" for name in ("base", "one", "top")]
+    for name in ("base", "one", "top"):
+        assert catalog.materialized.freshness((market, name)).is_fresh
+    catalog.load_table((market, "sales")).append(rows((9, "b", 9)))
+    assert run("REFRESH MATERIALIZED VIEW top").rows[0][0] == f"{market}.top"
+    assert catalog.materialized.freshness((market, "top")).is_fresh
+    assert not catalog.materialized.freshness((market, "base")).is_fresh, "without CASCADE only the one that is named"
+    with pytest.raises(DependentsError):
+        run("DROP MATERIALIZED VIEW base RESTRICT")
+    told: list[str] = []
+    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, tell=told.append)
+    assert [line.partition(":")[0] for line in told if "refresh:" in line or "unchanged" in line] == [
+        f"[{number}/3] {market}.{name}" for number, name in enumerate(("base", "one", "top"), start=1)
+    ]
+
+
+def test_incremental_that_is_not_possible_says_why(run, catalog, market):
+    run("CREATE MATERIALIZED VIEW mv AS SELECT DISTINCT shop FROM sales")
+    run("REFRESH MATERIALIZED VIEW mv")
+    catalog.load_table((market, "sales")).append(rows((9, "d", 1)))
+    with pytest.raises(RefreshError, match="DISTINCT"):
+        run("REFRESH MATERIALIZED VIEW mv INCREMENTAL")
+    assert run("REFRESH MATERIALIZED VIEW mv").rows[0][1] == "full"

@@ -1,0 +1,217 @@
+"""Locks and time: heartbeats, against a metastore that drops a silent lock after two seconds; and one without locks."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_views.config import ConnectionConfig, LockConfig
+from hive_views.errors import LockError
+from hive_views.identifiers import ViewName
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.local_metastore.jvm import find_jars, find_java
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    DataOperationType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+)
+from hive_views.metastore.locking.heartbeat import Heartbeat, clock
+from hive_views.metastore.locking.lock import acquire, locked
+from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
+from tests.proxy import DropReply, DropRequest, ThriftProxy
+
+TXN_TIMEOUT_S = 2.0
+LIVELY = LockConfig(timeout_ms=30_000, check_min_wait_ms=5, check_max_wait_ms=100, heartbeat_interval_ms=200)
+SILENT = LockConfig(timeout_ms=30_000, check_min_wait_ms=5, check_max_wait_ms=100, heartbeat_interval_ms=240_000)
+NAME = ViewName("default", "v")
+
+
+@pytest.fixture(scope="module")
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """A metastore that drops a lock without heartbeats after two seconds."""
+    with EmbeddedMetastore(tmp_path_factory.mktemp("forgetful"), txn_timeout_s=TXN_TIMEOUT_S) as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(forgetful: EmbeddedMetastore) -> Iterator[ThriftProxy]:
+    with ThriftProxy(forgetful.port) as running:
+        yield running
+
+
+@pytest.fixture
+def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
+    with MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as made:
+        yield made
+
+
+@pytest.fixture
+def observer(forgetful: EmbeddedMetastore) -> Iterator[MetastoreClient]:
+    with MetastoreClient(ConnectionConfig(uris=(forgetful.uri,))) as made:
+        yield made
+        assert made.show_locks(NAME.database, None) == []
+
+
+def silent_lock(observer: MetastoreClient, table: str) -> int:
+    """A lock for which nobody sends heartbeats."""
+    component = LockComponent(
+        type=LockType.EXCLUSIVE,
+        level=LockLevel.TABLE,
+        dbname=NAME.database,
+        tablename=table,
+        operationType=DataOperationType.NO_TXN,
+    )
+    request = LockRequest(component=[component], user="nobody", hostname="nowhere", agentInfo="silent")
+    return int(observer.lock(request).lockid)
+
+
+def until_a_silent_lock_is_dropped(observer: MetastoreClient) -> None:
+    """Wait for the server's time-out, by its own judgment: whatever is older and silent is dropped by then, too."""
+    silent_lock(observer, "silent")
+    eventually(lambda: not observer.show_locks(NAME.database, "silent"))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    while not condition():
+        threading.Event().wait(0.01)
+
+
+def is_lost(lock: object) -> str:
+    try:
+        lock.ensure_active()  # type: ignore[attr-defined]
+    except LockError as error:
+        return str(error)
+    return ""
+
+
+def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
+) -> None:
+    with (
+        locked(client, SILENT, ViewName("default", "slow")),  # the thread sleeps for two minutes; the others wake it
+        locked(client, LIVELY, NAME) as first,
+        locked(client, LIVELY, ViewName("default", "w")) as second,
+    ):
+        until_a_silent_lock_is_dropped(observer)
+        first.ensure_active()
+        second.ensure_active()
+        held = {lock.lockid for lock in observer.show_locks(NAME.database, None) if lock.state == LockState.ACQUIRED}
+        assert {first.lock_id, second.lock_id} <= held
+        assert [thread.name for thread in threading.enumerate()].count("hive-views-heartbeats") == 1
+    sent = proxy.methods.count("heartbeat")
+    assert sent >= 8
+    until_a_silent_lock_is_dropped(observer)
+    assert proxy.methods.count("heartbeat") == sent, "heartbeats must end with the lock"
+
+
+def test_a_lock_that_the_server_dropped_is_not_active(client: MetastoreClient, observer: MetastoreClient) -> None:
+    with locked(client, LIVELY, NAME) as lock:
+        lock.ensure_active()
+        observer.unlock(lock.lock_id)
+        eventually(lambda: is_lost(lock) != "")
+        with pytest.raises(LockError, match="the server has dropped it") as caught:
+            lock.ensure_active()
+        assert caught.value.lock_id == lock.lock_id
+
+
+def test_a_failed_heartbeat_is_repeated_soon_and_does_no_harm(metastore: EmbeddedMetastore) -> None:
+    with ThriftProxy(metastore.port) as proxy, MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as client:
+        held = acquire(client, SILENT, NAME)
+        beat = Heartbeat(client, held.lock_id, 240.0, clock())
+        assert clock() + 100 < beat.due <= clock() + 120
+        for nth in range(1, MAX_SENDS + 1):
+            proxy.on("heartbeat", DropReply() if nth % 2 else DropRequest(), nth=nth)
+        beat.beat()
+        assert proxy.methods.count("heartbeat") == MAX_SENDS
+        assert beat.lost() is None
+        assert beat.due <= clock() + 10
+        beat.beat()
+        assert beat.lost() is None
+        assert beat.due > clock() + 200
+        beat.stop()
+        held.release()
+
+
+def test_when_heartbeats_fail_for_long_the_lock_counts_as_lost(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
+) -> None:
+    with locked(client, LIVELY, NAME) as lock:
+        proxy.refuse()
+        proxy.disconnect()
+        eventually(lambda: "no heartbeat was answered" in is_lost(lock) or "its heartbeats failed" in is_lost(lock))
+        eventually(lambda: "its heartbeats failed" in is_lost(lock))
+        proxy.accept()
+        assert "its heartbeats failed" in is_lost(lock), "a lock that was lost stays lost"
+
+
+def test_an_overdue_heartbeat_is_sent_when_the_lock_is_needed(
+    client: MetastoreClient, observer: MetastoreClient
+) -> None:
+    # As after a sleep of the machine: the last confirmation is old, and nobody has noticed yet.
+    held = acquire(client, SILENT, NAME)
+    late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
+    late.due = float("inf")
+    assert late.lost() is None
+    held.release()
+    late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
+    late.due = float("inf")
+    assert "the server has dropped it" in str(late.lost())
+    late.stop()
+
+
+def test_an_abandoned_lock_ends_by_the_servers_time_out(client: MetastoreClient, observer: MetastoreClient) -> None:
+    lock = acquire(client, LIVELY, NAME)
+    lock.abandon()
+    assert [seen.lockid for seen in observer.show_locks(NAME.database, NAME.name)] == [lock.lock_id]
+    with locked(client, LIVELY, NAME) as next_one:
+        next_one.ensure_active()
+
+
+def test_waiting_keeps_the_request_alive(client: MetastoreClient, observer: MetastoreClient) -> None:
+    holder = acquire(observer, LIVELY, NAME)
+    got: list[object] = []
+
+    def wait() -> None:
+        with locked(client, LIVELY, NAME) as lock:
+            got.append(lock.lock_id)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    eventually(lambda: len(observer.show_locks(NAME.database, NAME.name)) == 2)
+    waiting = max(lock.lockid for lock in observer.show_locks(NAME.database, NAME.name))
+    until_a_silent_lock_is_dropped(observer)
+    holder.release()
+    waiter.join(30)
+    assert got == [waiting]
+
+
+def test_a_metastore_without_lock_tables_is_told_at_once(tmp_path: Path) -> None:
+    # The first table of the transaction schema is there and the others are not: that keeps the embedded metastore from
+    # making them, as a schema made by DataNucleus alone does.
+    url = f"jdbc:derby:;databaseName={tmp_path}/database;create=true"
+    jars = find_jars(str(tmp_path))
+    subprocess.run(
+        [find_java(str(tmp_path)), "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", "org.apache.derby.tools.ij"],
+        input=f"connect '{url}'; create table TXNS (TXN_ID bigint); exit;",
+        text=True,
+        check=True,
+        capture_output=True,
+        cwd=tmp_path,
+    )
+    properties = {"javax.jdo.option.ConnectionURL": url}
+    with (
+        EmbeddedMetastore(tmp_path / "metastore", properties=properties) as bare,
+        ThriftProxy(bare.port) as proxy,
+        MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as client,
+    ):
+        with pytest.raises(LockError, match="transaction tables") as caught:
+            acquire(client, LIVELY, NAME)
+        assert "iceberg.engine.hive.lock-enabled=false" in str(caught.value)
+        assert proxy.methods == ["lock", "show_locks"]

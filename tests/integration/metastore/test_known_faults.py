@@ -1,0 +1,44 @@
+"""What is broken in a server or in its database is noticed: the doctor says it, and the catalog keeps off it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.doctor import Level, examine
+from hive_views.errors import LockError
+from hive_views.metastore.commit.cas_support import honors_expectations
+from tests.conftest import SERVER
+from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
+from tests.integration.catalog.samples import SCHEMA, version
+
+__all__ = ["catalog", "open_catalog"]
+
+RELEASE, _, DATABASE = SERVER.partition("/")
+
+WARNINGS = {
+    # HIVE-26882 is not in 3.x.
+    "compare-and-swap": RELEASE.startswith("3."),
+    "lock-concurrency": RELEASE in ("4.0.1", "4.1.0") and not DATABASE,
+    # Hive's schema there is in latin1.
+    "characters": DATABASE == "mysql",
+}
+
+
+def test_the_doctor_says_what_is_broken(catalog: HiveViewCatalog, database: str) -> None:
+    report = examine(catalog, database=database)
+    found = {finding.check for finding in report.findings if finding.level not in (Level.OK, Level.SKIPPED)}
+    assert found == {check for check, expected in WARNINGS.items() if expected}
+
+
+def test_commits_without_the_lock_are_refused_where_only_the_lock_protects(
+    open_catalog: CatalogFactory, database: str
+) -> None:
+    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    assert honors_expectations(free._store.client) is not WARNINGS["compare-and-swap"]
+    if WARNINGS["compare-and-swap"]:
+        with pytest.raises(LockError, match="ignores compare-and-swap"):
+            free.create_view(f"{database}.v", SCHEMA, version(database))
+    else:
+        free.create_view(f"{database}.v", SCHEMA, version(database))
+        assert free.list_views(database) == [(database, "v")]

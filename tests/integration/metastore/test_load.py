@@ -1,0 +1,214 @@
+"""Reading a view while others change it, and from a metastore or a storage that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hive_views.errors import (
+    InvalidMetadataError,
+    MetadataFileNotFoundError,
+    MetastoreConnectionLostError,
+    MetastoreRefusedError,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    NotAnIcebergViewError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.loading import exists, load, table_names, view_names
+from hive_views.spec.changes import SetProperties
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.integration.catalog.samples import hive_row, path
+from tests.integration.metastore.rpc import connect
+from tests.integration.metastore.stores import changed, new_metadata, open_store
+from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+
+READ_ROW = "get_table_req"
+
+
+@pytest.fixture
+def store(properties: dict[str, str]) -> Iterator[Store]:
+    with open_store(properties) as opened:
+        yield opened
+
+
+@pytest.fixture
+def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
+    with connect(metastore.port) as client:
+        yield client
+
+
+@pytest.fixture
+def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def behind(properties: dict[str, str], proxy: ThriftProxy) -> Iterator[Store]:
+    """The store of a reader behind the proxy."""
+    with open_store(properties, uri=proxy.uri) as opened:
+        yield opened
+
+
+@pytest.fixture
+def created(store: Store, database: str, tmp_path: Path) -> Loaded:
+    return commit(store, ViewName(database, "v"), None, new_metadata(f"{tmp_path.as_uri()}/v"))
+
+
+def remove_file(loaded: Loaded) -> Path:
+    file = path(loaded.row.metadata_location or "")
+    file.unlink()
+    return file
+
+
+def test_row_and_file_belong_together(store: Store, created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+    loaded = load(behind, created.row.name)
+    assert loaded.metadata == created.metadata
+    assert loaded.row.metadata_location == created.row.metadata_location
+    assert proxy.methods == [READ_ROW]
+
+
+@pytest.mark.parametrize(
+    ("table_type", "parameters", "error"),
+    [
+        ("VIRTUAL_VIEW", {}, NotAnIcebergViewError),
+        ("VIRTUAL_VIEW", {"table_type": "ICEBERG-VIEW"}, NotAnIcebergViewError),
+        ("MANAGED_TABLE", {}, NotAnIcebergViewError),
+        ("EXTERNAL_TABLE", {"table_type": "iceberg", "metadata_location": "file:/nowhere"}, NoSuchViewError),
+    ],
+)
+def test_what_is_no_iceberg_view(
+    store: Store, raw: Client, database: str, table_type: str, parameters: dict[str, str], error: type[Exception]
+) -> None:
+    raw.create_table(hive_row(database, "x", table_type, **parameters))
+    with pytest.raises(NoSuchViewError) as caught:
+        load(store, ViewName(database, "x"))
+    assert isinstance(caught.value, error)
+
+
+def test_nothing_is_there(store: Store, database: str) -> None:
+    for name in (ViewName(database, "x"), ViewName("no_such_database", "x")):
+        assert not exists(store, name)
+        with pytest.raises(NoSuchViewError):
+            load(store, name)
+    for names in (view_names, table_names):
+        assert names(store, database) == []
+        with pytest.raises(NoSuchNamespaceError):
+            names(store, "no_such_database")
+
+
+# -- While others change it -------------------------------------------------------------------------------------------
+
+
+def test_replaced_and_purged_in_between(store: Store, created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+    """The file of the row that was read is gone, and the row names another one by now: that one is read."""
+    hold = Hold()
+    proxy.on(READ_ROW, hold, nth=2)
+    remove_file(created)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(load, behind, created.row.name)
+        hold.wait_until_held()
+        newer = changed(store, created, SetProperties({"color": "blue"}))
+        hold.release()
+        assert reading.result().metadata == newer.metadata
+
+
+def test_dropped_and_purged_in_between(created: Loaded, raw: Client, proxy: ThriftProxy, behind: Store) -> None:
+    hold = Hold()
+    proxy.on(READ_ROW, hold, nth=2)
+    remove_file(created)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(load, behind, created.row.name)
+        hold.wait_until_held()
+        raw.drop_table(created.row.name.database, "v", False)
+        hold.release()
+        with pytest.raises(NoSuchViewError):
+            reading.result()
+
+
+def test_made_a_table_in_between(created: Loaded, raw: Client, proxy: ThriftProxy, behind: Store) -> None:
+    hold = Hold()
+    proxy.on(READ_ROW, hold, nth=2)
+    remove_file(created)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(load, behind, created.row.name)
+        hold.wait_until_held()
+        raw.drop_table(created.row.name.database, "v", False)
+        raw.create_table(hive_row(created.row.name.database, "v", "MANAGED_TABLE"))
+        hold.release()
+        with pytest.raises(NotAnIcebergViewError):
+            reading.result()
+
+
+def test_a_file_that_is_gone_for_good(created: Loaded, store: Store) -> None:
+    remove_file(created)
+    with pytest.raises(MetadataFileNotFoundError) as caught:
+        load(store, created.row.name)
+    assert caught.value.location == created.row.metadata_location
+    assert exists(store, created.row.name)
+    assert view_names(store, created.row.name.database) == [created.row.name]
+
+
+def test_a_broken_file(created: Loaded, store: Store) -> None:
+    file = path(created.row.metadata_location or "")
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(InvalidMetadataError):
+        load(store, created.row.name)
+
+
+# -- From a metastore that fails --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
+def test_a_read_is_repeated(
+    action: DropRequest | DropReply, created: Loaded, proxy: ThriftProxy, behind: Store
+) -> None:
+    proxy.on(READ_ROW, action)
+    proxy.on(READ_ROW, action, nth=2)
+    assert load(behind, created.row.name).metadata == created.metadata
+
+
+def test_a_read_is_not_repeated_for_ever(created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+    proxy.on(READ_ROW, DropReply(), nth=EVERY)
+    for read in (load, exists):
+        with pytest.raises(MetastoreConnectionLostError):
+            read(behind, created.row.name)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [MetaException("the database is down"), TApplicationException(TApplicationException.INTERNAL_ERROR, "broken")],
+    ids=["declared", "broken"],
+)
+def test_no_error_of_thrift_s_leaves(
+    answer: Exception, created: Loaded, metastore: EmbeddedMetastore, properties: dict[str, str]
+) -> None:
+    name = created.row.name
+    with ScriptedServer(metastore.port) as scripted, open_store(properties, uri=scripted.uri) as store:
+        for method in (READ_ROW, "get_table_names_by_filter", "get_tables_by_type", "get_all_tables"):
+            scripted.on(method, Answer(answer), nth=EVERY)
+        for read in (load, exists):
+            with pytest.raises(MetastoreRefusedError):
+                read(store, name)
+        for names in (view_names, table_names):
+            with pytest.raises(MetastoreRefusedError):
+                names(store, name.database)
+
+
+def test_a_server_that_cannot_filter_is_asked_for_the_rows(
+    created: Loaded, metastore: EmbeddedMetastore, properties: dict[str, str]
+) -> None:
+    name = created.row.name
+    with ScriptedServer(metastore.port) as scripted, open_store(properties, uri=scripted.uri) as store:
+        scripted.on("get_table_names_by_filter", Answer(MetaException("no")), nth=EVERY)
+        assert view_names(store, name.database) == [name]
+        assert table_names(store, name.database) == []

@@ -1,0 +1,502 @@
+"""The metastore's lock, against a real metastore, through a proxy that makes calls go wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hive_views.config import ConnectionConfig, LockConfig
+from hive_views.errors import LockError, LockTimeoutError, MetastoreRefusedError, MetastoreUnavailableError
+from hive_views.identifiers import ViewName
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    DataOperationType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+    ShowLocksResponseElement,
+)
+from hive_views.metastore.locking import process_lock as turns
+from hive_views.metastore.locking.lock import (
+    AGENT_PREFIX,
+    LOCKABLE_NAME_LENGTH,
+    MAX_REFUSALS,
+    HeldLock,
+    acquire,
+    locked,
+)
+from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
+from tests.proxy import EVERY, Action, CutReply, DropReply, DropRequest, Hold, ThriftProxy
+
+QUICK = LockConfig(timeout_ms=30_000, check_min_wait_ms=5, check_max_wait_ms=50)
+IMPATIENT = LockConfig(timeout_ms=300, check_min_wait_ms=5, check_max_wait_ms=50)
+
+
+@pytest.fixture
+def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
+    with ThriftProxy(metastore.port) as running:
+        yield running
+
+
+@pytest.fixture
+def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
+    with client_for(proxy.uri) as made:
+        yield made
+
+
+@pytest.fixture
+def observer(metastore: EmbeddedMetastore) -> Iterator[MetastoreClient]:
+    """Another program's client, which nothing goes wrong for."""
+    with client_for(metastore.uri) as made:
+        yield made
+
+
+@pytest.fixture
+def name(database: str, observer: MetastoreClient) -> Iterator[ViewName]:
+    """A view's name; no lock on it may be left behind."""
+    name = ViewName(database, "v")
+    yield name
+    assert observer.show_locks(database, None) == []
+    assert not turns._queues
+
+
+def client_for(*uris: str, **options: object) -> MetastoreClient:
+    return MetastoreClient(ConnectionConfig(uris=uris, **options))  # type: ignore[arg-type]
+
+
+def locks_on(observer: MetastoreClient, name: ViewName) -> list[ShowLocksResponseElement]:
+    return sorted(observer.show_locks(name.database, name.name), key=lambda lock: lock.lockid)
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until something holds; the test's own time limit ends it if it never does."""
+    while not condition():
+        time.sleep(0.005)
+
+
+# -- Taking and giving back -------------------------------------------------------------------------------------------
+
+
+def test_a_lock_is_what_others_see_while_it_is_held(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(client, QUICK, name, user="ann") as lock:
+        lock.ensure_active()
+        (seen,) = locks_on(observer, name)
+        assert (seen.lockid, seen.state, seen.type) == (lock.lock_id, LockState.ACQUIRED, LockType.EXCLUSIVE)
+        assert (seen.dbname, seen.tablename, seen.partname) == (name.database, name.name, None)
+        assert (seen.user, seen.hostname) == ("ann", os.uname().nodename)
+        assert seen.agentInfo.startswith(AGENT_PREFIX)
+        assert not seen.txnid
+    assert locks_on(observer, name) == []
+
+
+def test_an_uncontended_lock_costs_two_calls(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
+    with locked(client, QUICK, name):
+        pass
+    assert proxy.methods == ["lock", "unlock"]
+
+
+def test_the_holder_is_the_connections_user_unless_another_is_given(
+    metastore: EmbeddedMetastore, observer: MetastoreClient, name: ViewName
+) -> None:
+    with client_for(metastore.uri, user="carl") as client, locked(client, QUICK, name):
+        assert locks_on(observer, name)[0].user == "carl"
+
+
+def test_a_lock_is_released_after_an_error(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
+    with pytest.raises(ZeroDivisionError), locked(client, QUICK, name):
+        assert locks_on(observer, name)
+        raise ZeroDivisionError
+    assert locks_on(observer, name) == []
+
+
+def test_releasing_twice_does_nothing_and_a_released_lock_is_not_active(
+    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    lock = acquire(client, QUICK, name)
+    lock.release()
+    lock.release()
+    assert proxy.methods == ["lock", "unlock"]
+    with pytest.raises(LockError, match="it was released") as caught:
+        lock.ensure_active()
+    assert caught.value.lock_id == lock.lock_id
+    assert caught.value.identifier == str(name)
+
+
+def test_an_abandoned_lock_stays_in_the_metastore(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(client, QUICK, name) as lock:
+        lock.abandon()
+    assert [seen.lockid for seen in locks_on(observer, name)] == [lock.lock_id]
+    with pytest.raises(LockError):
+        lock.ensure_active()
+    observer.unlock(lock.lock_id)
+
+
+def test_locks_on_different_views_do_not_wait_for_each_other(client: MetastoreClient, name: ViewName) -> None:
+    with locked(client, IMPATIENT, name), locked(client, IMPATIENT, ViewName(name.database, "other")):
+        pass
+
+
+# -- Waiting ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_waiting_lock_gets_it_after_the_holder_releases(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    holder = acquire(observer, QUICK, name)
+    got: list[HeldLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    waiter.start()
+    eventually(lambda: [lock.state for lock in locks_on(observer, name)] == [LockState.ACQUIRED, LockState.WAITING])
+    assert got == []
+    holder.release()
+    waiter.join(30)
+    (lock,) = got
+    lock.ensure_active()
+    assert [(seen.lockid, seen.state) for seen in locks_on(observer, name)] == [(lock.lock_id, LockState.ACQUIRED)]
+    lock.release()
+
+
+def test_who_waits_too_long_is_told_who_holds_it(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(observer, QUICK, name, user="ann") as holder:
+        (seen,) = locks_on(observer, name)
+        with pytest.raises(LockTimeoutError) as caught:
+            acquire(client, IMPATIENT, name)
+        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seen.acquiredat // 1000))
+        message = str(caught.value)
+        for part in (
+            f"Lock on {name}: not free within 300 ms",
+            f"lock {holder.lock_id} is held by user ann on host {os.uname().nodename}",
+            f"agent {seen.agentInfo} since {since}",
+            "hive.txn.timeout",
+        ):
+            assert part in message
+        assert [lock.lockid for lock in locks_on(observer, name)] == [holder.lock_id], "the waiting lock was left"
+
+
+def test_who_waits_for_a_lock_on_the_whole_database_is_told_so(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    component = LockComponent(
+        type=LockType.EXCLUSIVE, level=LockLevel.DB, dbname=name.database, operationType=DataOperationType.NO_TXN
+    )
+    other = observer.lock(LockRequest(component=[component], user="dba", hostname="console", agentInfo=None))
+    with pytest.raises(LockTimeoutError, match=f"lock {other.lockid} is held by user dba on host console"):
+        acquire(client, IMPATIENT, name)
+    observer.unlock(other.lockid)
+
+
+def test_threads_of_one_process_queue_without_asking_the_metastore(
+    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    inside, worst = 0, 0
+
+    def work() -> None:
+        nonlocal inside, worst
+        for _ in range(10):
+            with locked(client, QUICK, name):
+                inside += 1
+                worst = max(worst, inside)
+                time.sleep(0.001)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert worst == 1
+    assert sorted(proxy.methods) == ["lock"] * 40 + ["unlock"] * 40
+
+
+def test_a_thread_that_waits_too_long_for_another_is_told_so(
+    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    with locked(client, QUICK, name):
+        with pytest.raises(LockTimeoutError, match="another thread of this process"):
+            acquire(client, IMPATIENT, name)
+        assert proxy.methods == ["lock"]
+
+
+def test_two_programs_never_hold_it_at_once(metastore: EmbeddedMetastore, name: ViewName) -> None:
+    inside, worst = 0, 0
+
+    def work(number: int) -> None:
+        nonlocal inside, worst
+        # Another list of metastores is another key for the turns, so these queue in the metastore only.
+        with client_for(metastore.uri, f"thrift://127.0.0.1:{number + 1}") as client:
+            for _ in range(8):
+                with locked(client, QUICK, name):
+                    inside += 1
+                    worst = max(worst, inside)
+                    time.sleep(0.001)
+                    inside -= 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert worst == 1
+
+
+def test_who_is_interrupted_while_waiting_leaves_nothing_behind(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(observer, QUICK, name) as holder:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                acquire(client, QUICK, name)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        assert [lock.lockid for lock in locks_on(observer, name)] == [holder.lock_id]
+
+
+# -- Lost requests and replies ----------------------------------------------------------------------------------------
+
+FAULTS = [
+    pytest.param(DropRequest(), id="request dropped"),
+    pytest.param(DropReply(), id="reply dropped"),
+    pytest.param(DropReply(reset=True), id="reply reset"),
+    pytest.param(DropReply(silent=True), id="reply never comes"),
+    pytest.param(CutReply(), id="half a reply"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_after_a_lost_reply_there_is_exactly_one_lock(
+    proxy: ThriftProxy, observer: MetastoreClient, name: ViewName, fault: Action
+) -> None:
+    proxy.on("lock", fault)
+    with client_for(proxy.uri, call_timeout_ms=1_500) as client:
+        with locked(client, QUICK, name) as lock:
+            lock.ensure_active()
+            assert [(seen.lockid, seen.state) for seen in locks_on(observer, name)] == [
+                (lock.lock_id, LockState.ACQUIRED)
+            ]
+        assert locks_on(observer, name) == []
+    assert proxy.methods.count("lock") == (2 if isinstance(fault, DropRequest) else 1)
+
+
+def test_a_lost_reply_while_another_holds_it_is_recovered_too(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    proxy.on("lock", DropReply())
+    holder = acquire(observer, QUICK, name)
+    got: list[HeldLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    waiter.start()
+    eventually(lambda: "check_lock" in proxy.methods)
+    assert len(locks_on(observer, name)) == 2
+    holder.release()
+    waiter.join(30)
+    assert [seen.lockid for seen in locks_on(observer, name)] == [got[0].lock_id]
+    got[0].release()
+
+
+def test_a_request_that_arrives_late_leaves_no_second_lock(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    held = Hold(close=True)
+    proxy.on("lock", held)
+    with locked(client, QUICK, name) as lock:
+        lock.ensure_active()
+        held.release()
+        assert len(locks_on(observer, name)) == 2, "the late request was meant to make a second lock"
+    assert locks_on(observer, name) == []
+
+
+def test_a_late_request_that_came_first_is_ours_all_the_same(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    # The late first request arrives before the second one: the second alone would wait for it until the time-out.
+    holder = acquire(observer, QUICK, name)
+    first, second = Hold(close=True), Hold()
+    proxy.on("lock", first)
+    proxy.on("lock", second, nth=2)
+    got: list[HeldLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    waiter.start()
+    second.wait_until_held()
+    first.release()
+    second.release()
+    (_, late, _) = locks_on(observer, name)
+    holder.release()
+    waiter.join(30)
+    assert got[0].lock_id == late.lockid
+    assert [(seen.lockid, seen.state) for seen in locks_on(observer, name)] == [(late.lockid, LockState.ACQUIRED)]
+    got[0].release()
+
+
+def test_a_lost_look_is_repeated(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    proxy.on("check_lock", DropReply(), nth=EVERY)
+    holder = acquire(observer, QUICK, name)
+    got: list[HeldLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    waiter.start()
+    eventually(lambda: proxy.methods.count("check_lock") > 4)
+    proxy.clear()
+    holder.release()
+    waiter.join(30)
+    got[0].ensure_active()
+    got[0].release()
+
+
+def test_a_waiting_lock_that_was_removed_is_an_error(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(observer, QUICK, name):
+        problems: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                acquire(client, QUICK, name)
+            except LockError as error:
+                problems.append(error)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        eventually(lambda: "check_lock" in proxy.methods)
+        observer.unlock(locks_on(observer, name)[1].lockid)
+        waiter.join(30)
+        assert "the server dropped the request while it waited" in str(problems[0])
+
+
+@pytest.mark.hive2
+def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
+    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    # Hive 2.3's table of locks holds names of 128 characters; a view's name may have 256.
+    with pytest.raises(LockError, match=f"at most {LOCKABLE_NAME_LENGTH} characters") as caught:
+        acquire(client, QUICK, ViewName(name.database, "v" * (LOCKABLE_NAME_LENGTH + 1)))
+    assert not isinstance(caught.value, LockTimeoutError)
+    assert isinstance(caught.value.__cause__, MetastoreRefusedError)
+    assert proxy.methods.count("lock") == MAX_REFUSALS
+    acquire(client, QUICK, ViewName(name.database, "v" * LOCKABLE_NAME_LENGTH)).release()
+
+
+def test_without_a_metastore_the_error_says_so(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
+    proxy.refuse()
+    with pytest.raises(MetastoreUnavailableError, match=proxy.uri):
+        acquire(client, QUICK, name)
+
+
+# -- Releasing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", FAULTS[:3])
+def test_a_release_that_gets_lost_is_repeated(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName, fault: Action
+) -> None:
+    proxy.on("unlock", fault)
+    with locked(client, QUICK, name):
+        pass
+    assert locks_on(observer, name) == []
+    assert proxy.methods == ["lock", "unlock", "unlock"]
+
+
+def test_a_release_that_fails_is_tried_again_after_a_while(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    for nth in range(1, MAX_SENDS + 1):
+        proxy.on("unlock", DropRequest(), nth=nth)
+    with locked(client, QUICK, name):
+        pass
+    assert locks_on(observer, name) == []
+    assert proxy.methods.count("unlock") == MAX_SENDS + 1
+
+
+def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(
+    client: MetastoreClient,
+    proxy: ThriftProxy,
+    observer: MetastoreClient,
+    name: ViewName,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(ZeroDivisionError), locked(client, QUICK, name) as lock:
+        proxy.on("unlock", DropRequest(), nth=EVERY)
+        raise ZeroDivisionError
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    for part in (str(name), str(lock.lock_id), "hive.txn.timeout"):
+        assert part in record.getMessage()
+    observer.unlock(lock.lock_id)
+
+
+def test_a_lock_that_could_not_be_given_back_is_removed_by_the_next_request_of_the_process(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    """Else a program whose metastore hung for a while would wait for itself until hive.txn.timeout."""
+    lock = acquire(client, QUICK, name)
+    proxy.refuse()
+    proxy.disconnect()
+    lock.release()
+    assert len(observer.show_locks(name.database, name.name)) == 1
+    proxy.accept()
+    with locked(client, IMPATIENT, name) as again:
+        assert [held.lockid for held in observer.show_locks(name.database, name.name)] == [again.lock_id]
+
+
+def test_a_lock_that_is_gone_already_is_released_without_a_warning(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName, caplog: pytest.LogCaptureFixture
+) -> None:
+    with locked(client, QUICK, name) as lock:
+        observer.unlock(lock.lock_id)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_an_interrupted_release_is_finished_before_the_interruption_goes_on(
+    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
+) -> None:
+    lock = acquire(client, QUICK, name)
+    proxy.on("unlock", Hold())
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lock.release()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert proxy.methods == ["lock", "unlock", "unlock"]
+    assert locks_on(observer, name) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_neither_owns_nor_releases_its_parents_lock(
+    client: MetastoreClient, observer: MetastoreClient, name: ViewName
+) -> None:
+    with locked(client, QUICK, name) as lock:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                lock.release()
+                try:
+                    lock.ensure_active()
+                except LockError as error:
+                    code = 0 if "the process from which" in str(error) else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        lock.ensure_active()
+        assert [seen.lockid for seen in locks_on(observer, name)] == [lock.lock_id]
+    assert locks_on(observer, name) == []

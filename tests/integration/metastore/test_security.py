@@ -1,0 +1,369 @@
+"""TLS, Kerberos, delegation tokens, user and password: against a real Hive Metastore 4.0.1, KDC and LDAP directory."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.config import CatalogConfig
+from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreError, NoSuchViewError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.local_metastore.standalone import StandaloneMetastore
+from hive_views.metastore.transport.client import MetastoreClient
+from tests.integration.metastore import directory, kerberos
+
+CACHE = Path(__file__).parents[3] / ".cache"
+USER, PASSWORD = "ann", "s3cret-of-ann"
+STRANGER, STRANGERS = "bob", "s3cret-of-bob"
+WRONG = "wr0ng-of-ann"
+
+
+def openssl(directory: Path, *words: str) -> None:
+    done = subprocess.run(["openssl", *words], cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for localhost, trusted by itself, as PEM and as a Java key store."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    directory = tmp_path_factory.mktemp("certificates")
+    name = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    for each in ("server", "other"):
+        key = ("-newkey", "rsa:2048", "-nodes", "-keyout", f"{each}.key", "-out", f"{each}.pem")
+        openssl(directory, "req", "-x509", *key, "-days", "2", *name)
+    store = ("-inkey", "server.key", "-in", "server.pem", "-out", "server.p12", "-passout", f"pass:{PASSWORD}")
+    openssl(directory, "pkcs12", "-export", *store)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def people() -> Iterator[directory.Directory | None]:
+    """A directory with two users, one of them in the group that may come in; None where it cannot be had."""
+    if directory.missing():
+        yield None
+        return
+    with directory.directory({USER: PASSWORD, STRANGER: STRANGERS}, (USER,)) as running:
+        yield running
+
+
+@pytest.fixture
+def ldap(people: directory.Directory | None) -> directory.Directory:
+    if people is None:
+        pytest.skip(f"no LDAP directory here: {directory.missing()}")
+    return people
+
+
+def who_may(people: directory.Directory | None) -> dict[str, str]:
+    """By the directory; where there is none, by the metastore's own configuration. The client sees no difference."""
+    if people is None:
+        return {
+            "metastore.authentication": "CONFIG",
+            "metastore.authentication.config.username": USER,
+            "metastore.authentication.config.password": PASSWORD,
+        }
+    return {
+        "metastore.authentication": "LDAP",
+        "metastore.authentication.ldap.url": people.url,
+        "metastore.authentication.ldap.userDNPattern": f"uid=%s,{directory.PEOPLE}",
+        "metastore.authentication.ldap.groupDNPattern": f"cn=%s,{directory.GROUPS}",
+        "metastore.authentication.ldap.groupFilter": directory.GROUP,
+    }
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    tmp_path_factory: pytest.TempPathFactory, certificates: Path, people: directory.Directory | None
+) -> Iterator[StandaloneMetastore]:
+    """A metastore that speaks TLS only, and wants a user and a password."""
+    properties = {
+        "metastore.use.SSL": "true",
+        "metastore.keystore.path": str(certificates / "server.p12"),
+        "metastore.keystore.password": PASSWORD,
+        "metastore.keystore.type": "PKCS12",
+        "metastore.execute.setugi": "false",
+        **who_may(people),
+    }
+    with StandaloneMetastore(tmp_path_factory.mktemp("guarded"), cache=CACHE, properties=properties) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
+    absent = kerberos.missing()
+    if absent:
+        pytest.skip(f"no Kerberos here: {absent} is missing")
+    with kerberos.Kdc(tmp_path_factory.mktemp("kdc")).running() as running, pytest.MonkeyPatch.context() as patch:
+        for key, value in running.environment.items():
+            patch.setenv(key, value)
+        yield running
+
+
+@pytest.fixture(scope="module", params=["authentication", "privacy"])
+def kerberized(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc
+) -> Iterator[StandaloneMetastore]:
+    """A metastore that wants Kerberos, without and with sealed answers."""
+    service = "hive" if request.param == "authentication" else "sealed"
+    properties = {
+        "metastore.sasl.enabled": "true",
+        "metastore.kerberos.principal": f"{service}/localhost@{kerberos.REALM}",
+        "metastore.kerberos.keytab.file": str(kdc.keytab(f"{service}/localhost")),
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.rpc.protection": request.param,
+    }
+    options = (f"-Djava.security.krb5.conf={kdc.config}",)
+    with StandaloneMetastore(
+        tmp_path_factory.mktemp("kerberized"), cache=CACHE, properties=properties, options=options
+    ) as running:
+        kdc.log_in(kdc.keytab(f"{USER}-{service}"), f"{USER}-{service}")
+        yield running
+
+
+def uri(metastore: StandaloneMetastore) -> str:
+    """By the host's name: certificates and principals are made out to names."""
+    return f"thrift://localhost:{metastore.port}"
+
+
+def use(metastore: StandaloneMetastore, database: str, **properties: str) -> HiveViewCatalog:
+    """Create, replace, list and drop views; the catalog stays open."""
+    catalog = HiveViewCatalog("secured", **{"uri": uri(metastore), "warehouse": metastore.warehouse, **properties})
+    catalog.create_namespace(database)
+    # One request of more than 64 KiB, the longest piece that Java's side seals.
+    text, remark = "ü" * 15_000, "x" * 25_000
+    catalog.execute(f"CREATE VIEW {database}.v AS SELECT 1 AS a")
+    catalog.execute(
+        f"CREATE OR REPLACE VIEW {database}.v TBLPROPERTIES ('text'='{text}') AS SELECT 2 AS b /* {remark} */"
+    )
+    catalog.execute(f"CREATE VIEW {database}.w AS SELECT 1 AS a")
+    assert sorted(catalog.list_views(database)) == [(database, "v"), (database, "w")]
+    view = catalog.load_view(f"{database}.v")
+    assert view.metadata.properties["text"] == text
+    assert len(view.history()) == 2
+    catalog.drop_view(f"{database}.w")
+    return catalog
+
+
+def refused(catalog_uri: str, **properties: str) -> MetastoreAuthenticationError:
+    catalog = HiveViewCatalog("refused", **{"uri": catalog_uri, "hive-views.connect-timeout-ms": "30000", **properties})
+    with pytest.raises(MetastoreAuthenticationError) as raised:
+        catalog.list_namespaces()
+    shown = str(raised.value) + repr(catalog) + "".join(traceback.format_exception(raised.value))
+    presented = [properties[key] for key in ("hive-views.token", "hive-views.password") if key in properties]
+    assert not [secret for secret in (PASSWORD, STRANGERS, WRONG, *presented) if secret in shown]
+    return raised.value
+
+
+def credentials(tmp_path: Path, **more: str) -> dict[str, str]:
+    secret = tmp_path / "password"
+    secret.write_text(PASSWORD + "\n")
+    return {
+        "hive-views.authentication": "plain",
+        "hive-views.user": USER,
+        "hive-views.password-file": str(secret),
+        **more,
+    }
+
+
+def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    use(guarded, "tls", **credentials(tmp_path), **tls)
+
+
+def test_secrets_are_in_no_log_and_in_no_process_list(
+    guarded: StandaloneMetastore, certificates: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    with caplog.at_level(logging.DEBUG):
+        catalog = HiveViewCatalog("quiet", uri=uri(guarded), **credentials(tmp_path), **tls)
+        assert catalog.list_namespaces()
+        with pytest.raises(NoSuchViewError) as raised:
+            catalog.load_view("default.none")
+    seen = [caplog.text, repr(catalog), repr(catalog._store), *traceback.format_exception(raised.value)]
+    assert PASSWORD not in "".join(seen)
+    # The server has the same password, and that of its key store, in its configuration.
+    for name in ("cmdline", "environ"):
+        for pid in (guarded.pid, os.getpid()):
+            assert PASSWORD.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
+    assert PASSWORD not in Path(guarded.log_path).read_text()
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
+def test_our_own_certificate(certificates: Path, shown: bool) -> None:
+    """A server that asks for one (OpenSSL's own; Hive's servers do not) gets it, and refuses who has none."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "other.pem"))
+    context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    given: list[str] = []
+
+    def serve() -> None:
+        peer, _ = listener.accept()
+        listener.close()  # the next connection is refused, so that nobody waits for an answer to it
+        with suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as secured:
+            given.append(ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b""))
+
+    properties = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    if shown:
+        properties["hive-views.tls-certificate-file"] = str(certificates / "other.pem")
+        properties["hive-views.tls-key-file"] = str(certificates / "other.key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Thread(target=serve, daemon=True)
+        server.start()
+        at = f"thrift://localhost:{listener.getsockname()[1]}"
+        with pytest.raises(MetastoreError):
+            HiveViewCatalog("mutual", uri=at, **properties).list_namespaces()
+        server.join(30)
+    own = (certificates / "other.pem").read_text()
+    assert [text.split() for text in given] == ([own.split()] if shown else [])
+
+
+def test_files_that_are_no_certificates(certificates: Path, tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.pem"
+    rubbish.write_text("-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        at = f"thrift://localhost:{listener.getsockname()[1]}"
+        for key in ("ca", "certificate"):
+            for file in (rubbish, tmp_path / "none.pem", certificates / "server.p12"):
+                error = refused(at, **{"hive-views.tls": "true", f"hive-views.tls-{key}-file": str(file)})
+                assert error.step == f"read hive-views.tls-{key}-file"
+                assert str(file) in str(error)
+
+
+def test_a_certificate_that_is_not_trusted(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "other.pem")}
+    error = refused(uri(guarded), **credentials(tmp_path), **tls)
+    assert error.step == "check the metastore's certificate"
+    assert "hive-views.tls-ca-file" in str(error)
+
+
+def test_certificates_that_are_renewed_while_we_run(
+    guarded: StandaloneMetastore, certificates: Path, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "trusted.pem"
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(trusted)}
+    shutil.copy(certificates / "other.pem", trusted)
+    assert refused(uri(guarded), **credentials(tmp_path), **tls).step == "check the metastore's certificate"
+    shutil.copy(certificates / "server.pem", trusted)
+    assert HiveViewCatalog("renewed", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
+
+
+def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    by_number = f"thrift://127.0.0.1:{guarded.port}"
+    error = refused(by_number, **credentials(tmp_path), **tls)
+    assert error.step == "check the metastore's certificate"
+    named = {**credentials(tmp_path), **tls, "hive-views.tls-host": "localhost"}
+    assert HiveViewCatalog("named", uri=by_number, **named).list_namespaces()
+
+
+def test_a_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.password": WRONG})
+    assert error.step == "authenticate (PLAIN)"
+    assert "the metastore refused" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [(USER, WRONG), (STRANGER, STRANGERS), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
+    ids=["wrong password", "not in the group", "nobody's name", "a name that is a filter"],
+)
+def test_whom_the_directory_does_not_know(
+    guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, user: str, password: str
+) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    secret = {"hive-views.authentication": "plain", "hive-views.user": user, "hive-views.password": password}
+    error = refused(uri(guarded), **secret, **tls)
+    assert error.step == "authenticate (PLAIN)"
+    assert "the metastore refused" in str(error)
+    log = Path(guarded.log_path).read_text()
+    assert not [each for each in (PASSWORD, STRANGERS, WRONG) if each in log]
+
+
+def test_a_directory_that_is_away(
+    guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, tmp_path: Path
+) -> None:
+    """Stopped, then there and silent; a connection that is known already goes on, and afterwards all is well."""
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    before = HiveViewCatalog("before", uri=uri(guarded), **credentials(tmp_path), **tls)
+    assert before.list_namespaces()
+    ldap.stop()
+    try:
+        error = refused(uri(guarded), **credentials(tmp_path), **tls)
+        assert error.step == "authenticate (PLAIN)"
+        assert before.list_namespaces()
+        with socket.create_server(("127.0.0.1", ldap.port)):
+            error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.connect-timeout-ms": "3000"})
+        # On a machine that is busy, TLS alone may take that long.
+        assert error.step in ("authenticate (PLAIN)", "agree on TLS")
+        assert f"{error.step}: the metastore can be reached, and did not answer within 3000 ms" in str(error)
+    finally:
+        ldap.start()
+    assert HiveViewCatalog("after", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
+
+
+def test_tls_without_what_it_wants_after_it(guarded: StandaloneMetastore, certificates: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    catalog = HiveViewCatalog("mute", uri=uri(guarded), **{"hive-views.call-timeout-ms": "5000", **tls})
+    with pytest.raises(MetastoreError):
+        catalog.list_namespaces()
+
+
+def test_tls_with_a_metastore_that_speaks_none(metastore: EmbeddedMetastore) -> None:
+    error = refused(metastore.uri, **{"hive-views.tls": "true", "hive-views.connect-timeout-ms": "5000"})
+    assert error.step == "agree on TLS"
+
+
+def test_sasl_with_a_metastore_that_wants_none(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+    error = refused(metastore.uri, **credentials(tmp_path))
+    assert error.step == "authenticate (PLAIN)"
+    assert "hive.metastore.sasl.enabled" in str(error)
+
+
+def test_kerberos_and_a_token(
+    kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest
+) -> None:
+    sealed = "privacy" in request.node.name
+    service = {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": "sealed" if sealed else "hive"}
+    user = f"{USER}-{'sealed' if sealed else 'hive'}"
+    use(kerberized, "kerberos", **service)
+    config = CatalogConfig.from_properties({"uri": uri(kerberized), **service})
+    with MetastoreClient(config.connection) as client:
+        token = client.get_delegation_token(user, user)
+    kdc.log_out()
+    error = refused(uri(kerberized), **service)
+    assert error.step == f"get a ticket for {service['hive.kerberos-service-name']}/localhost"
+    assert "kinit" in str(error)
+    by_token = {"hive-views.authentication": "token", "hive-views.token": token}
+    if sealed:
+        error = refused(uri(kerberized), **by_token)
+        assert error.step == "agree on protection"
+    else:
+        assert HiveViewCatalog("token", uri=uri(kerberized), **by_token).list_views("kerberos") == [("kerberos", "v")]
+        other = token[:60] + ("B" if token[60] == "A" else "A") + token[61:]
+        error = refused(uri(kerberized), **{**by_token, "hive-views.token": other})  # which looks for it
+        assert other not in str(error)
+
+
+def test_what_the_properties_must_say(tmp_path: Path) -> None:
+    at = {"uri": "thrift://localhost:1"}
+    with pytest.raises(InvalidPropertyError, match=r"says nothing without hive-views\.tls=true"):
+        HiveViewCatalog("x", **at, **{"hive-views.tls-ca-file": "ca.pem"})
+    with pytest.raises(InvalidPropertyError, match="HIVE_VIEWS_PASSWORD"):
+        HiveViewCatalog("x", **at, **{"hive-views.authentication": "plain"})
+    with pytest.raises(InvalidPropertyError, match="must be one of none, kerberos, token, plain"):
+        HiveViewCatalog("x", **at, **{"hive-views.authentication": "magic"})
+    assert "HIVE_VIEWS_PASSWORD" not in os.environ

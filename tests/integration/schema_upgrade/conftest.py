@@ -1,0 +1,43 @@
+"""Real databases for the upgrade's tests, started once a run. What is not installed is named by the skipped tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from hive_views.schema_upgrade.derby_session import DerbyJvm
+from tests.integration.schema_upgrade import servers
+from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
+
+WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_UPGRADE") == "1"
+"""Whether every combination is tried (`make test-upgrade`); without it, each thing is tried somewhere."""
+
+KINDS = ("mariadb", "postgresql", "derby")
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[SqlDatabases]:
+    with servers.mariadb() as server:
+        yield SqlDatabases(server)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[SqlDatabases]:
+    with servers.postgresql() as server:
+        yield SqlDatabases(server)
+
+
+@pytest.fixture(scope="session")
+def derby(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DerbyDatabases]:
+    jvm = DerbyJvm("the tests")
+    yield DerbyDatabases(tmp_path_factory.mktemp("derby"), jvm)
+    jvm.stop()
+
+
+@pytest.fixture(params=KINDS)
+def databases(request: pytest.FixtureRequest) -> Databases:
+    """The databases of each kind, one after the other."""
+    found: Databases = request.getfixturevalue(request.param)
+    return found

@@ -1,0 +1,39 @@
+"""What a database holds, as values that can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_views.schema_upgrade import Schema, Session, detect
+from hive_views.schema_upgrade.schema import Rows
+
+_BACKUP = ("STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "NEW_VALUE")
+
+
+def schema_of(session: Session) -> Schema:
+    """The schema without what differs from one copy to the next."""
+    return replace(detect(session, rows=False), place="", rows=Rows())
+
+
+def rows_of(session: Session, table: str) -> list[tuple[object, ...]]:
+    """All rows of a table, in an order of their own."""
+    schema = detect(session, rows=False)
+    found = schema.table(table)
+    assert found is not None, table
+    return select(session, table, [column.name for column in found.columns])
+
+
+def select(session: Session, table: str, columns: list[str]) -> list[tuple[object, ...]]:
+    names = session.dialect.names(columns)
+    rows = session.query(f"SELECT {names} FROM {session.dialect.quote(table)}")
+    session.rollback()
+    return sorted(rows, key=repr)
+
+
+def backup_of(session: Session) -> list[tuple[object, ...]]:
+    return select(session, "HIVE_VIEWS_BACKUP", list(_BACKUP))
+
+
+def types_of(session: Session) -> dict[str, str | None]:
+    """TBL_TYPE by table name."""
+    return {str(name): kind for name, kind in select(session, "TBLS", ["TBL_NAME", "TBL_TYPE"])}  # type: ignore[misc]

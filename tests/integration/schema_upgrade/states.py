@@ -1,0 +1,301 @@
+"""Metastore databases as they were left by Hive 0.3 to 4.0, with rows in them.
+
+From 1.2 on they are made by Hive's own scripts, from the Maven tarball of 4.0.1. Older ones are the tables that matter,
+described here from what is known of those versions (no script of Hive's is copied).
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hive_views.local_metastore.maven import Artifact, fetch
+from hive_views.schema_upgrade.session import Session
+from hive_views.schema_upgrade.versions import at_least, chain_version
+
+CACHE = Path(__file__).parents[3] / ".cache"
+
+SERVER_4 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
+
+OLD = ("0.3.0", "0.5.0", "0.7.0", "0.10.0", "0.12.0")
+NEW = ("1.2.0", "2.1.0", "2.3.0", "3.1.0", "4.0.0")
+STATES = (*OLD, *NEW)
+
+_HIVE_NAMES = {"mariadb": "mysql", "mysql": "mysql", "postgresql": "postgres", "derby": "derby"}
+
+MANGLED = "SELECT `t`.`a` AS `naÃ¯ve` FROM `sales`.`t`"
+MENDED = "SELECT `t`.`a` AS `naïve` FROM `sales`.`t`"
+
+
+def hive_scripts(dialect: str, version: str) -> list[str]:
+    """Hive's own scripts that make a schema of a version, as texts."""
+    name = _HIVE_NAMES[dialect]
+    first, *rest = {
+        "1.2.0": ["hive-schema-1.2.0"],
+        "2.1.0": ["hive-schema-1.2.0", "upgrade-1.2.0-to-2.0.0", "upgrade-2.0.0-to-2.1.0"],
+        "2.3.0": [
+            "hive-schema-1.2.0",
+            "upgrade-1.2.0-to-2.0.0",
+            "upgrade-2.0.0-to-2.1.0",
+            "upgrade-2.1.0-to-2.2.0",
+            "upgrade-2.2.0-to-2.3.0",
+        ],
+        "3.1.0": ["hive-schema-3.1.0"],
+        "4.0.0": ["hive-schema-4.0.0"],
+    }[version]
+    return [script(dialect, f"{each}.{name}.sql") for each in (first, *rest)]
+
+
+def script(dialect: str, file_name: str) -> str:
+    """One of Hive's own scripts, from its tarball."""
+    return _scripts()[f"{_HIVE_NAMES[dialect]}/{file_name}"]
+
+
+@cache
+def _scripts() -> dict[str, str]:
+    """All of Hive's scripts by database and file name. Reading the tarball takes seconds: it is read once."""
+    (archive,) = fetch([SERVER_4], CACHE)
+    found: dict[str, str] = {}
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            _, there, name = member.name.partition("scripts/metastore/upgrade/")
+            if there and name.endswith(".sql"):
+                opened = tar.extractfile(member)
+                assert opened is not None
+                found[name] = opened.read().decode("utf-8")
+    return found
+
+
+@dataclass(frozen=True)
+class _Types:
+    bigint: str
+    int: str
+    bit: str
+    text: str
+    name: str = "varchar({})"
+    quote: str = '"'
+    options: str = ""
+
+
+_TYPES = {
+    "mariadb": _Types(
+        "bigint(20)",
+        "int(11)",
+        "bit(1)",
+        "mediumtext",
+        "varchar({}) CHARACTER SET latin1 COLLATE latin1_bin",
+        "`",
+        " ENGINE=InnoDB DEFAULT CHARSET=latin1",
+    ),
+    "postgresql": _Types("bigint", "integer", "boolean", "text"),
+    "derby": _Types("BIGINT", "INTEGER", "CHAR(1)", "LONG VARCHAR"),
+}
+
+
+def old_schema(dialect: str, version: str) -> list[str]:
+    """Statements that make the tables that matter of a version before 1.2."""
+    types = _TYPES[dialect]
+
+    def has(since: str) -> bool:
+        known = chain_version(version)
+        assert known is not None
+        return at_least(known, since)
+
+    def table(name: str, *columns: str, key: str) -> str:
+        parts = []
+        for column in columns:
+            column_name, kind, *rest = column.split(" ", 2)
+            size = re.fullmatch(r"v(\d+)", kind)
+            sql = types.name.format(size[1]) if size else getattr(types, kind)
+            parts.append(f"{types.quote}{column_name}{types.quote} {sql} {' '.join(rest)}".rstrip())
+        keys = ", ".join(f"{types.quote}{each}{types.quote}" for each in key.split(","))
+        parts.append(f"PRIMARY KEY ({keys})")
+        return f"CREATE TABLE {types.quote}{name}{types.quote} ({', '.join(parts)}){types.options}"
+
+    databases = ["DB_ID bigint NOT NULL", "DESC v4000", "NAME v128"]
+    databases += ["DB_LOCATION_URI v4000"] if has("0.6.0") else []
+    tables = [
+        "TBL_ID bigint NOT NULL",
+        "CREATE_TIME int NOT NULL",
+        "DB_ID bigint",
+        "LAST_ACCESS_TIME int NOT NULL",
+        "OWNER v767",
+        "RETENTION int NOT NULL",
+        "SD_ID bigint",
+        "TBL_NAME v128",
+    ]
+    if has("0.6.0"):
+        tables += ["TBL_TYPE v128", "VIEW_EXPANDED_TEXT text", "VIEW_ORIGINAL_TEXT text"]
+    storage = [
+        "SD_ID bigint NOT NULL",
+        "INPUT_FORMAT v4000",
+        "IS_COMPRESSED bit NOT NULL",
+        "LOCATION v4000",
+        "NUM_BUCKETS int NOT NULL",
+        "OUTPUT_FORMAT v4000",
+        "SERDE_ID bigint",
+    ]
+    made = [
+        table("DBS", *databases, key="DB_ID"),
+        table("SDS", *storage, *(["CD_ID bigint"] if has("0.8.0") else []), key="SD_ID"),
+        table("TBLS", *tables, key="TBL_ID"),
+        table(
+            "TABLE_PARAMS",
+            "TBL_ID bigint NOT NULL",
+            "PARAM_KEY v256 NOT NULL",
+            "PARAM_VALUE v4000" if has("0.6.0") else "PARAM_VALUE v767",
+            key="TBL_ID,PARAM_KEY",
+        ),
+        table(
+            "PARTITION_KEYS",
+            "TBL_ID bigint NOT NULL",
+            "PKEY_COMMENT v4000",
+            "PKEY_NAME v128 NOT NULL",
+            "PKEY_TYPE v767 NOT NULL",
+            "INTEGER_IDX int NOT NULL",
+            key="TBL_ID,PKEY_NAME",
+        ),
+    ]
+    column_columns = ["COMMENT v256", "COLUMN_NAME v128 NOT NULL", "TYPE_NAME v4000", "INTEGER_IDX int NOT NULL"]
+    if has("0.8.0"):
+        made += [
+            table("CDS", "CD_ID bigint NOT NULL", key="CD_ID"),
+            table("COLUMNS_V2", "CD_ID bigint NOT NULL", *column_columns, key="CD_ID,COLUMN_NAME"),
+        ]
+    else:
+        made.append(table("COLUMNS", "SD_ID bigint NOT NULL", *column_columns, key="SD_ID,COLUMN_NAME"))
+    if has("0.7.0"):
+        made.append(table("ROLES", "ROLE_ID bigint NOT NULL", "ROLE_NAME v128", key="ROLE_ID"))
+    if has("0.10.0"):
+        made.append(
+            table("SKEWED_COL_NAMES", "SD_ID bigint NOT NULL", "INTEGER_IDX int NOT NULL", key="SD_ID,INTEGER_IDX")
+        )
+    if has("0.12.0"):
+        made.append(
+            table(
+                "VERSION",
+                "VER_ID bigint NOT NULL",
+                "SCHEMA_VERSION v127 NOT NULL",
+                "VERSION_COMMENT v255",
+                key="VER_ID",
+            )
+        )
+        made.append(f"INSERT INTO {types.quote}VERSION{types.quote} VALUES (1, '0.12.0', 'a test')")
+    index, on, *columns = (f"{types.quote}{each}{types.quote}" for each in ("UNIQUETABLE", "TBLS", "TBL_NAME", "DB_ID"))
+    made.append(f"CREATE UNIQUE INDEX {index} ON {on} ({', '.join(columns)})")
+    return made
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row of TBLS that a start state has."""
+
+    tbl_id: int
+    name: str
+    kind: str | None
+    """Its TBL_TYPE, where the column is there."""
+    text: str | None = None
+    """Its view texts."""
+    external: str | None = None
+    storage: bool = True
+    expected: str | None = None
+    """Its TBL_TYPE after the upgrade."""
+    doubtful: bool = False
+
+
+def samples(with_views: bool) -> list[Sample]:
+    """The rows of a start state: before 0.6 there are no views and no types."""
+    rows = [
+        Sample(1, "t", None, expected="MANAGED_TABLE"),
+        Sample(2, "ext", None, external="TRUE", expected="EXTERNAL_TABLE"),
+        Sample(3, "ext_lower", None, external="true", expected="EXTERNAL_TABLE"),
+        Sample(4, "not_ext", None, external="FALSE", expected="MANAGED_TABLE"),
+        Sample(9, "odd", None, external="perhaps", doubtful=True),
+        Sample(10, "nothing", None, storage=False, doubtful=True),
+    ]
+    if with_views:
+        good = "SELECT `t`.`a` FROM `sales`.`t`"
+        rows += [
+            Sample(21, "v", None, good, expected="VIRTUAL_VIEW"),
+            Sample(22, "v_ext", None, good, external="TRUE", expected="VIRTUAL_VIEW"),
+            Sample(23, "v_typed", "VIRTUAL_VIEW", good, external="TRUE", expected="VIRTUAL_VIEW"),
+            Sample(24, "typed", "MANAGED_TABLE", expected="MANAGED_TABLE"),
+            Sample(25, "typed_ext", "EXTERNAL_TABLE", external="TRUE", expected="EXTERNAL_TABLE"),
+            Sample(26, "says_managed", "MANAGED_TABLE", external="TRUE", expected="EXTERNAL_TABLE"),
+            Sample(27, "says_external", "EXTERNAL_TABLE", expected="EXTERNAL_TABLE", doubtful=True),
+            Sample(28, "v_mangled", "VIRTUAL_VIEW", MANGLED, expected="VIRTUAL_VIEW"),
+            Sample(29, "mv", "MATERIALIZED_VIEW", good, expected="MATERIALIZED_VIEW"),
+            Sample(30, "v_gone", "VIRTUAL_VIEW", "SELECT `gone`.`a` FROM `sales`.`gone`", expected="VIRTUAL_VIEW"),
+            Sample(31, "v_bad", "VIRTUAL_VIEW", "SELEKT a FORM t", expected="VIRTUAL_VIEW"),
+        ]
+    return rows
+
+
+def insert_rows(session: Session) -> None:
+    """Put the samples into a start state."""
+    from hive_views.schema_upgrade import detect
+
+    schema = detect(session, rows=False)
+    quote = session.dialect.quote
+
+    def put(table: str, **values: object) -> None:
+        found = schema.table(table)
+        assert found is not None, table
+        kept = {name: value for name, value in values.items() if found.column(name)}
+        names = ", ".join(quote(name) for name in kept)
+        session.execute(f"INSERT INTO {quote(table)} ({names}) VALUES ({', '.join(':' + name for name in kept)})", kept)
+
+    # The catalog of 3.0 and later.
+    if schema.table("CTLGS"):
+        there = session.query(f"SELECT COUNT(*) FROM {quote('CTLGS')}")[0][0]
+        if not there:
+            put("CTLGS", CTLG_ID=1, NAME="hive", DESC="", LOCATION_URI="file:/tmp/none", CREATE_TIME=0)
+    more = {"CTLG_NAME": "hive", "CREATE_TIME": 0}
+    put("DBS", DB_ID=77, NAME="sales", DESC="", DB_LOCATION_URI="file:/tmp/none/sales.db", TYPE="NATIVE", **more)
+    false: object = {"derby": "N", "postgresql": False}.get(session.dialect.name, 0)
+    with_views = schema.column("TBLS", "VIEW_ORIGINAL_TEXT") is not None
+    for row in samples(with_views):
+        if row.storage:
+            if schema.table("CDS"):
+                put("CDS", CD_ID=1000 + row.tbl_id)
+            if schema.table("SERDES"):
+                put("SERDES", SERDE_ID=1000 + row.tbl_id, SLIB="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe")
+            put(
+                "SDS",
+                SD_ID=1000 + row.tbl_id,
+                CD_ID=1000 + row.tbl_id,
+                SERDE_ID=1000 + row.tbl_id if schema.table("SERDES") else None,
+                IS_COMPRESSED=false,
+                IS_STOREDASSUBDIRECTORIES=false,
+                NUM_BUCKETS=-1,
+                LOCATION=None if row.text else f"file:/tmp/none/sales.db/{row.name}",
+            )
+            old = {"SD_ID": 1000 + row.tbl_id} if not schema.table("CDS") else {"CD_ID": 1000 + row.tbl_id}
+            put(
+                "COLUMNS_V2" if schema.table("CDS") else "COLUMNS",
+                COLUMN_NAME="a",
+                TYPE_NAME="int",
+                INTEGER_IDX=0,
+                **old,
+            )
+        put(
+            "TBLS",
+            TBL_ID=row.tbl_id,
+            CREATE_TIME=1700000000,
+            DB_ID=77,
+            LAST_ACCESS_TIME=0,
+            OWNER="ann",
+            RETENTION=0,
+            SD_ID=1000 + row.tbl_id if row.storage else None,
+            TBL_NAME=row.name,
+            TBL_TYPE=row.kind,
+            VIEW_ORIGINAL_TEXT=row.text,
+            VIEW_EXPANDED_TEXT=row.text,
+            IS_REWRITE_ENABLED=false,
+        )
+        if row.external is not None:
+            put("TABLE_PARAMS", TBL_ID=row.tbl_id, PARAM_KEY="EXTERNAL", PARAM_VALUE=row.external)
+    session.commit()

@@ -1,0 +1,189 @@
+"""Addresses, and passwords that are never shown."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_views.cli.commands import upgrade as commands
+from hive_views.errors import DatabaseError, UsageError
+from hive_views.schema_upgrade import Password, connect, detect, find_password, parse_address
+from hive_views.schema_upgrade.address import PASSWORD_VARIABLE
+from tests.integration.cli.conftest import invoke
+from tests.integration.schema_upgrade.databases import DerbyDatabases, SqlDatabases
+from tests.integration.schema_upgrade.servers import PASSWORD
+
+GOOD = [
+    ("mysql://host/hive", "mysql://host:3306/hive"),
+    ("mariadb://host:3307/hive", "mysql://host:3307/hive"),
+    ("postgresql+psycopg://ann@host/hive", "postgresql://host:5432/hive"),
+    ("jdbc:mysql://host/hive?createDatabaseIfNotExist=true", "mysql://host:3306/hive"),
+    ("jdbc:postgresql://host:5433/hive?currentSchema=meta", "postgresql://host:5433/hive"),
+    ("jdbc:derby:;databaseName=/data/metastore_db;create=true", "derby:/data/metastore_db"),
+    ("derby:/data/metastore_db", "derby:/data/metastore_db"),
+]
+BAD = [
+    ("mysql://ann:secret@host/hive", "it holds a password"),
+    ("jdbc:mysql://host/hive?user=ann&password=secret", "it holds a password"),
+    ("jdbc:derby:/d;user=a;password=b", "it holds a password"),
+    ("jdbc:derby:/d;bootPassword=secret", "it holds a password"),
+    ("postgresql://host/hive?sslpassword=secret", "it holds a password"),
+    ("mysql://ann:secret/more@host/hive", "cannot be read"),
+    ("mysql://ann:123/secret@host/hive", "it holds a password"),
+    ("mysql//ann:secret@host/hive", "it holds a password"),
+    ("mysql:ann:secret:host", "names no host"),
+    ("secret:ann", "begins with none of"),
+    ("oracle://host/hive", "rendered without a connection"),
+    ("mysql://host", "names no database"),
+    ("mysql:///hive", "names no host"),
+    ("mysql://host:port/hive", "cannot be read"),
+    ("derby://host:1527/db", "network server"),
+    ("derby:", "names no directory"),
+]
+
+
+@pytest.mark.parametrize(("url", "place"), GOOD)
+def test_addresses(url: str, place: str) -> None:
+    assert parse_address(url).place == place
+
+
+@pytest.mark.parametrize(("url", "reason"), BAD)
+def test_addresses_that_are_refused_without_repeating_a_password(url: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason) as caught:
+        parse_address(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_schema_and_a_user_may_stand_in_a_jdbc_url() -> None:
+    found = parse_address("jdbc:postgresql://host/hive?currentSchema=meta&user=ann")
+    assert (found.schema, found.user) == ("meta", "ann")
+
+
+def test_a_password_shows_itself_to_nobody() -> None:
+    password = Password("hunter2")
+    address = parse_address("mysql://host/hive", user="ann", password=password)
+    for shown in (repr(password), str(password), f"{password}", repr(address), str(vars(address)), address.place):
+        assert "hunter2" not in shown
+    with pytest.raises(TypeError):
+        pickle.dumps(password)
+    with pytest.raises(TypeError):
+        copy.deepcopy(password)
+
+
+def test_passwords_from_a_file_and_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PASSWORD_VARIABLE, raising=False)
+    assert find_password(None) is None
+    monkeypatch.setenv(PASSWORD_VARIABLE, "from here")
+    found = find_password(None)
+    assert found is not None and found.reveal() == "from here"
+    (tmp_path / "secret").write_text("from a file\n")
+    found = find_password(tmp_path / "secret")
+    assert found is not None and found.reveal() == "from a file"
+    with pytest.raises(UsageError, match="--password-file"):
+        find_password(tmp_path / "none")
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_no_error_shows_a_password(kind: str, request: pytest.FixtureRequest) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    wrong = "not the pass-word"
+    address = parse_address(databases.server.url("none"), user="hive", password=Password(wrong))
+    with pytest.raises(DatabaseError) as caught:
+        connect(address)
+    assert wrong not in str(caught.value)
+    assert wrong not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(DatabaseError, match=PASSWORD_VARIABLE):
+        connect(replace(address, password=Password("")))
+
+
+def test_the_commands_from_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
+    address = postgresql.copy("0.7.0")
+    known = {"HIVE_VIEWS_UPGRADE_URL": address.place, "HIVE_VIEWS_UPGRADE_USER": "hive", PASSWORD_VARIABLE: PASSWORD}
+    plan_file, script_file = str(tmp_path / "plan.json"), str(tmp_path / "script.sql")
+
+    def run(*words: str) -> str:
+        done = invoke("upgrade", *words, **known)
+        assert PASSWORD not in done.out + done.err
+        assert done.code == 0, done.err
+        return str(done.out)
+
+    found = json.loads(run("detect", "--json"))
+    assert (found["version"], found["untyped"]) == ("0.7.0", 8)
+    assert "TBLS.OWNER_TYPE" in run("detect")
+    assert "TABLE_PARAMS.PARAM_VALUE wide" in run("plan", "--output", plan_file)
+    assert "hive" not in json.loads(Path(plan_file).read_text())["place"].split("@")[0].split("//")[0]
+    run("render", "--plan", plan_file, "--output", script_file)
+    assert Path(script_file).read_text() in run("render")
+    run("render", "--json", "--output", script_file)
+    assert "DO $$" in Path(script_file).read_text()
+    refused = invoke("upgrade", "apply", **known)
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert "would be done" in run("apply", "--plan", plan_file, "--dry-run")
+    assert invoke("upgrade", "verify", **known).code == 1
+    applied = run("apply", "--plan", plan_file, "--yes")
+    assert "17 of 17 rows" in applied
+    assert "sales.odd (TBL_ID 9): its parameter EXTERNAL is 'perhaps'" in applied
+    assert "has all that views need" in run("verify")
+    assert json.loads(run("verify", "--json"))["lacking"] == []
+    assert json.loads(run("plan", "--json"))["steps"] == []
+    assert json.loads(run("apply", "--json", "--yes"))["done"] == []
+    assert "sales.v_bad: invalid" in run("verify", "--files")
+    assert json.loads(run("rollback", "--yes", "--json"))["rows"] == 9
+
+
+def test_scripts_without_a_connection() -> None:
+    done = invoke("upgrade", "render", "--database", "oracle", "--from", "0.12.0", "--target", "3.1.3")
+    assert done.code == 0
+    assert "EXECUTE IMMEDIATE" in done.out
+    assert invoke("upgrade", "render", "--database", "oracle").code == 2
+    assert invoke("upgrade", "render").code == 2
+
+
+def test_no_database_and_no_metastore_in_it(derby: DerbyDatabases, mariadb: SqlDatabases, tmp_path: Path) -> None:
+    assert invoke("upgrade", "detect", "--url", f"derby:{tmp_path}/none").code == 1
+    address = mariadb.empty()
+    words = ("upgrade", "plan", "--url", address.place, "--user", "hive")
+    done = invoke(*words, **{PASSWORD_VARIABLE: PASSWORD})
+    assert done.code == 1
+    assert "it holds no metastore" in done.err
+
+
+def test_a_derby_database_that_a_metastore_has_open(derby: DerbyDatabases) -> None:
+    address = derby.copy("0.5.0")
+    with derby.open(address), pytest.raises(DatabaseError, match="another program has it open"):
+        connect(address)
+
+
+def test_every_command_is_a_function_of_its_own() -> None:
+    for name in ("detect", "plan", "render", "apply", "verify", "rollback"):
+        assert callable(getattr(commands, name))
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_no_log_of_a_driver_shows_a_password(
+    kind: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    for name in ("", "sqlalchemy", "psycopg", "pymysql"):
+        caplog.set_level("DEBUG", logger=name)
+    with databases.open(databases.empty()) as session:
+        session.query("SELECT 1")
+        assert PASSWORD not in repr(vars(session))
+    assert any(record.name.startswith("sqlalchemy") for record in caplog.records)
+    assert PASSWORD not in caplog.text
+
+
+def test_no_log_shows_a_password(derby: DerbyDatabases, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    address = parse_address(derby.copy("0.5.0").place, password=Password("seen-nowhere"))
+    with derby.open(address) as session:
+        detect(session)
+    assert caplog.records, "Py4J logs what it sends"
+    assert "seen-nowhere" not in caplog.text

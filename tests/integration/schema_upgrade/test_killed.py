@@ -1,0 +1,183 @@
+"""Killed after any statement and run again: the same schema, the same rows, the same backup as undisturbed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hive_views.errors import DatabaseError
+from hive_views.schema_upgrade import Address, Session, apply, detect, plan, rollback
+from hive_views.schema_upgrade.derby_session import DerbySession
+from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of
+from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
+from tests.integration.schema_upgrade.servers import PASSWORD
+from tests.integration.schema_upgrade.states import STATES
+
+BATCH = 4
+"""Rows in a batch: several batches in the small start states."""
+
+TARGETS = {"0.3.0": "4.0.0", "0.10.0": "3.1.0", "2.1.0": "4.0.0"}
+"""Start states that are brought further than to their own version: tables, locks and flags are added on the way."""
+
+
+@dataclass
+class Worker:
+    """Upgrades in processes that are killed."""
+
+    process: subprocess.Popen[str]
+
+    def run(self, address: Address, target: str | None, kill_at: int) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        url = address.place
+        user, password = (address.user, "mine") if address.kind == "derby" else ("hive", PASSWORD)
+        request = {"url": url, "user": user, "password": password, "target": target or "", "kill_at": kill_at}
+        self.process.stdin.write(json.dumps({**request, "batch_size": BATCH}) + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.integration.schema_upgrade.kill_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    yield Worker(process)
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(30) == 0
+
+
+def outcome(session: Session) -> tuple[object, ...]:
+    """All that an upgrade leaves behind, but for times and plan ids."""
+    tables = [rows_of(session, name) for name in ("TBLS", "TABLE_PARAMS", "SDS", "DBS")]
+    counter = detect(session, rows=False).table("NEXT_LOCK_ID")
+    locks = rows_of(session, counter.name) if counter else None
+    return schema_of(session), tables, locks, backup_of(session)
+
+
+def undisturbed(databases: Databases, state: str, target: str | None) -> tuple[tuple[object, ...], int]:
+    """What an undisturbed run leaves behind, and after how many statements."""
+    events: list[object] = []
+    with databases.open(databases.copy(state)) as session:
+        apply(session, plan(detect(session), target), batch_size=BATCH, tell=events.append)
+        return outcome(session), len(events)
+
+
+@pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0", "0.7.0", "1.2.0", "2.1.0", "4.0.0"])
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_killed_again_and_again(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+    """The first run is killed after its first statement, the second after its second, until one comes through."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    target = TARGETS.get(state)
+    wanted, events = undisturbed(databases, state, target)
+    address = databases.copy(state)
+    for kill_at in range(1, events + 2):
+        said = worker.run(address, target, kill_at)
+        if said == "ended 0":
+            break
+        assert said == "killed"
+    assert said == "ended 0"
+    assert kill_at > 4, "several runs were killed"
+    with databases.open(address) as session:
+        assert outcome(session) == wanted
+
+
+@pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0"])
+def test_the_connection_breaks_again_and_again(derby: DerbyDatabases, state: str) -> None:
+    """The same for Derby: the database goes down under the session, which loses what was not committed."""
+    target = TARGETS.get(state)
+    wanted, events = undisturbed(derby, state, target)
+    address = derby.copy(state)
+    for break_at in range(1, events + 2):
+        if not _breaks(derby, address, target, break_at):
+            break
+    assert break_at > 4, "several runs were broken"
+    with derby.open(address) as session:
+        assert outcome(session) == wanted
+
+
+def _breaks(derby: DerbyDatabases, address: Address, target: str | None, break_at: int) -> bool:
+    """Upgrade, and take the database away after a statement; whether that happened."""
+    with DerbySession(address, derby.jvm) as session:
+        seen = 0
+
+        def take_away(_: object) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == break_at:
+                session._shut_down()
+
+        try:
+            apply(session, plan(detect(session), target), batch_size=BATCH, tell=take_away)
+        except DatabaseError:
+            assert seen >= break_at
+            return True
+    # Taken away after the last statement of all, nothing is left that could fail.
+    assert seen <= break_at
+    return False
+
+
+def points(count: int) -> list[int]:
+    """After which statements to kill: all of them, or with less time some."""
+    if WHOLE:
+        return list(range(1, count + 1))
+    return sorted({2, count // 3, 2 * count // 3, count})
+
+
+CHOICE = [("mariadb", "0.5.0"), ("postgresql", "2.1.0"), ("derby", "0.5.0")]
+EVERY = [(kind, state) for kind in ("mariadb", "postgresql", "derby") for state in STATES]
+
+
+@pytest.mark.parametrize(("kind", "state"), EVERY if WHOLE else CHOICE)
+def test_killed_once_and_run_again(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+    """Killed by SIGKILL after one statement; the next run finishes."""
+    databases: Databases = request.getfixturevalue(kind)
+    target = TARGETS.get(state)
+    wanted, events = undisturbed(databases, state, target)
+    chosen = points(events)
+    if kind == "derby" and not WHOLE:
+        chosen = chosen[2:3]
+    for kill_at in chosen:
+        address = databases.copy(state)
+        assert worker.run(address, target, kill_at) == "killed"
+        with databases.open(address) as session:
+            apply(session, plan(detect(session), target), batch_size=BATCH, while_running=True)
+            assert outcome(session) == wanted, f"killed after statement {kill_at} of {events}"
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_the_same_plan_goes_on_where_it_was_killed(kind: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+    databases: Databases = request.getfixturevalue(kind)
+    address = databases.copy("0.5.0")
+    with databases.open(address) as session:
+        made = plan(detect(session))
+    assert worker.run(address, None, 9) == "killed"
+    with databases.open(address) as session:
+        found = apply(session, made, while_running=True)
+        assert found.found_done
+        assert set(found.found_done) | set(found.done) == {step.id for step in made.steps}
+
+
+def test_a_rollback_is_whole_after_a_kill(worker: Worker, mariadb: SqlDatabases) -> None:
+    """What a killed run changed is in the backup: none of its changes is without one."""
+    for kill_at in (18, 21, 24):
+        address = mariadb.copy("0.7.0")
+        with mariadb.open(address) as session:
+            before = rows_of(session, "TBLS")
+        assert worker.run(address, None, kill_at) == "killed"
+        with mariadb.open(address) as session:
+            rollback(session)
+            assert rows_of(session, "TBLS") == before

@@ -1,0 +1,189 @@
+"""A real Hive Metastore of the matching version runs on the upgraded database, and hive_views works through it."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hive_views import EmbeddedMetastore, HiveViewCatalog
+from hive_views.dependencies.validity import Validity
+from hive_views.errors import DamagedRowWarning, NotAnIcebergViewError
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.local_metastore.distributions import RELEASES
+from hive_views.local_metastore.jvm import Launch
+from hive_views.local_metastore.maven import Artifact, fetch
+from hive_views.local_metastore.process import MetastoreProcess
+from hive_views.local_metastore.standalone import Database, StandaloneMetastore
+from hive_views.schema_upgrade import Address, apply, detect, plan
+from hive_views.schema_upgrade.derby_session import DerbyJvm
+from hive_views.schema_upgrade.verification import verify
+from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
+from tests.integration.schema_upgrade.servers import PASSWORD
+from tests.integration.schema_upgrade.states import CACHE, script
+
+SERVERS = {"2.3.0": "2.3.10", "3.1.0": "3.1.3", "4.0.0": "4.0.1"}
+OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
+"""The Derby that a release carries; a database that a newer one made, it cannot open."""
+
+CHOICE = [("2.3.0", "derby"), ("3.1.0", "postgresql"), ("4.0.0", "mariadb")]
+EVERY = [(state, kind) for state in SERVERS for kind in ("mariadb", "postgresql", "derby")]
+
+TEXT = "SELECT a, 'naïve 東京' AS place FROM sales.t"
+
+
+class OldMetastore(EmbeddedMetastore):
+    """Hive 2.3.10 of PySpark's jars on another database than Derby: with its driver, and no liberty to change it."""
+
+    def __init__(self, directory: Path, databases: SqlDatabases, address: Address) -> None:
+        mysql = databases.server.kind == "mysql"
+        driver = RELEASES["3.1.3"].mysql_driver if mysql else Artifact("org.postgresql", "postgresql", "42.7.4")
+        (self._driver,) = fetch([driver], CACHE)
+        super().__init__(
+            directory,
+            properties={
+                "javax.jdo.option.ConnectionURL": databases.server.jdbc_url(address.database, old_driver=True),
+                "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver"
+                if mysql
+                else "org.postgresql.Driver",
+                "javax.jdo.option.ConnectionUserName": "hive",
+                "javax.jdo.option.ConnectionPassword": PASSWORD,
+                "datanucleus.schema.autoCreateAll": "false",
+                "hive.metastore.schema.verification": "true",
+            },
+        )
+
+    def _prepare(self) -> Launch:
+        launch = super()._prepare()
+        return Launch(
+            launch.java,
+            (*launch.class_path, str(self._driver)),
+            launch.serve,
+            options=launch.options,
+            environment=launch.environment,
+            max_memory_mb=launch.max_memory_mb,
+        )
+
+
+@contextmanager
+def old_derby(tmp_path: Path, version: str) -> Iterator[DerbyDatabases]:
+    """Databases made by the Derby of a release."""
+    number = OWN_DERBY[version]
+    jars = fetch([Artifact("org.apache.derby", name, number) for name in ("derby", "derbytools")], CACHE)
+    folder = tmp_path / "jars"
+    folder.mkdir()
+    for jar in jars:
+        shutil.copy(jar, folder)
+    jvm = DerbyJvm("the tests", folder)
+    try:
+        yield DerbyDatabases(tmp_path, jvm)
+    finally:
+        jvm.stop()
+
+
+def metastore(directory: Path, version: str, databases: Databases, address: Address) -> MetastoreProcess:
+    """A metastore on a database; a Derby database is in its directory already."""
+    if isinstance(databases, SqlDatabases):
+        if version == "2.3.10":
+            return OldMetastore(directory, databases, address)
+        database = Database(databases.server.kind, databases.server.port, address.database, "hive", PASSWORD)
+        return StandaloneMetastore(directory, version=version, database=database, cache=CACHE)
+    if version == "2.3.10":
+        return EmbeddedMetastore(directory, properties={"datanucleus.schema.autoCreateAll": "false"})
+    return StandaloneMetastore(directory, version=version, cache=CACHE)
+
+
+def use_views(running: MetastoreProcess, *, whole_texts: bool) -> None:
+    """Create, read, replace and drop views through a metastore."""
+    catalog = HiveViewCatalog("upgraded", uri=running.uri, warehouse=running.warehouse)
+    catalog.create_namespace("fresh")
+    with warnings.catch_warnings():
+        if whole_texts:
+            warnings.simplefilter("error", DamagedRowWarning)
+        catalog.execute("CREATE VIEW fresh.w COMMENT 'made after the upgrade' AS SELECT a FROM sales.t")
+        catalog.execute(f"CREATE VIEW fresh.x AS {TEXT}")
+    assert [field.name for field in catalog.load_view("fresh.w").schema().fields] == ["a"]
+    assert [field.name for field in catalog.load_view("fresh.x").schema().fields] == ["a", "place"]
+    catalog.execute("CREATE OR REPLACE VIEW fresh.w AS SELECT a, a + 1 AS b FROM sales.t")
+    assert [field.name for field in catalog.load_view("fresh.w").schema().fields] == ["a", "b"]
+    assert sorted(name[-1] for name in catalog.list_views("fresh")) == ["w", "x"]
+    # What was there before the upgrade is there for others, as what it is.
+    with pytest.raises(NotAnIcebergViewError):
+        catalog.load_view("sales.v")
+    finding = next(each for each in catalog.check_views("sales") if each.view.name == "v")
+    assert finding.validity is Validity.VALID
+    catalog.drop_view("fresh.x")
+    catalog.close()
+
+
+@pytest.mark.parametrize(("state", "kind"), EVERY if WHOLE else CHOICE)
+def test_hive_runs_on_what_was_upgraded(state: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    version = SERVERS[state]
+    home = tmp_path / "metastore"
+    if kind == "derby" and version in OWN_DERBY:
+        with old_derby(tmp_path, version) as makers:
+            made = makers.copy(state)
+    else:
+        made = request.getfixturevalue(kind).copy(state)
+    databases: Databases = request.getfixturevalue(kind)
+    address = made
+    if isinstance(databases, DerbyDatabases):
+        home.mkdir()
+        shutil.move(made.database, home / "metastore_db")
+        address = databases.address(home / "metastore_db")
+    # With PySpark's Derby, though the server's own is older.
+    with databases.open(address) as session:
+        apply(session, plan(detect(session)))
+        assert verify(session).complete
+    with metastore(home, version, databases, address) as running:
+        use_views(running, whole_texts=kind != "derby")
+    with databases.open(address) as session:
+        found = verify(session)
+        assert found.complete, "what the server wrote since needs no upgrade"
+        assert "fresh.w" not in {check.view for check in found.broken}
+        files = MetadataFiles({})
+        assert "fresh.w" not in {check.view for check in verify(session, files=files).broken}
+        quote = session.dialect.quote
+        session.execute(
+            f"UPDATE {quote('TBLS')} SET {quote('VIEW_ORIGINAL_TEXT')} = 'SELECT a FROM sales.t' "
+            f"WHERE {quote('TBL_NAME')} = 'w'"
+        )
+        session.commit()
+        drifted = {check.view: check.validity for check in verify(session, files=files).broken}
+        assert drifted["fresh.w"] == "drifted", "plain Spark or Hive changed the row, and not the file"
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql", "derby"] if WHOLE else ["mariadb"])
+def test_before_and_after_hives_own_scripts(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Upgraded at 1.2, taken to 2.3 by Hive's own scripts, upgraded again: then Hive 2.3 runs on it."""
+    databases: Databases = request.getfixturevalue(kind)
+    home = tmp_path / "metastore"
+    address = databases.copy("1.2.0")
+    if isinstance(databases, DerbyDatabases):
+        home.mkdir()
+        shutil.move(address.database, home / "metastore_db")
+        address = databases.address(home / "metastore_db")
+    with databases.open(address) as session:
+        apply(session, plan(detect(session)))
+        remaining = [each.name for each in plan(detect(session), "2.3.0").hive_scripts]
+    assert [name.split(".", 1)[0] for name in remaining] == ["upgrade-1", "upgrade-2", "upgrade-2", "upgrade-2"]
+    for name in remaining:
+        printed = databases.run_script(address, script(databases.dialect, name))
+        assert "ERROR" not in printed, printed
+    with databases.open(address) as session:
+        assert detect(session).version == "2.3.0"
+        again = apply(session, plan(detect(session)))
+        expected = {
+            "mariadb": ("TABLE_PARAMS.PARAM_VALUE utf8mb4",),
+            "derby": ("TABLE_PARAMS.PARAM_VALUE wide",),
+            "postgresql": (),
+        }[kind]
+        assert again.done == expected
+        assert verify(session).complete
+    with metastore(home, "2.3.10", databases, address) as running:
+        use_views(running, whole_texts=kind != "derby")

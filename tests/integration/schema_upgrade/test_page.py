@@ -1,0 +1,55 @@
+"""docs/upgrade.md: its Python blocks run on a real database; its commands, variables and steps are those there are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hive_views.schema_upgrade import detect, plan
+from hive_views.schema_upgrade.address import PASSWORD_VARIABLE
+from hive_views.schema_upgrade.dialects.base import dialect_of
+from tests.integration.cli.conftest import invoke
+from tests.integration.schema_upgrade.contents import types_of
+from tests.integration.schema_upgrade.databases import SqlDatabases
+
+PAGE = (Path(__file__).parents[3] / "docs" / "upgrade.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_blocks_run(postgresql: SqlDatabases, capsys: pytest.CaptureFixture[str]) -> None:
+    address = postgresql.copy("0.5.0")
+    names: dict[str, object] = {"address": address}
+    for block in BLOCKS:
+        exec(compile(block, "upgrade.md", "exec"), names)
+    assert "EXECUTE IMMEDIATE" in capsys.readouterr().out
+    with postgresql.open(address) as session:
+        assert set(types_of(session).values()) == {None}, "the last line took it back"
+
+
+def test_the_commands_and_variables_are_those_there_are() -> None:
+    shown = invoke("upgrade", "--help").out
+    for command in re.findall(r"^hive-views upgrade (\w+)", PAGE, flags=re.MULTILINE):
+        assert command in shown
+    assert PASSWORD_VARIABLE in PAGE
+
+
+def test_the_command_line_loads_no_database_driver_until_one_is_needed() -> None:
+    drivers = "{'sqlalchemy', 'pymysql', 'psycopg', 'py4j'}"
+    code = f"import sys, hive_views, hive_views.cli.app; print({drivers} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_batch_sizes_are_those_of_the_page() -> None:
+    assert f"batches of {dialect_of('mariadb').batch_size:,} (Derby {dialect_of('derby').batch_size})" in PAGE
+
+
+def test_every_step_of_a_long_plan_is_on_the_page(postgresql: SqlDatabases) -> None:
+    with postgresql.open(postgresql.copy("0.5.0")) as session:
+        for step in plan(detect(session), "4.0.0").steps:
+            if step.kind.is_schema and "index" not in step.id and not step.name.lower().startswith("hl_"):
+                assert step.name.upper() in PAGE.upper(), step.id

@@ -1,0 +1,194 @@
+"""Plans from schemas that are values: what is noted, what is refused, what stays the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.errors import InvalidPlanError, UsageError
+from hive_views.schema_upgrade import assumed_schema, dumps, loads, plan
+from hive_views.schema_upgrade.dialects.base import NAMES
+from hive_views.schema_upgrade.journal import pack, unpack
+from hive_views.schema_upgrade.plan_model import Kind
+from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table
+from hive_views.schema_upgrade.table_types import KNOWN, TableRow, decide
+from hive_views.schema_upgrade.versions import CHAIN, at_least, chain_version, scripts
+
+VERSIONS = [
+    ("0.3.0", "0.5.0"),
+    ("0.13.1", "0.13.0"),
+    ("1.0.0", "0.14.0"),
+    ("1.2.1", "1.2.0"),
+    ("3.1.3", "3.1.0"),
+    ("3.1.3000.7.1.7.0-551", "3.1.0"),
+    ("1.1.0-cdh5.12.0", "1.1.0"),
+    ("4.0.0-alpha-2", "4.0.0-alpha-2"),
+    ("4.0.0-beta-1", "4.0.0-beta-1"),
+    ("4.0.1", "4.0.0"),
+    ("5.0.0", "4.3.0"),
+    ("no version", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), VERSIONS)
+def test_versions_stand_for_schemas(text: str, expected: str | None) -> None:
+    assert chain_version(text) == expected
+
+
+def test_hives_own_scripts_in_their_order() -> None:
+    assert scripts("mysql", "2.3.0", "3.1.0") == (
+        "upgrade-2.3.0-to-3.0.0.mysql.sql",
+        "upgrade-3.0.0-to-3.1.0.mysql.sql",
+    )
+    assert scripts("derby", "3.1.0", "3.1.0") == ()
+
+
+@given(st.sampled_from(NAMES), st.sampled_from(CHAIN), st.sampled_from(CHAIN[1:]))
+def test_a_plan_is_the_same_every_time_and_survives_json(dialect: str, start: str, target: str) -> None:
+    schema = assumed_schema(dialect, start)
+    if not at_least(target, schema.version):
+        with pytest.raises(UsageError, match="newer than"):
+            plan(schema, target)
+        return
+    made = plan(schema, target)
+    assert plan(schema, target) == made
+    assert loads(dumps(made)) == made
+    assert len({step.id for step in made.steps}) == len(made.steps)
+    named = {each for script in made.hive_scripts for each in script.conflicts}
+    assert named <= {step.id for step in made.steps}
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"), [("0.5.0", "has no views"), ("soon", "is no version"), ("1.2.0", "newer")]
+)
+def test_targets_that_cannot_be(target: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        plan(assumed_schema("mysql", "2.3.0"), target)
+
+
+def test_a_plan_says_which_scripts_of_hives_do_the_same() -> None:
+    made = plan(assumed_schema("mariadb", "2.3.0"), "4.0.0")
+    by_name = {script.name: script.conflicts for script in made.hive_scripts}
+    assert "TBLS.OWNER_TYPE" in by_name["upgrade-2.3.0-to-3.0.0.mysql.sql"]
+    assert "MATERIALIZATION_REBUILD_LOCKS" in by_name["upgrade-3.0.0-to-3.1.0.mysql.sql"]
+    assert "TBLS.WRITE_ID" in by_name["upgrade-3.2.0-to-4.0.0-alpha-1.mysql.sql"]
+    assert any("Run them by schematool" in note for note in made.notes)
+    assert plan(assumed_schema("mariadb", "2.3.0")).hive_scripts == ()
+
+
+def test_columns_that_a_later_script_of_hives_sets_back_are_left_until_then() -> None:
+    def recoded(version: str, value: Column) -> set[str]:
+        schema = assumed_schema("mariadb", version)
+        tables = (Table("TABLE_PARAMS", (value,)), *(each for each in schema.tables if each.name != "TABLE_PARAMS"))
+        return {step.id for step in plan(replace(schema, tables=tables)).steps if step.kind is Kind.RECODE}
+
+    latin = Column("PARAM_VALUE", "mediumtext", charset="latin1")
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" in recoded("2.2.0", latin)
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.1.0", latin)
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.2.0", replace(latin, charset="utf8mb4"))
+
+
+def test_a_clob_that_holds_more_than_a_varchar_can_stays_one() -> None:
+    schema = assumed_schema("derby", "2.3.0")
+    step = "TABLE_PARAMS.PARAM_VALUE wide"
+    assert plan(replace(schema, rows=Rows(longest_parameter=32672))).step(step) is not None
+    assert plan(replace(schema, rows=Rows(longest_parameter=32673))).step(step) is None
+
+
+def test_what_is_odd_is_noted() -> None:
+    schema = replace(assumed_schema("postgresql", "2.3.0"), version_rows=("2.3.0", "3.1.0"), vendor="cdh", place="here")
+    notes = " ".join(plan(schema).notes)
+    assert "VERSION has 2 rows" in notes
+    assert "fork of cdh's" in notes
+    assert "the tables are believed" in notes
+
+
+def test_flags_that_hives_own_script_spoiled_are_filled_in() -> None:
+    schema = replace(assumed_schema("derby", "3.0.0"), rows=Rows(tables=9, bad_flags=3))
+    step = plan(schema).step("rows IS_REWRITE_ENABLED")
+    assert step is not None and step.rows.startswith("3 rows get 'N'")
+
+
+def test_a_fingerprint_follows_columns_and_versions_not_rows() -> None:
+    schema = assumed_schema("mysql", "2.3.0")
+    assert replace(schema, rows=Rows(tables=5)).fingerprint == schema.fingerprint
+    assert replace(schema, version_rows=("3.1.0",)).fingerprint != schema.fingerprint
+    more = tuple(replace(each, columns=each.columns[1:]) if each.name == "TBLS" else each for each in schema.tables)
+    assert replace(schema, tables=more).fingerprint != schema.fingerprint
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}', '{"format": 1, "steps": [{}]}', "no json"])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPlanError):
+        loads(text)
+
+
+def test_a_plan_that_was_edited_is_refused() -> None:
+    """Its statements are found anew when it is applied: an edited one would be half obeyed."""
+    document = json.loads(dumps(plan(assumed_schema("mariadb", "1.2.0"), "2.3.0")))
+    document["steps"].pop()
+    with pytest.raises(InvalidPlanError, match="changed since it was written"):
+        loads(json.dumps(document))
+
+
+def test_tables_with_names_in_lower_case_keep_columns_in_upper_case() -> None:
+    """So MySQL and MariaDB store tables where lower_case_table_names is 1; columns stay as Hive's scripts name them."""
+    schema = assumed_schema("mariadb", "2.3.0")
+    lowered = replace(schema, tables=tuple(replace(each, name=each.name.lower()) for each in schema.tables))
+    step = plan(lowered, "3.1.0").step("TBLS.OWNER_TYPE")
+    assert step is not None
+    assert step.statements[0].startswith("ALTER TABLE `tbls` ADD COLUMN `OWNER_TYPE`")
+
+
+def test_the_json_of_a_plan_is_for_other_programs_too() -> None:
+    document = json.loads(dumps(plan(assumed_schema("oracle", "0.12.0"), "1.2.0")))
+    assert {"id", "dialect", "steps", "hive_scripts", "notes", "target"} <= document.keys()
+    assert all(step["reason"] and step["locks"] and step["undo_note"] for step in document["steps"])
+
+
+def test_a_vendors_version_and_an_unknown_version_are_read_as_far_as_they_go() -> None:
+    schema = Schema("mysql", (Table("TBLS", ()), Table("TABLE_PARAMS", ())), version_rows=("2.1.1-cdh6.2.0",))
+    assert schema.version == "2.1.0"
+    assert replace(schema, version_rows=("unknown",)).version == "0.5.0"
+
+
+ids = st.lists(st.integers(min_value=0, max_value=10_000), unique=True, min_size=1).map(sorted)
+
+
+@given(ids)
+def test_row_ids_survive_their_text(numbers: list[int]) -> None:
+    assert unpack(pack(numbers)) == numbers
+
+
+def test_row_ids_as_a_text() -> None:
+    assert pack([1, 2, 3, 5, 9, 10]) == "1-3,5,9-10"
+
+
+rows = st.builds(
+    TableRow,
+    st.just(1),
+    st.none() | st.sampled_from([*KNOWN, "ODD"]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.none() | st.sampled_from(["TRUE", "true", "FALSE", "maybe", ""]),
+)
+
+
+@given(rows)
+def test_no_view_becomes_a_table_and_no_table_loses_its_data(row: TableRow) -> None:
+    found = decide(row)
+    assert found.new is None or found.doubt is None
+    if row.has_original:
+        assert found.new in (None, "VIRTUAL_VIEW")
+    if (row.external or "").upper() == "TRUE" or row.table_type == "EXTERNAL_TABLE":
+        assert found.new != "MANAGED_TABLE", "its drop would delete data"
+    if row.table_type is not None:
+        assert found.new in (None, "EXTERNAL_TABLE")
+    if found.new is not None:
+        again = replace(row, table_type=found.new)
+        assert decide(again).new is None, "a second time nothing is to be done"

@@ -1,0 +1,230 @@
+"""Every start state on every database: what a plan says, what it does, and that it is taken back whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
+from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback
+from hive_views.schema_upgrade.execution import without_rows
+from hive_views.schema_upgrade.row_changes import doubtful_rows
+from hive_views.schema_upgrade.verification import verify
+from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.contents import rows_of, schema_of, select, types_of
+from tests.integration.schema_upgrade.databases import Databases
+from tests.integration.schema_upgrade.states import MANGLED, MENDED, OLD, STATES, samples
+
+VIEW_COLUMNS = ["TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases, state: str) -> None:
+    with databases.open(databases.copy(state)) as session:
+        before = detect(session)
+        made = plan(before)
+        assert before.version == ("0.5.0" if state == "0.3.0" else state)
+        old_types = types_of(session) if before.column("TBLS", "TBL_TYPE") else None
+        old_rows = rows_of(session, "TBLS")
+
+        done = apply(session, made)
+
+        after = detect(session)
+        rows = samples(old_types is not None)
+        assert done.done == tuple(step.id for step in made.steps)
+        assert plan(after).steps == ()
+        assert types_of(session) == {row.name: row.expected for row in rows}
+        assert [doubt.tbl_id for doubt in done.doubts] == [row.tbl_id for row in rows if row.doubtful]
+        texts = dict(select(session, "TBLS", ["TBL_NAME", "VIEW_ORIGINAL_TEXT"]))
+        assert texts == {row.name: MENDED if row.text == MANGLED else row.text for row in rows}
+
+        assert apply(session, plan(detect(session))).done == (), "a second run finds nothing to do"
+        found = verify(session)
+        assert found.complete
+        assert found.views == sum(row.text is not None for row in rows)
+        broken = {check.view: check.validity for check in found.broken}
+        assert broken == ({"sales.v_gone": "invalid", "sales.v_bad": "invalid"} if old_types else {})
+
+        with pytest.raises(InvalidPlanError, match="no plan 0123 was carried out"):
+            rollback(session, plan_id="0123")
+        back = rollback(session, plan_id=made.id, dry_run=True)
+        assert back.rows > 0
+        assert types_of(session) == {row.name: row.expected for row in rows}, "a dry run writes nothing"
+        assert rollback(session).rows == back.rows
+        if old_types is not None:
+            assert types_of(session) == old_types
+            assert rows_of(session, "TBLS") == old_rows
+        else:
+            assert set(types_of(session).values()) == {None}
+            assert rollback(session, schema=True).undone
+            assert rows_of(session, "TBLS") == old_rows
+            assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
+        assert rollback(session).rows == 0, "nothing is put back twice"
+
+
+@pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0", "2.3.0"])
+def test_all_that_views_of_hive_4_need(databases: Databases, state: str) -> None:
+    with databases.open(databases.copy(state)) as session:
+        made = plan(detect(session), "4.0.1")
+        assert made.target == "4.0.0"
+        assert made.hive_scripts[-1].name.startswith("upgrade-4.0.0-beta-1-to-4.0.0.")
+
+        apply(session, made)
+
+        after = detect(session)
+        for table, column in [
+            ("TBLS", "IS_REWRITE_ENABLED"),
+            ("TBLS", "OWNER_TYPE"),
+            ("TBLS", "WRITE_ID"),
+            ("MV_CREATION_METADATA", "MATERIALIZATION_TIME"),
+            ("MV_TABLES_USED", "INSERTED_COUNT"),
+            ("HIVE_LOCKS", "HL_AGENT_INFO"),
+            ("NEXT_LOCK_ID", "NL_NEXT"),
+            ("MATERIALIZATION_REBUILD_LOCKS", "MRL_TBL_NAME"),
+        ]:
+            assert after.column(table, column), f"{table}.{column}"
+        name = after.column("TBLS", "TBL_NAME")
+        assert name is not None and name.length == 256
+        counter = after.table("NEXT_LOCK_ID")
+        assert counter is not None
+        assert select(session, counter.name, [counter.columns[0].name]) == [(1,)]
+        assert plan(after, "4.0.1").steps == ()
+        undone = rollback(session, schema=True)
+        assert {"MV_TABLES_USED", "MV_CREATION_METADATA", "TBLS.OWNER_TYPE"} <= set(undone.undone)
+        assert detect(session, rows=False).table("MV_CREATION_METADATA") is None
+
+
+def test_columns_with_definitions_are_never_dropped(databases: Databases) -> None:
+    with databases.open(databases.copy("0.5.0")) as session:
+        apply(session, plan(detect(session)))
+        quote = session.dialect.quote
+        text = "SELECT `t`.`a` FROM `sales`.`t`"
+        session.execute(
+            f"UPDATE {quote('TBLS')} SET {quote('VIEW_ORIGINAL_TEXT')} = :text, {quote('VIEW_EXPANDED_TEXT')} = :text, "
+            f"{quote('TBL_TYPE')} = 'VIRTUAL_VIEW' WHERE {quote('TBL_ID')} = 1",
+            {"text": text},
+        )
+        session.commit()
+
+        back = rollback(session, schema=True)
+
+        assert back.changed_since == ("TBL_ID 1: TBL_TYPE",)
+        kept = [each.split(":")[0] for each in back.kept if "would be lost" in each]
+        assert kept == ["TBLS.TBL_TYPE", "TBLS.VIEW_EXPANDED_TEXT", "TBLS.VIEW_ORIGINAL_TEXT"], "backwards"
+        assert (1, text, text, "VIRTUAL_VIEW") in select(
+            session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_TYPE"]
+        )
+
+
+class _StoppedError(Exception):
+    """Raised in the middle of a rollback."""
+
+
+def test_a_rollback_that_was_stopped_anywhere_goes_on(databases: Databases) -> None:
+    """Stopped after its first statement, then after its second, and so on, until one comes through."""
+    with databases.open(databases.copy("0.5.0")) as session:
+        before, rows = schema_of(session), rows_of(session, "TBLS")
+        apply(session, plan(detect(session), "3.1.0"), batch_size=3)
+        for stop in range(1, 100):
+            seen = 0
+
+            def stop_at(_: str, stop: int = stop) -> None:
+                nonlocal seen
+                seen += 1
+                if seen == stop:
+                    raise _StoppedError
+
+            try:
+                found = rollback(session, schema=True, tell=stop_at)
+                break
+            except _StoppedError:
+                session.rollback()
+        assert stop > 4, "several were stopped"
+        assert rows_of(session, "TBLS") == rows
+        wide = {each.split(":")[0] for each in found.kept}
+        assert wide == {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide", "NEXT_LOCK_ID row"}
+        left = schema_of(session)
+        assert [(table.name, [column.name for column in table.columns]) for table in left.tables] == [
+            (table.name, [column.name for column in table.columns]) for table in before.tables
+        ]
+
+
+def test_a_plan_survives_its_json_and_holds_no_secret(databases: Databases) -> None:
+    address = databases.copy("0.7.0")
+    with databases.open(address) as session:
+        made = plan(detect(session), "3.1.3")
+    text = dumps(made)
+    assert loads(text) == made
+    assert address.password.reveal() not in text
+
+
+def test_a_dry_run_writes_nothing(databases: Databases) -> None:
+    with databases.open(databases.copy("0.5.0")) as session:
+        before, rows = schema_of(session), rows_of(session, "TBLS")
+        made = plan(detect(session))
+        found = apply(session, made, dry_run=True)
+        assert found.done == tuple(step.id for step in made.steps)
+        assert (schema_of(session), rows_of(session, "TBLS")) == (before, rows)
+        assert rollback(session, schema=True).undone == (), "no table of ours was made"
+
+
+def test_a_plan_is_refused_when_the_schema_changed_since(databases: Databases) -> None:
+    with databases.open(databases.copy("0.5.0")) as session:
+        made = plan(detect(session))
+        quote = session.dialect.quote
+        session.execute(f"ALTER TABLE {quote('TBLS')} ADD COLUMN {quote('TBL_TYPE')} VARCHAR(128)")
+        session.commit()
+        with pytest.raises(PlanChangedError, match="never begun"):
+            apply(session, made)
+        assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
+
+
+def test_a_begun_plan_is_refused_when_hive_was_upgraded_since(databases: Databases) -> None:
+    with databases.open(databases.copy("0.12.0")) as session:
+        made = plan(detect(session), "2.3.0")
+        apply(session, without_rows(made))
+        session.execute(
+            f"UPDATE {session.dialect.quote('VERSION')} SET {session.dialect.quote('SCHEMA_VERSION')} = '1.2.0'"
+        )
+        session.commit()
+        with pytest.raises(PlanChangedError, match=r"is of 1\.2\.0, and was of 0\.12\.0"):
+            apply(session, made)
+
+
+def test_a_plan_for_another_database_is_refused(databases: Databases) -> None:
+    with databases.open(databases.copy("0.5.0")) as session:
+        made = plan(detect(session))
+    with databases.open(databases.copy("0.5.0")) as other, pytest.raises(InvalidPlanError, match="was made for"):
+        apply(other, made)
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_a_running_metastore_is_seen(kind: str, request: pytest.FixtureRequest) -> None:
+    databases: Databases = request.getfixturevalue(kind)
+    address = databases.copy("0.5.0")
+    with databases.open(address) as metastore, databases.open(address) as session:
+        made = plan(detect(session))
+        with pytest.raises(MetastoreRunningError, match="1 other session") as caught:
+            apply(session, made)
+        assert "hive" in caught.value.sessions[0]
+        assert detect(session, rows=False).column("TBLS", "TBL_TYPE") is None
+        found = apply(session, made, while_running=True)
+        assert "other session" in found.warnings[0]
+        assert types_of(metastore)["t"] == "MANAGED_TABLE"
+        with pytest.raises(MetastoreRunningError):
+            rollback(session)
+        assert rollback(session, while_running=True).rows > 0
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state not in OLD] if WHOLE else ["0.12.0"])
+def test_views_can_be_typed_again_at_any_time(databases: Databases, state: str) -> None:
+    with databases.open(databases.copy(state)) as session:
+        apply(session, plan(detect(session)))
+        quote = session.dialect.quote
+        session.execute(f"UPDATE {quote('TBLS')} SET {quote('TBL_TYPE')} = NULL WHERE {quote('TBL_ID')} IN (1, 22)")
+        session.commit()
+        made = plan(detect(session))
+        assert [step.id for step in made.steps] == ["rows TBL_TYPE"]
+        apply(session, made, batch_size=3)
+        assert types_of(session)["t"] == "MANAGED_TABLE"
+        assert types_of(session)["v_ext"] == "VIRTUAL_VIEW"
+        assert [doubt.name for doubt in doubtful_rows(session)] == ["sales.odd", "sales.nothing", "sales.says_external"]

@@ -1,0 +1,125 @@
+"""Texts that latin1 mangled, and texts that a column cut off."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.schema_upgrade import apply, detect, plan, rollback
+from hive_views.schema_upgrade.schema import Column
+from hive_views.schema_upgrade.view_texts import is_cut, mangled, repaired, suspicion, unmangled
+from tests.integration.schema_upgrade.contents import select
+from tests.integration.schema_upgrade.databases import SqlDatabases
+
+words = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=1)
+
+
+@given(words)
+def test_what_was_mangled_comes_back(text: str) -> None:
+    assert unmangled(mangled(text)) == (None if text.isascii() else text)
+
+
+@given(st.text(alphabet="abc äöüéñß 'select from", min_size=1))
+def test_true_latin1_is_left_alone(text: str) -> None:
+    """A single accented letter between others is never the UTF-8 of anything."""
+    assert unmangled(text) is None
+
+
+@pytest.mark.parametrize("text", ["select 1", "", "naïve", "東京", "SELECT 'Ã' FROM t"])
+def test_whole_texts_are_left_alone(text: str) -> None:
+    assert unmangled(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT replace(a, 'Ã©', 'e') AS a FROM t",
+        "SELECT regexp_replace(`a`, 'Ã¼', 'ue') FROM `sales`.`t`",
+        "SELECT translate(a, 'Ã©Ã¼', 'eu') FROM t",
+    ],
+)
+def test_a_view_that_cleans_mangled_characters_is_shown_and_not_changed(text: str) -> None:
+    assert unmangled(text) is not None
+    assert repaired(text) is None
+    assert suspicion(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT a FROM t", None),
+        ("SELECT a FROM t WHERE b = 'who?'", None),
+        ("SELECT a FROM t WHERE b = '?'", None),
+        ("SELECT a FROM t WHERE b RLIKE 'colou?r'", None),
+        ("SELECT parse_url('http://h/p?q=1', 'QUERY') FROM t", None),
+        ("SELECT get_json_object(a, '$.b?c') FROM t", None),
+        ("SELECT a -- really?\nFROM t /* ?? */", None),
+        ("SELECT a FROM t WHERE b = 'Zürich'", None),
+        ("SELECT a FROM t WHERE b = 'it''s ?'", None),
+        ("SELECT `na?ve` FROM t", "where no query has one"),
+        ("SELECT `??` FROM t", "where no query has one"),
+        ("SELECT a AS pr?s FROM t", "where no query has one"),
+        ("SELECT a FROM t WHERE b = 'Z?rich'", "another character perhaps"),
+        ("SELECT a FROM t WHERE b = '?lodz'", "another character perhaps"),
+        ('SELECT a FROM t WHERE b = "??"', "another character perhaps"),
+        ("SELECT 'ZÃ¼rich', '東京' FROM t", "a part of it"),
+    ],
+)
+def test_texts_that_look_damaged(text: str, expected: str | None) -> None:
+    found = suspicion(text)
+    assert (found is None) == (expected is None), found
+    assert expected is None or expected in str(found)
+
+
+CUT = [
+    ("x" * 100, Column("t", "mediumtext"), False),
+    ("x" * 65_535, Column("t", "mediumtext"), True),
+    ("x" * 65_534, Column("t", "text"), True),
+    ("é" * 32_767, Column("t", "text"), True),
+    ("x" * 32_700, Column("t", "long varchar"), True),
+    ("x" * 4_000, Column("t", "varchar", 4000), True),
+    ("x" * 3_000, Column("t", "varchar", 4000), False),
+    ("x" * 1_000_000, Column("t", "text", None), False),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "expected"), CUT)
+def test_texts_that_were_cut(text: str, column: Column, expected: bool) -> None:
+    if column.type == "text" and len(text) == 1_000_000:
+        column = Column("t", "clob")
+    assert is_cut(text, column) is expected
+
+
+def test_a_text_that_mariadb_took_for_latin1(mariadb: SqlDatabases) -> None:
+    """Stored as a client stores it that sends UTF-8 and calls it latin1; found, repaired, and taken back."""
+    address = mariadb.copy("0.7.0")
+    good = "SELECT `t`.`a` AS `x`, 'Zürich 東京 ½' AS `y` FROM `sales`.`t`"
+    quoted = good.replace("'", "''")
+    mariadb.server.run(
+        f"SET NAMES latin1; UPDATE TBLS SET VIEW_ORIGINAL_TEXT = '{quoted}', VIEW_EXPANDED_TEXT = '{quoted}' "
+        "WHERE TBL_ID = 23;",
+        address.database,
+    )
+    with mariadb.open(address) as session:
+        schema = detect(session)
+        assert schema.rows.mangled == (23, 28)
+        broken = dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23]
+        assert "ZÃ¼rich" in str(broken)
+        apply(session, plan(schema))
+        texts = select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"])
+        assert (23, good, good) in texts
+        column = detect(session).column("TBLS", "VIEW_EXPANDED_TEXT")
+        assert column is not None and column.charset == "utf8mb4"
+        assert detect(session).rows.mangled == ()
+        rollback(session)
+        assert dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23] == broken
+
+
+def test_a_text_that_was_cut_is_reported(mariadb: SqlDatabases) -> None:
+    with mariadb.open(mariadb.copy("0.7.0")) as session:
+        session.execute(
+            "UPDATE TBLS SET VIEW_EXPANDED_TEXT = :text WHERE TBL_ID = 21", {"text": "SELECT " + "1" * 65_528}
+        )
+        session.commit()
+        assert detect(session).rows.truncated == ((21, "VIEW_EXPANDED_TEXT", 65_535),)

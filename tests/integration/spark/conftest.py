@@ -1,0 +1,91 @@
+"""Spark on the metastore that all tests share: one session with Iceberg, and plain Spark beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+from hive_views import HiveViewCatalog
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.spark import ViewSession
+from hive_views.spark.runtime import iceberg_session
+from hive_views.spark.session.temporary_views import end_session
+from tests.integration.spark.plain_reader import PlainReader
+from tests.integration.spark.speakers import Speaker, told
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[2] / ".cache"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here needs Spark."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark with Iceberg: its catalog `prod`, and `spark_catalog` as plain Hive support, both on the shared metastore.
+
+    Leave its current catalog and database as they are, or set them back.
+    """
+    local = tmp_path_factory.mktemp("spark")
+    conf = {
+        "spark.local.dir": str(local),
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+    }
+    session = iceberg_session(metastore.uri, metastore.warehouse, catalog="prod", cache=CACHE, conf=conf)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def plain(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlainReader]:
+    """Plain Spark, without Iceberg on its class path, on the shared metastore; it starts with its first statement."""
+    log = tmp_path_factory.mktemp("plain") / "spark.log"
+    with PlainReader(metastore.uri, metastore.warehouse, log) as reader:
+        yield reader
+
+
+def connect_address(spark: SparkSession) -> str:
+    """Where the Spark Connect server listens that is a plugin of a session."""
+    service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
+    return f"sc://127.0.0.1:{service.__getattr__('MODULE$').localPort()}"
+
+
+@pytest.fixture
+def connect_spark(spark: SparkSession) -> Iterator[ConnectSession]:
+    """A client of a real Spark Connect server, which is a plugin of `spark`: no JVM behind this object."""
+    session = ConnectSession.builder.remote(connect_address(spark)).create()
+    yield session
+    end_session(session)
+
+
+@pytest.fixture(scope="session")
+def catalog_of_speakers(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
+    """The catalog of all sessions in this process."""
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
+        yield catalog
+
+
+@pytest.fixture(params=["iceberg", "connect", "plain"])
+def speaker(request: pytest.FixtureRequest, catalog_of_speakers: HiveViewCatalog) -> Iterator[Speaker]:
+    """A `ViewSession` on Spark with Iceberg, on Spark Connect to that, and on plain Spark in another process."""
+    if request.param == "plain":
+        reader: PlainReader = request.getfixturevalue("plain")
+        yield Speaker("plain", reader.ask_views)
+        for text in ("USE spark_catalog.default", "RESET"):
+            reader.sql(text)
+        return
+    # Settings and temporary views are a test's own.
+    iceberg = request.param == "iceberg"
+    own = request.getfixturevalue("spark").newSession() if iceberg else request.getfixturevalue("connect_spark")
+    with ViewSession(own, catalog_of_speakers) as views:
+        yield Speaker(request.param, lambda text: told(views, text))

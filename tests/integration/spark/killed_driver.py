@@ -1,0 +1,32 @@
+"""A Spark driver that is to be killed: `python -m tests.integration.spark.killed_driver SPARK_URI URI WAREHOUSE CACHE`.
+
+It says `ready`, and then refreshes each view whose name it is given, in a thread of its own, so that several refreshes
+may be held by a proxy at once: Spark reaches the metastore by the first URI, the catalog by the second.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from hive_views import HiveViewCatalog
+from hive_views.config import CALL_TIMEOUT_MS
+from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.runtime import iceberg_session
+
+
+def main() -> None:
+    spark_uri, uri, warehouse, cache = sys.argv[1:]
+    # Iceberg keeps two connections, and as many refreshes could be held.
+    conf = {"spark.sql.catalog.prod.clients": "16"}
+    spark = iceberg_session(spark_uri, warehouse, catalog="prod", cache=cache, conf=conf)
+    # Nobody gives up what is held.
+    catalog = HiveViewCatalog("prod", uri=uri, warehouse=warehouse, **{CALL_TIMEOUT_MS: "900000"})
+    print("ready", flush=True)
+    for line in sys.stdin:
+        job = (line.strip(), SparkEngine(spark, catalog))
+        threading.Thread(target=catalog.materialized.refresh, args=job, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Rows before and after an import: one form for equal rows, another for others, and true words about each view."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import JournalError, UsageError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.readers.spark import DEFAULTS
+from hive_views.legacy_import.report.verification import rows_said
+from hive_views.legacy_import.revert import revert_run
+from hive_views.spark.legacy_import.command import run_on_spark
+from hive_views.spark.legacy_import.job import SparkImport
+from hive_views.spark.legacy_import.verification import RowCheck, row_text
+from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS
+from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
+from tests.integration.legacy_import.rows import trino_view_row
+
+__all__ = ["catalog", "open_catalog", "raw"]
+
+SAME = [
+    ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
+    ("map(map_keys(map('a', 1)), 'x')", "map(array('a'), 'x')"),
+    ("named_struct('m', map(1, array(map('a', 1, 'b', 2))))", "named_struct('m', map(1, array(map('b', 2, 'a', 1))))"),
+    ("0.0D", "-0.0D"),
+    ("0.1D + 0.2D", "0.3D"),
+    ("double('NaN')", "double('Infinity') - double('Infinity')"),
+    ("CAST(1 AS SMALLINT)", "1"),
+    ("CAST('a' AS VARCHAR(5))", "'a'"),
+]
+OTHER = [
+    [("NULL", "''"), ("''", "NULL"), ("NULL", "NULL"), ("'NULL'", "''"), ("''", "'NULL'"), ("'a'", "'b'")],
+    [("'b'", "'a'"), ("'a,b'", "''"), ("'a'", "',b'"), ("'a\"'", "'b'")],
+    [("array(NULL, 1)",), ("array(1, NULL)",), ("array()",), ("NULL",), ("array(1)",), ("array(NULL)",)],
+    [("named_struct('a', NULL)",), ("NULL",), ("named_struct('a', 1)",)],
+    [("map('a', NULL)",), ("map()",), ("map('a', 1)",), ("map('b', 1)",), ("NULL",)],
+    [("double('NaN')",), ("double('Infinity')",), ("double('-Infinity')",), ("NULL",), ("1.0D",), ("1.00000001D",)],
+    [("timestamp'2024-01-01 00:00:00.000001'",), ("timestamp'2024-01-01 00:00:00.000002'",)],
+    [("X'01'",), ("X'02'",), ("X''",), ("NULL",)],
+    [("1.10",), ("1.11",)],
+]
+
+
+def texts(spark, rows):
+    """The text of each of some rows of one type."""
+    query = " UNION ALL ".join(
+        f"SELECT {n} AS n, {', '.join(f'{v} AS c{i}' for i, v in enumerate(row))}" for n, row in enumerate(rows)
+    )
+    frame = spark.sql(query)
+    expression = row_text([field.dataType for field in frame.schema.fields[1:]])
+    return [row[1] for row in sorted(frame.selectExpr("n", expression).collect())]
+
+
+def test_equal_rows_have_one_text_and_others_another(spark):
+    for one, other in SAME:
+        assert texts(spark, [(one,)]) == texts(spark, [(other,)]), one
+    for rows in OTHER:
+        found = texts(spark, rows)
+        for (one, text), (other, also) in itertools.combinations(zip(rows, found, strict=True), 2):
+            assert text != also, (one, other)
+
+
+def test_what_a_plan_takes_for_sparks_defaults_is_that(spark):
+    fresh = spark.newSession()
+    assert {key: fresh.conf.get(key) for key in DEFAULTS} == DEFAULTS
+
+
+@pytest.fixture
+def views(spark, database):
+    """Views that plain Hive support made, over a table with awkward values."""
+    spark.sql(f"USE spark_catalog.{database}")
+    spark.sql("CREATE TABLE t (id INT, x DOUBLE, m MAP<STRING, INT>, s STRING) USING parquet")
+    spark.sql(
+        "INSERT INTO t VALUES (1, double('NaN'), map('a', 1, 'b', 2), NULL), "
+        "(2, -0.0D, NULL, ''), (2, 1.5D, map(), 'z')"
+    )
+    made = {
+        "plain": "SELECT * FROM t",
+        "above": "SELECT id, m FROM plain WHERE id > 1",
+        "chance": "SELECT id, rand() AS r FROM t",
+        "summed": "SELECT id, sum(x) AS x, collect_list(s) AS all FROM t GROUP BY id",
+    }
+    for name, query in made.items():
+        spark.sql(f"CREATE VIEW {name} AS {query}")
+    yield database
+    spark.sql("USE spark_catalog.default")
+
+
+def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
+    plan = plan_import(catalog, databases=[views])
+    journal = tmp_path / "journal"
+    result = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
+    assert result.complete
+    assert result.as_before
+    said = result.checks
+    told = {name.name: (verdict.good, verdict.text) for name, verdict in said.items()}
+    assert told["plain"] == (True, "the same 3 rows")
+    assert told["above"] == (True, "the same 2 rows")
+    assert told["summed"] == (True, "the same 2 rows")
+    assert told["chance"][0]
+    assert told["chance"][1].startswith("not comparable: it returns other rows each time")
+    assert {name.name: text for name, text in rows_said(journal).items()} == {n: text for n, (_, text) in told.items()}
+
+    # A later run knows what was before, and says what is other now.
+    spark.sql(f"INSERT INTO spark_catalog.{views}.t VALUES (9, 9, NULL, 'new')")
+    result = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    assert result.complete
+    assert not result.as_before
+    said = result.checks
+    verdict = said[ViewName(views, "plain")]
+    assert (verdict.good, verdict.text) == (False, "OTHER ROWS: 3 rows before, 4 after")
+    assert said[ViewName(views, "chance")].good
+
+    # What cannot be read any more is said, and that nothing was counted before.
+    (tmp_path / "journal.rows").unlink()
+    spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+    said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
+    verdict = said[ViewName(views, "plain")]
+    assert not verdict.good
+    assert verdict.text.startswith("its rows before the import were not counted, and cannot read the new one:")
+    revert_run(catalog, journal)
+
+
+def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp_path):
+    plan = plan_import(catalog, databases=[views])
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    assert {verdict.text for verdict in said.values()} == {"Spark's analyzer gives it the same columns"}
+    spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    verdict = said[ViewName(views, "plain")]
+    assert not verdict.good
+    assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
+
+
+def test_a_column_of_another_type_is_named(spark, catalog: HiveViewCatalog, views, tmp_path):
+    spark.sql(
+        f"CREATE VIEW spark_catalog.{views}.narrow (a, b) AS "
+        f"SELECT CAST(id AS SMALLINT), CAST(s AS VARCHAR(9)) FROM spark_catalog.{views}.t"
+    )
+    plan = plan_import(catalog, databases=[views])
+    good = {"Spark's analyzer gives it the same columns"}
+    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    assert {verdict.text for verdict in said.values()} == good
+    catalog.execute(f"CREATE OR REPLACE VIEW {views}.above AS SELECT CAST(id AS BIGINT) AS id, m FROM {views}.t")
+    catalog.execute(f"CREATE OR REPLACE VIEW {views}.narrow (a, b) AS SELECT id, id AS b FROM {views}.t")
+    result = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    assert not result.as_before
+    bad = {name.name: verdict.text for name, verdict in result.checks.items() if not verdict.good}
+    assert bad == {
+        "above": "its columns have other types: id was int and is bigint",
+        "narrow": "its columns have other types: b was string and is int",
+    }
+
+
+def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
+    spark, catalog: HiveViewCatalog, raw, views, tmp_path
+):
+    spark.sql(f"CREATE TABLE spark_catalog.{views}.gone (id INT) USING parquet")
+    spark.sql(f"CREATE VIEW spark_catalog.{views}.over_gone AS SELECT id FROM spark_catalog.{views}.gone")
+    raw.create_table(trino_view_row(views, "of_trino", "SELECT id FROM gone", [("id", "integer")]))
+    job = SparkImport(spark, catalog, most_calls=2)
+    plan = job.plan(databases=[views])
+    journal, file = tmp_path / "journal", tmp_path / "journal.columns"
+    # What a run left that was killed, while it wrote this: the journal is not begun, and a line is cut off.
+    journal.touch()
+    cut = ViewName(views, "plain")
+    file.write_text(f'{{"name": "{cut}", "columns": ["id"')
+    told: list[tuple[str, int, int]] = []
+    result = job.run(plan, journal, told=lambda *item: told.append(item))
+    assert (result.complete, result.as_before, result.verify) == (True, True, COLUMNS)
+    assert told == [("before", 5, 5), ("after", 6, 6)]
+    texts = {name.name: verdict.text for name, verdict in result.checks.items()}
+    assert texts.pop("of_trino") == "plain Spark reads no legacy view of Trino's; its analyzer takes the new one"
+    assert set(texts.values()) == {"Spark's analyzer gives it the same columns"}
+    assert set(result.checks) == {entry.name for entry in plan.entries} == set(rows_said(journal))
+
+    spark.sql(f"DROP TABLE spark_catalog.{views}.gone")
+    result = job.run(plan, journal)
+    assert (result.complete, result.as_before) == (True, False)
+    assert {name.name for name, verdict in result.checks.items() if not verdict.good} == {"over_gone", "of_trino"}
+    assert result.checks[ViewName(views, "over_gone")].text.startswith("Spark read the legacy view, and cannot")
+
+    unchecked = job.run(plan, journal, verify="none")
+    assert (unchecked.checks, unchecked.verify, unchecked.outcomes) == ({}, "none", result.outcomes)
+    revert_run(catalog, journal)
+
+
+def test_what_cannot_be_compared_is_refused(spark, properties, catalog, tmp_path):
+    with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
+        run_on_spark(None, other, tmp_path / "j", most_calls=1, verify=ROWS, session=spark)
+    (tmp_path / "rows").write_text("[1]\n")
+    with pytest.raises(JournalError, match="does not hold"):
+        RowCheck(spark, catalog, tmp_path / "rows")

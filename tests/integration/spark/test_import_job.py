@@ -1,0 +1,324 @@
+"""An import spread over Spark's executors: plan, rows and journal are those of one process, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import JournalError, UsageError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.journal import History, Journal, read_journal
+from hive_views.legacy_import.options import Options, Rule
+from hive_views.legacy_import.outcome import Status
+from hive_views.legacy_import.plan import Plan, write_plan
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
+from hive_views.legacy_import.run import run_plan
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
+from hive_views.metastore.commit.row_conversion import encode
+from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
+from tests.faults.observer import until
+from tests.integration.legacy_import.conftest import catalog, open_catalog, raw, short
+from tests.integration.legacy_import.rows import hive_view_row, table_row, trino_view_row
+from tests.integration.legacy_import.test_kill import ALTER, check_reports, check_reverted, lost_a_lock, noted, start
+from tests.integration.metastore.rpc import connect
+from tests.proxy import Hold, ThriftProxy
+
+__all__ = ["catalog", "open_catalog", "raw", "short"]
+
+_OWN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{13}|\b1\d{9}\b")
+
+
+@pytest.fixture
+def job(spark: SparkSession, catalog: HiveViewCatalog) -> SparkImport:
+    return SparkImport(spark, catalog, most_calls=3)
+
+
+def rows(name: str) -> Iterator[Table]:
+    """Views of all kinds on five levels, some of which cannot be converted, and their tables."""
+    yield table_row(name, "orders", [("id", "bigint"), ("cust", "int")])
+    yield table_row(name, "customers", [("id", "int"), ("name", "string")])
+    columns = [("id", "bigint"), ("cust", "int")]
+    for number in range(6):
+        text = f"SELECT `orders`.`id`, `orders`.`cust` FROM `{name}`.`orders` WHERE `orders`.`id` > {number}"
+        yield hive_view_row(name, f"base_{number}", text.replace("`", ""), text, columns)
+    for level in range(1, 4):
+        for number in range(3):
+            below = f"base_{number}" if level == 1 else f"level_{level - 1}_{number}"
+            text = f"SELECT `x`.`id`, `x`.`cust` FROM `{name}`.`{below}` `x`"
+            yield hive_view_row(name, f"level_{level}_{number}", text.replace("`", ""), text, columns)
+    yield trino_view_row(name, "of_trino", "SELECT id, name FROM customers", [("id", "integer"), ("name", "varchar")])
+    below = {"on_trino": "of_trino", "broken": "gone", "above_broken": "broken", "ring_a": "ring_b", "ring_b": "ring_a"}
+    for view, read in below.items():
+        text = f"SELECT `t`.`id` FROM `{name}`.`{read}` `t`"
+        yield hive_view_row(name, view, text, text, [("id", "int")])
+
+
+@pytest.fixture
+def legacy(raw: Client, database: str) -> str:
+    """The test's database with these views."""
+    for row in rows(database):
+        raw.create_table(row)
+    return database
+
+
+def told(history: History) -> dict[str, Any]:
+    """What a journal says, without what differs from run to run: identities and times."""
+
+    def plain(value: object) -> str:
+        return _OWN.sub("*", str(value))
+
+    return {
+        "plan": history.plan.to_json(),
+        "prepared": {
+            str(name): [(i.target, i.row, plain(i.backup), plain(i.metadata_location)) for i in items]
+            for name, items in sorted(history.prepared.items())
+        },
+        "outcomes": {
+            str(name): plain({**item.to_json(), "seconds": 0, "writing": 0, "swapping": 0})
+            for name, item in sorted(history.outcomes.items())
+        },
+    }
+
+
+def written(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
+    """The rows at the targets of a plan, without identities and times."""
+    found = {}
+    for entry in plan.entries:
+        row = catalog._store.row(entry.target)
+        found[entry.name] = _OWN.sub("*", str(row and (row.table.sd.cols, row.texts, sorted(row.parameters.items()))))
+    return found
+
+
+def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tmp_path):
+    one = plan_import(catalog, databases=[legacy])
+    plan = job.plan(databases=[legacy])
+    assert plan.to_json() == one.to_json()
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+
+    assert run_plan(one, catalog, tmp_path / "one").complete
+    expected = told(read_journal(tmp_path / "one")), written(catalog, plan)
+    assert {item.result for item in revert_run(catalog, tmp_path / "one")} == {Reverted.REVERTED}
+
+    seen: list[tuple[int, int]] = []
+    result = job.run(plan, tmp_path / "spread", progress=lambda done, total, _: seen.append((done, total)))
+    assert result.complete
+    assert [outcome.name for outcome in result.outcomes] == [entry.name for entry in plan.entries]
+    assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
+    assert (told(read_journal(tmp_path / "spread")), written(catalog, plan)) == expected
+    assert {item.result for item in revert_run(catalog, tmp_path / "spread")} == {Reverted.REVERTED}
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, legacy, tmp_path):
+    options = Options(renames=(Rule.parse("base_*:b_*"), Rule.parse("level_*:l_*")))
+    plan = job.plan(databases=[legacy], options=options)
+    assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
+    assert job.run(plan, tmp_path / "journal").complete
+    done = written(catalog, plan)
+    noted = (tmp_path / "journal").read_bytes()
+    for again in (run_plan(plan, catalog, tmp_path / "journal"), job.run(plan, tmp_path / "journal")):
+        assert again.complete
+    assert written(catalog, plan) == done
+    assert (tmp_path / "journal").read_bytes() == noted
+    assert "l_3_0" in {name for _, name in catalog.list_views(legacy)}
+
+
+def test_a_worker_that_dies_loses_nothing(spark, short, tmp_path):
+    # A dead worker's lock is waited for: on this metastore, for seconds.
+    properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+    with connect(short.port) as client:
+        client.create_database(Database(name="killed", locationUri=f"{short.warehouse}/killed.db"))
+        for row in rows("killed"):
+            client.create_table(row)
+    with HiveViewCatalog("prod", **properties) as catalog:
+        killed_and_run_again(SparkImport(spark, catalog, most_calls=3), catalog, tmp_path)
+
+
+def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: Path) -> None:
+    plan = job.plan(databases=["killed"])
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+    killed: list[int] = []
+
+    def kill(done: int, total: int, outcome: object) -> None:
+        if done == 4:
+            killed.extend(workers())
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    # This Spark's own catalog is another metastore: its analyzer would know none of the views.
+    with pytest.raises(UsageError, match="has no database killed"):
+        job.run(plan, tmp_path / "journal")
+    assert not (tmp_path / "journal").exists()
+    # Spark's local mode gives a job up with its first worker.
+    with pytest.raises(ImportJobError, match="run again"):
+        job.run(plan, tmp_path / "journal", verify="none", progress=kill)
+    assert killed
+    result = job.run(plan, tmp_path / "journal", verify="none")
+    assert result.complete
+    ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
+    assert ends["level_3_2"] is Status.CONVERTED
+    assert (ends["broken"], ends["above_broken"]) == (Status.REFUSED, Status.BLOCKED)
+    for outcome in result.outcomes:
+        if outcome.status is Status.CONVERTED:
+            assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
+    assert {item.result for item in revert_run(catalog, tmp_path / "journal")} == {Reverted.REVERTED}
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
+    """A new database with the views of all kinds, and how to reach it: a dead process' lock is waited for, seconds."""
+    name = f"at_{uuid4().hex[:8]}"
+    with connect(short.port) as client:
+        client.create_database(Database(name=name, locationUri=f"{short.warehouse}/{name}.db"))
+        for row in rows(name):
+            client.create_table(row)
+    return name, {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+
+
+def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
+    """Run what is left, in one process; each view must be what its report says, and go back to what it was."""
+    result = run_plan(plan, catalog, journal)
+    while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
+        result = run_plan(plan, catalog, journal)
+    ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
+    refused = {"broken": Status.REFUSED, "above_broken": Status.BLOCKED, "ring_a": Status.REFUSED}
+    assert result.complete
+    assert {name: end for name, end in ends.items() if end is not Status.CONVERTED} == {
+        **refused,
+        "ring_b": Status.REFUSED,
+    }
+    check_reports(catalog, plan, journal)
+    check_reverted(catalog, journal)
+
+
+def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
+    spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path
+) -> None:
+    database, settings = shop(short)
+    journals = tmp_path / "again_on_spark", tmp_path / "one_process"
+    with (
+        ThriftProxy(short.port) as proxy,
+        HiveViewCatalog("prod", **settings) as catalog,
+        HiveViewCatalog("prod", **{**settings, "uri": proxy.uri}) as behind,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        plan = plan_import(catalog, databases=[database])
+        before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+        job, held = SparkImport(spark, behind, most_calls=2), Hold()
+        proxy.on(ALTER, held, nth=3)
+        running = pool.submit(job.run, plan, tmp_path / "on_spark", verify="none")
+        held.wait_until_held(300)
+        os.kill(short.pid, signal.SIGKILL)
+        short.stop()
+        proxy.disconnect()
+        short.start()
+        ends = {outcome.name: outcome for outcome in running.result().outcomes}
+        for name, outcome in ends.items():
+            if outcome.status is Status.CONVERTED:
+                assert catalog.load_view(name.identifier).metadata_location == outcome.metadata_location
+            elif outcome.status is not Status.UNKNOWN:
+                assert not catalog.view_exists(name.identifier), outcome
+
+        # All is taken back, and done by two at once: on Spark, behind the proxy, and in this process.
+        converted = [name for name in ends if catalog.view_exists(name.identifier)]
+        assert {outcome.result for outcome in revert_views(catalog, converted)} == {Reverted.REVERTED}
+        proxy.clear()
+        held = Hold()
+        proxy.on(ALTER, held)
+        running = pool.submit(job.run, plan, journals[0], verify="none")
+        held.wait_until_held(300)
+        other = pool.submit(run_plan, plan, catalog, journals[1])
+        until(lambda: noted(journals[1], plan))
+        held.release()
+        running.result()
+        other.result()
+        check_reports(catalog, plan, *journals)
+        check_done(catalog, plan, journals[0])
+        assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_path: Path) -> None:
+    database, settings = shop(short)
+    file, journal, held = tmp_path / "plan", tmp_path / "journal", Hold()
+    with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
+        plan = plan_import(catalog, databases=[database])
+        file.write_text(write_plan(plan))
+        before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+        proxy.on(ALTER, held, nth=4)
+        with start(settings, proxy, file, journal, "spark") as driver:
+            held.wait_until_held(120)
+            driver.kill()
+        assert driver.returncode == -9
+        # What a worker had asked for before it went still arrives, and is carried out.
+        held.release()
+        check_done(catalog, plan, journal)
+        assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def workers() -> list[int]:
+    """The processes of Spark's Python workers that came from this one."""
+    parents, names = {}, {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                stat = (place / "stat").read_text()
+                names[int(place.name)] = (place / "cmdline").read_bytes()
+            except OSError:
+                continue
+            parents[int(place.name)] = int(stat.rpartition(")")[2].split()[1])
+
+    def own(process: int) -> bool:
+        while process > 1:
+            if process == os.getpid():
+                return True
+            process = parents.get(process, 0)
+        return False
+
+    daemons = {number for number, name in names.items() if b"pyspark.daemon" in name and own(number)}
+    return [number for number in daemons if parents[number] in daemons]
+
+
+def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path):
+    plan = job.plan(databases=[legacy])
+    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries}
+    run_plan(Plan((), plan.options), catalog, tmp_path / "other")
+    with pytest.raises(JournalError, match="another plan"):
+        job.run(plan, tmp_path / "other")
+    # As on a full disk: the journal's file may be as long as it is with its first line, and no longer.
+    with Journal(tmp_path / "full", plan):
+        limit = (tmp_path / "full").stat().st_size
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        with pytest.raises(JournalError, match="too large"):
+            job.run(plan, tmp_path / "full")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in plan.entries} == before
+
+
+def test_spark_connect_is_refused(connect_spark, catalog):
+    with pytest.raises(UsageError, match="Spark Connect"):
+        SparkImport(connect_spark, catalog)
+
+
+def test_a_metastore_that_is_not_there_ends_the_plan(spark, properties):
+    gone = {**properties, "uri": "thrift://127.0.0.1:1"}
+    with HiveViewCatalog("prod", **gone) as catalog, pytest.raises(ImportJobError, match=r"127\.0\.0\.1:1"):
+        SparkImport(spark, catalog).plan(names=[ViewName("a", "b")])

@@ -1,0 +1,210 @@
+"""Views of ours under the other readers and writers of the metastore: Iceberg's Java catalog, and plain Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveView, HiveViewCatalog
+from hive_views.errors import NoSuchViewError, SqlError, UnrecordedTextError
+from hive_views.spark.analyzer import schema_of
+from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.version_texts import sql_texts
+from tests.integration.spark.plain_reader import PlainReader
+
+Create = Callable[..., HiveView]
+
+
+@pytest.fixture
+def catalog(properties: dict[str, str]) -> Iterator[HiveViewCatalog]:
+    with HiveViewCatalog("prod", **properties) as catalog:
+        yield catalog
+
+
+@pytest.fixture
+def orders(spark: SparkSession, database: str) -> Iterator[str]:
+    """A parquet table of every column type that both worlds have, three rows."""
+    name = f"{database}.orders"
+    spark.sql(
+        f"CREATE TABLE spark_catalog.{name} (id INT, item STRING, price DECIMAL(10, 2), at TIMESTAMP, day DATE, "
+        "tags ARRAY<STRING>, more STRUCT<a: INT, b: STRING>, counts MAP<STRING, BIGINT>) STORED AS PARQUET"
+    )
+    spark.sql(
+        f"INSERT INTO spark_catalog.{name} SELECT id, concat('itäm', id), id * 1.5, timestamp'2020-01-01 10:00:00', "
+        "date'2020-01-01', array('x'), named_struct('a', 1, 'b', 'y'), map('k', 1L) FROM range(3)"
+    )
+    yield name
+    spark.sql(f"DROP TABLE IF EXISTS spark_catalog.{name}")
+
+
+@pytest.fixture
+def create(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[Create]:
+    """Creates a view from a text typed in Spark, in the test's own database."""
+
+    def make(name: str, sql: str, *, home: str = "spark_catalog", **given: object) -> HiveView:
+        def analyzer(query: str):
+            spark.sql(f"USE {home}.{database}")
+            return schema_of(spark, query)
+
+        made = catalog.author(f"{database}.{name}", sql, analyzer=analyzer, **given)
+        return catalog.create_or_replace_view(f"{database}.{name}", made.schema, made.version)
+
+    yield make
+    spark.sql("USE spark_catalog.default")
+
+
+def definition(version: ViewVersion) -> tuple[object, ...]:
+    """What Iceberg's Java keeps of a version: it drops the draft's keys in a representation."""
+    return version.version_id, version.timestamp_ms, version.summary, sql_texts(version), version.default_namespace
+
+
+def ids(rows: list) -> list[int]:
+    return sorted(row[0] for row in rows)
+
+
+def test_all_read_the_same(spark, plain, catalog, create, orders, database):
+    """Also a timestamp: Spark's Hive client cannot read a row of type `timestamp with local time zone`."""
+    view = create("v", "SELECT * FROM orders WHERE id > 0")
+    assert view.drift == ()
+    query = "SELECT id, item, price, at, day, tags[0], more.b, counts['k'] FROM {} ORDER BY id"
+    java = spark.sql(query.format(f"prod.{database}.v")).collect()
+    session = spark.sql(query.format(f"spark_catalog.{database}.v")).collect()
+    assert java == session
+    assert ids(java) == [1, 2]
+    theirs = plain.sql(query.format(f"{database}.v"))
+    assert [[str(value) for value in row] for row in theirs] == [[str(value) for value in row] for row in java]
+
+
+def test_a_column_list_and_a_view_over_a_view(spark, plain, create, orders, database):
+    create("named", "SELECT id, count(*) FROM orders GROUP BY id", column_names=("number", "how_many"))
+    create("above", "SELECT n.number + 1 AS next FROM named n WHERE how_many = 1")
+    for rows in (
+        spark.sql(f"SELECT next FROM prod.{database}.above").collect(),
+        spark.sql(f"SELECT next FROM spark_catalog.{database}.above").collect(),
+        plain.sql(f"SELECT next FROM {database}.above"),
+    ):
+        assert ids(rows) == [1, 2, 3]
+    assert spark.table(f"prod.{database}.named").columns == ["number", "how_many"]
+
+
+def test_a_star_keeps_its_columns(spark, create, database):
+    """Iceberg's own star view returns another column's values, without an error (facts on Spark)."""
+    spark.sql(f"CREATE TABLE prod.{database}.t (a STRING, b STRING) USING iceberg")
+    try:
+        spark.sql(f"INSERT INTO prod.{database}.t VALUES ('a1', 'b1')")
+        create("ours", "SELECT * FROM t", home="prod")
+        spark.sql(f"USE prod.{database}")
+        spark.sql("CREATE VIEW theirs AS SELECT * FROM t")
+        spark.sql(f"ALTER TABLE prod.{database}.t ADD COLUMN z STRING FIRST")
+        assert [tuple(row) for row in spark.sql("SELECT a, b FROM ours").collect()] == [("a1", "b1")]
+        assert [tuple(row) for row in spark.sql("SELECT a, b FROM theirs").collect()] == [(None, "a1")]
+    finally:
+        spark.sql(f"DROP TABLE prod.{database}.t")
+
+
+def test_spark_replaces_and_we_read_its_version(spark, plain, catalog, create, orders, database):
+    first = create("v", "SELECT id FROM orders")
+    spark.sql(f"CREATE OR REPLACE VIEW prod.{database}.v AS SELECT id + 10 AS id FROM spark_catalog.{database}.orders")
+    view = catalog.load_view(f"{database}.v")
+    assert [entry.version_id for entry in view.history()] == [1, 2]
+    assert view.uuid() == first.uuid()
+    assert definition(view.version(1)) == definition(first.current_version())
+    assert view.current_version().summary["engine-name"] == "spark"
+    assert view.drift == ()
+    back = view.update().rollback(version_id=1).commit()
+    assert (back.original_text, back.expanded_text) == (first.original_text, first.expanded_text)
+    assert ids(spark.sql(f"SELECT id FROM prod.{database}.v").collect()) == [0, 1, 2]
+    assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+
+
+def test_spark_changes_properties_and_plain_readers_go_on(spark, plain, catalog, create, orders, database):
+    before = create("v", "SELECT * FROM orders")
+    spark.sql(f"ALTER VIEW prod.{database}.v SET TBLPROPERTIES ('team' = 'bi')")
+    after = catalog.load_view(f"{database}.v")
+    assert after.properties["team"] == "bi"
+    assert [definition(version) for version in after.versions] == [definition(version) for version in before.versions]
+    assert after.drift == ()
+    assert after.expanded_text == before.expanded_text
+    assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+    restored = after.update().remove_properties("team").commit()
+    assert restored.original_text == "SELECT * FROM orders"
+
+
+def test_a_java_commit_of_properties_is_no_other_definition(spark, catalog, create, orders, database):
+    """Java rewrites the version without the draft's keys; whoever saw it before may still replace it."""
+    seen = create("v", "SELECT id FROM orders")
+    spark.sql(f"ALTER VIEW prod.{database}.v SET TBLPROPERTIES ('team' = 'bi')")
+    version = catalog.author(f"{database}.v", "SELECT id + 1 AS id FROM orders", analyzer=lambda query: seen.schema())
+    replaced = seen.update().replace_version(version.version).commit()
+    assert (replaced.current_version().version_id, replaced.properties["team"]) == (2, "bi")
+
+
+def test_spark_renames_and_drops(spark, catalog, create, orders, database):
+    view = create("v", "SELECT id FROM orders")
+    spark.sql(f"ALTER VIEW prod.{database}.v RENAME TO prod.{database}.w")
+    assert catalog.load_view(f"{database}.w").metadata == view.metadata
+    assert not catalog.view_exists(f"{database}.v")
+    spark.sql(f"DROP VIEW prod.{database}.w")
+    with pytest.raises(NoSuchViewError):
+        catalog.load_view(f"{database}.w")
+
+
+def test_what_spark_made_is_ours_to_change(spark, catalog, database):
+    spark.sql(f"CREATE VIEW prod.{database}.v (a COMMENT 'the a') TBLPROPERTIES ('k' = 'v') AS SELECT 1 AS x")
+    view = catalog.load_view(f"{database}.v")
+    assert view.properties["k"] == "v"
+    assert view.schema().find_field("a").doc == "the a"
+    assert view.drift == ()
+    changed = view.update().set_properties(team="bi").commit()
+    assert changed.current_version() == view.current_version()
+    assert spark.sql(f"SELECT a FROM prod.{database}.v").collect()[0].a == 1
+    assert "'team' = 'bi'" in spark.sql(f"SHOW CREATE TABLE prod.{database}.v").collect()[0][0]
+    assert [row.viewName for row in spark.sql(f"SHOW VIEWS IN prod.{database}").collect()] == ["v"]
+
+
+def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, create, orders, database):
+    create("v", "SELECT id FROM orders")
+    plain.sql(f"ALTER VIEW {database}.v AS SELECT id + 1 AS id FROM {database}.orders")
+    view = catalog.load_view(f"{database}.v")
+    assert {difference.field for difference in view.drift} == {"expanded-text", "original-text"}
+    assert view.current_version().version_id == 1
+    # The text that plain Spark wrote stands nowhere else: no commit loses it unasked.
+    with pytest.raises(UnrecordedTextError) as caught:
+        view.update().set_properties(a="b").commit()
+    assert "id + 1" in caught.value.text
+    with pytest.raises(UnrecordedTextError):
+        create("v", "SELECT id + 2 AS id FROM orders")
+    assert catalog.load_view(f"{database}.v").drift == view.drift
+    assert catalog.repair_view(f"{database}.v").drift == ()
+    assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP VIEW {view}", "CREATE OR REPLACE VIEW {view} AS SELECT 1 AS id", "DROP VIEW IF EXISTS {view}"]
+)
+def test_plain_spark_dropping_the_row_spares_the_files(plain, catalog, create, orders, database, statement):
+    """Plain Spark asks the server to delete the data, and a replace by it is a drop and a create (decision 0010)."""
+    view = create("v", "SELECT id FROM orders").update().set_properties(a="b").commit()
+    plain.sql(statement.format(view=f"{database}.v"))
+    assert not catalog.view_exists(f"{database}.v")
+    plain.sql(f"DROP VIEW IF EXISTS {database}.v")
+    assert catalog.register_view(f"{database}.v", view.metadata_location) == view
+    assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+
+
+def test_tables_of_two_worlds_are_not_mixed(spark, catalog, create, orders, database):
+    spark.sql(f"CREATE TABLE prod.{database}.t (id INT) USING iceberg")
+    try:
+        with pytest.raises(SqlError, match="no one catalog of Spark reads both"):
+            create("v", f"SELECT o.id FROM orders o JOIN {database}.t ON o.id = t.id")
+        assert not catalog.view_exists(f"{database}.v")
+    finally:
+        spark.sql(f"DROP TABLE prod.{database}.t")
+
+
+def test_a_type_that_iceberg_lacks_names_its_column(spark, create, database):
+    with pytest.raises(SqlError, match="column 'x'") as caught:
+        create("v", "SELECT INTERVAL '1' DAY AS x")
+    assert caught.value.name == "x"

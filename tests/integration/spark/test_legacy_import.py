@@ -1,0 +1,387 @@
+"""A corpus of more than 600 legacy views of Hive, Spark and Trino: each converted, or refused for a true reason.
+
+Every converted view returns the same rows after as before, to plain Spark and to Iceberg's catalog, wherever plain
+Spark could read the legacy view; those that it could not read are counted, by what it said. Of Trino's, which plain
+Spark never reads, each is compared with the text that it becomes. A part of each kind goes the shipped way, through
+`SparkImport` with `verify="rows"`. Every converted view is put back, to the byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.export import export_script
+from hive_views.legacy_import.model import Reason, Writer
+from hive_views.legacy_import.outcome import Outcome, Status, planned
+from hive_views.legacy_import.plan import Plan, Verdict
+from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.revert import Reverted, revert_views
+from hive_views.legacy_import.run import work_for
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from hive_views.metastore.commit.row_conversion import encode
+from hive_views.spark.legacy_import.job import SparkImport
+from hive_views.spark.legacy_import.verified_run import ROWS, CheckedRun
+from hive_views.spec.session_settings import recorded
+from tests.integration.legacy_import.corpus import (
+    DATABASES,
+    SPARK_QUERIES,
+    golden_views,
+    hive_views,
+    trino_views,
+    warehouse,
+)
+from tests.integration.metastore.rpc import connect
+from tests.integration.spark.contents import SETTINGS, Content, contents
+from tests.integration.spark.plain_reader import PlainReader
+
+pytestmark = pytest.mark.timeout(2400)  # two minutes on a machine of its own
+FORMAT = "org.apache.hadoop.hive.ql.io.parquet"
+INSERTS = (
+    "INSERT INTO sales.customers SELECT 1, 'Ann', 'a@x', 'de', named_struct('street', 's', 'city', 'c', 'geo', "
+    "named_struct('lat', 1.5D, 'lon', 2.5D)), array('1', '2'), map('a', 'b'), timestamp'2024-01-01 10:00:00' "
+    "UNION ALL SELECT 2, 'Bob', null, 'fr', null, array(), map(), null",
+    "INSERT INTO sales.orders PARTITION (ds = '2024-01-01', region = 'eu') SELECT 10, 1, 9.50, 'open', "
+    "array(named_struct('sku', 'a', 'qty', 1, 'price', 2.00)), 'note', timestamp'2024-01-02 10:00:00'",
+    "INSERT INTO sales.orders PARTITION (ds = '2024-01-02', region = 'us') "
+    "SELECT 11, 2, 1.25, 'done', null, null, null",
+    "INSERT INTO sales.products SELECT 'a', 'A', 'toys', 2.50, array('x', 'y')",
+    "INSERT INTO sales.returns SELECT 10, 'a', 'late', date'2024-02-01'",
+    "INSERT INTO sales.regions VALUES ('eu', 'Eve', 'de'), ('us', 'Uma', 'us')",
+    "INSERT INTO sales.events SELECT 1, 'p', 'k', map('m', array(named_struct('k', 'q', 'v', 3)))",
+    "INSERT INTO hr.employees SELECT 1, 'Ed', null, 'it', 100.0D, date'2020-01-01' UNION ALL "
+    "SELECT 2, 'Di', 1, 'it', 90.5D, date'2021-01-01'",
+    "INSERT INTO hr.departments VALUES ('it', 'IT', 'eu'), ('hq', 'HQ', 'us')",
+    "INSERT INTO web.dims SELECT 1, -2Y, 300S, 1L << 40, 1.5F, -0.1D, 12.5, true, X'00ff', 'ab', 'var', "
+    "date'1999-12-31', timestamp'2024-02-29 23:59:59.123456' UNION ALL "
+    "SELECT 2, null, null, null, null, null, null, null, null, null, null, null, null",
+    "INSERT INTO sales.odd VALUES (1, 2, 'it''s', 3, 4, 'q', 'Camel'), (5, null, null, 2, 1, null, null)",
+    "INSERT INTO sales.bk VALUES (1, 'one'), (4, 'four')",
+)
+
+
+@dataclass
+class Corpus:
+    """What stands in the metastore, and what the import did with it."""
+
+    plan: Plan
+    outcomes: dict[str, Outcome]
+    before: dict[str, Content]
+    rows: dict[ViewName, bytes]
+    trino: dict[str, tuple[bool, str]]
+    shipped: CheckedRun
+
+    @property
+    def converted(self) -> list[str]:
+        """The converted views of Hive and Spark."""
+        return [name for name in self.before if self.outcomes[name].status is Status.CONVERTED]
+
+    @property
+    def comparable(self) -> list[str]:
+        """Those that plain Spark could read before, and that return the same whenever they are read."""
+        return [name for name in self.readable if name not in self.by_chance]
+
+    @property
+    def readable(self) -> list[str]:
+        """Those that plain Spark could read before."""
+        return [name for name in self.converted if "problem" not in self.before[name]]
+
+    @property
+    def by_chance(self) -> list[str]:
+        """Those of them whose rows Spark draws anew each time."""
+        texts = {str(entry.name): (entry.old_text or "").lower() for entry in self.plan.entries}
+        return [name for name in self.readable if "tablesample (bucket" in texts[name]]
+
+    def differing(self, after: dict[str, Content]) -> dict[str, tuple[Content, Content]]:
+        """The views that return something else than before."""
+        return {name: (self.before[name], found) for name, found in after.items() if found != self.before[name]}
+
+
+UNREADABLE = {
+    "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not look into
+    "h_generated_1361": "'__u3'",  # a name of Hive's own for a set operation
+    "h_golden_192": "near '.'",  # a hint that lost its delimiters
+    "h_names_1": "near 'b'",  # a name that lost its backticks
+    "h_odd_16": "near 'select'",  # the same
+    "h_pos2_1": "GROUP BY key",  # a position, under a setting that is off by default
+}
+"""Texts that Hive itself cannot compile again, not shown to come from the original one; and what is said of each."""
+
+PROBLEMS = {
+    "": 416,
+    "AMBIGUOUS_REFERENCE": 4,
+    "ASSIGNMENT_ARITY_MISMATCH": 1,
+    "CANNOT_UP_CAST_DATATYPE": 6,
+    "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES": 2,
+    "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN": 1,
+    "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE": 1,
+    "INCOMPATIBLE_VIEW_SCHEMA_CHANGE": 20,
+    "PARSE_SYNTAX_ERROR": 17,
+    "ROUTINE_NOT_FOUND": 2,
+    "TABLE_OR_VIEW_NOT_FOUND": 2,
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": 19,
+    "UNRESOLVED_ROUTINE": 1,
+    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": 2,
+    "WRONG_NUM_ARGS.WITHOUT_SUGGESTION": 2,
+    "_LEGACY_ERROR_TEMP_0015": 3,
+    "_LEGACY_ERROR_TEMP_1037": 1,
+    "at run time: INVALID_PARAMETER_VALUE.AES_KEY_LENGTH": 1,
+}
+"""What plain Spark says of views of Hive's that are converted, and that it cannot read; "" of those that it reads.
+
+Functions and clauses that it does not have, columns that Hive finds and Spark does not, types to which it does not cast
+a view's columns without being asked.
+"""
+
+
+DOUBLED = "sales.h_lit_6"
+WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def catalog(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
+    """A catalog for the whole module."""
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def corpus(
+    metastore: EmbeddedMetastore,
+    plain: PlainReader,
+    catalog: HiveViewCatalog,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Corpus]:
+    """All legacy views, read by plain Spark, then imported in place."""
+    trino = {}
+    with connect(metastore.port) as raw:
+        for database in DATABASES:
+            raw.create_database(Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
+        for row in warehouse():
+            if row.tableType != "VIRTUAL_VIEW":
+                row.sd.location = f"{metastore.warehouse}/{row.dbName}.db/{row.tableName}"
+                row.sd.inputFormat = f"{FORMAT}.MapredParquetInputFormat"
+                row.sd.outputFormat = f"{FORMAT}.MapredParquetOutputFormat"
+                row.sd.serdeInfo.serializationLib = f"{FORMAT}.serde.ParquetHiveSerDe"
+            raw.create_table(row)
+        for _, row in (*hive_views(), *golden_views()):
+            raw.create_table(row)
+        for alike, text, row in trino_views():
+            trino[row.tableName] = (alike, text)
+            raw.create_table(row)
+    for text in INSERTS:
+        plain.sql(text)
+    number = 0
+    for ansi, database in (("true", "sales"), ("false", "sales"), ("false", "hr")):
+        plain.sql(f"SET spark.sql.ansi.enabled={ansi}")
+        plain.sql(f"USE {database}")
+        for query in SPARK_QUERIES:
+            if database == "hr" and "hr." not in query:
+                continue
+            number += 1
+            columns = " (A_1 COMMENT 'one', b2)" if query.count(",") == 1 and "*" not in query and number % 2 else ""
+            plain.sql(f"CREATE VIEW sales.s_{number}{columns} TBLPROPERTIES ('made' = 'by spark') AS {query}")
+    plain.sql("RESET")
+    plain.sql("USE default")
+    plan = plan_import(catalog, databases=DATABASES)
+    before = plain.contents(queries(entry.name for entry in plan.ready if entry.writer is not Writer.TRINO))
+    store = catalog._store
+    rows = {}
+    for entry in plan.entries:
+        row = store.row(entry.name)
+        assert row is not None
+        rows[entry.name] = encode(row)
+    session = fast(spark)
+    part = chosen(plan)
+    journal = tmp_path_factory.mktemp("shipped") / "journal"
+    shipped = SparkImport(session, catalog, most_calls=4).run(part, journal, verify=ROWS)
+    outcomes = imported(plan, {outcome.name: outcome for outcome in shipped.outcomes}, catalog)
+    yield Corpus(plan, outcomes, before, rows, trino, shipped)
+    with connect(metastore.port) as raw:
+        for database in DATABASES:
+            raw.drop_database(database, True, True)
+
+
+def queries(names: Iterable[ViewName], catalog: str = "spark_catalog") -> dict[str, str]:
+    """A query of each view, by its full name."""
+    return {str(name): f"SELECT * FROM {catalog}.{name.database}.`{name.name}`" for name in names}
+
+
+def fast(spark: SparkSession) -> SparkSession:
+    """A session of its own that does not compile queries."""
+    session = spark.newSession()
+    for key, value in SETTINGS.items():
+        session.conf.set(key, value)
+    return session
+
+
+def chosen(plan: Plan) -> Plan:
+    """Every twentieth view, and those that these read."""
+    wanted = {entry.name for entry in plan.ready[::20]}
+    for entry in reversed(plan.entries):  # those that read come behind those that are read
+        if entry.name in wanted:
+            wanted.update(entry.reads)
+    return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in wanted), cycles=())
+
+
+def imported(plan: Plan, done: dict[ViewName, Outcome], catalog: HiveViewCatalog) -> dict[str, Outcome]:
+    """Run the plan's rest with four workers, level by level."""
+    work = work_for(plan, catalog)
+    ended = {entry.name: planned(entry) for entry in plan.entries} | done
+    left = [entry for entry in plan.ready if entry.name not in done]
+    with ThreadPoolExecutor(4) as pool:
+        for level in range(1 + max(entry.level for entry in left)):
+            entries = [entry for entry in left if entry.level == level]
+            for outcome in pool.map(lambda entry: work.convert(entry, lambda item: None), entries):
+                ended[outcome.name] = outcome
+    return {str(name): outcome for name, outcome in ended.items()}
+
+
+def test_at_least_600_views_of_three_writers_are_converted_or_refused(corpus: Corpus) -> None:
+    assert len(corpus.outcomes) == 688
+    writers = Counter(entry.writer.value for entry in corpus.plan.entries)
+    assert writers.keys() == {"hive", "spark", "trino"}
+    ends = Counter(outcome.status for outcome in corpus.outcomes.values())
+    assert ends.keys() <= {Status.CONVERTED, Status.REFUSED, Status.BLOCKED}
+    assert ends[Status.CONVERTED] == 585, Counter(
+        (outcome.reason, (outcome.text or "")[:80]) for outcome in corpus.outcomes.values()
+    )
+
+
+def test_reasons_are_true(corpus: Corpus) -> None:
+    seen: dict[str, str] = {}
+    for entry in corpus.plan.entries:
+        if entry.verdict is Verdict.READY:
+            continue
+        assert entry.refusal is not None
+        reason, text = entry.refusal.reason, entry.old_text or ""
+        if entry.name.name in corpus.trino:
+            alike, _ = corpus.trino[entry.name.name]
+            assert (alike, reason) == (False, Reason.NOT_PORTABLE), entry
+        elif reason is Reason.UNKNOWN_FUNCTION:
+            known = ("my_max", "my_explode", "my_translate", "plus_one", "noop(", "table(")
+            assert any(name in text.lower() for name in known), entry
+        elif reason is Reason.TYPE:
+            assert any(kind in entry.refusal.text for kind in ("interval", "void")), entry
+        else:
+            assert reason in (Reason.UNREADABLE, Reason.UNRESOLVED), entry
+            seen[entry.name.name] = entry.refusal.text
+    assert seen.keys() == UNREADABLE.keys(), seen
+    assert {name: text for name, text in seen.items() if UNREADABLE[name] not in text} == {}
+
+
+def test_every_alike_trino_view_is_converted(corpus: Corpus) -> None:
+    wrong = {
+        name: corpus.outcomes[f"sales.{name}"].text
+        for name, (alike, _) in corpus.trino.items()
+        if (corpus.outcomes[f"sales.{name}"].status is Status.CONVERTED) != alike
+    }
+    assert not wrong
+
+
+def test_all_of_sparks_views_are_converted(corpus: Corpus) -> None:
+    bad = {
+        name: o.text
+        for name, o in corpus.outcomes.items()
+        if name.startswith("sales.s_") and o.status is not Status.CONVERTED
+    }
+    assert not bad
+
+
+def test_what_plain_spark_could_not_read_before_is_counted(corpus: Corpus) -> None:
+    found = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
+    assert found == PROBLEMS, dict(found)
+    assert len(corpus.by_chance) < 3
+
+
+def test_plain_spark_gets_the_same_rows_as_before(corpus: Corpus, plain: PlainReader) -> None:
+    after = plain.contents(queries(map(ViewName.parse, corpus.comparable)))
+    # 'it''s' is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`.
+    assert list(corpus.differing(after)) == [DOUBLED], corpus.differing(after)
+    assert {row.replace("it's", "its") for row in corpus.before[DOUBLED]["rows"]} == set(after[DOUBLED]["rows"])
+    assert sum(len(found["rows"]) > 0 for found in after.values()) > 300
+
+
+def test_iceberg_gets_the_same_text_and_rows(corpus: Corpus, catalog: HiveViewCatalog, spark: SparkSession) -> None:
+    names: dict[str, list[ViewName]] = {"true": [], "false": []}
+    for number, name in enumerate(corpus.comparable):
+        view = catalog.load_view(name)
+        ours = name.startswith("sales.s_")
+        if not ours:  # one text for both: what plain Spark has just read
+            text = view.sql_for("spark", fallback=True)
+            assert text is not None
+            assert text.sql == view.expanded_text, name
+        if ours or number % 4 == 0 or WINDOW.search(view.expanded_text or ""):
+            # Plain Spark reads each view under the settings that it was written under; Iceberg's catalog does not know
+            # any, which is why the import records them for `ViewSession`.
+            ansi = recorded(view.current_version().summary)["spark.sql.ansi.enabled"]
+            names[ansi].append(ViewName.parse(name))
+    after: dict[str, Content] = {}
+    for ansi, chosen_names in names.items():
+        assert len(chosen_names) > 10
+        after |= contents(fast(spark), queries(chosen_names, "prod"), {"spark.sql.ansi.enabled": ansi})
+    differing = corpus.differing({name: found for name, found in after.items() if name != DOUBLED})
+    # Iceberg's own catalog (1.11) leaves named windows of a view's text unresolved; a `ViewSession` does not.
+    problems = {name: found.get("problem", "other rows") for name, (_, found) in differing.items()}
+    assert problems, "Iceberg reads them now: say so in the docs"
+    assert all(text.endswith("WINDOW_SPECIFICATION") for text in problems.values()), problems
+
+
+def test_iceberg_reads_trinos_views(corpus: Corpus, spark: SparkSession) -> None:
+    texts = {
+        f"sales.{name}": text
+        for name, (_, text) in corpus.trino.items()
+        if corpus.outcomes[f"sales.{name}"].status is Status.CONVERTED
+    }
+    views = contents(fast(spark), queries(map(ViewName.parse, texts), "prod"))
+    wanted = contents(fast(spark), texts)
+    assert len(texts) == 84
+    assert {name: found["rows"] for name, found in views.items()} == {
+        name: found["rows"] for name, found in wanted.items()
+    }
+
+
+def test_the_shipped_check_finds_all_rows_again(corpus: Corpus) -> None:
+    shipped = corpus.shipped
+    assert shipped.complete
+    bad = {str(name): verdict.text for name, verdict in shipped.checks.items() if not verdict.good}
+    assert set(bad) <= {DOUBLED}, bad
+    assert set(shipped.checks) == {outcome.name for outcome in shipped.outcomes}
+    said = Counter(verdict.text.startswith("the same ") for verdict in shipped.checks.values())
+    assert said[True] > 15, shipped.checks
+
+
+def test_the_exported_script_runs_on_spark(corpus: Corpus, catalog: HiveViewCatalog, plain: PlainReader) -> None:
+    names = [ViewName.parse(name) for name in corpus.comparable if name.startswith("sales.s_")][::2]
+    script = export_script(catalog, names=names)
+    plain.sql("CREATE DATABASE exported")
+    try:
+        for item in script:
+            assert item.statement is not None, item
+            plain.sql(item.statement.replace(f"VIEW `sales`.`{item.name.name}`", f"VIEW `exported`.`{item.name.name}`"))
+        found = plain.contents(queries(ViewName("exported", name.name) for name in names))
+    finally:
+        plain.sql("DROP DATABASE exported CASCADE")
+    assert corpus.differing({name.replace("exported.", "sales.", 1): content for name, content in found.items()}) == {}
+
+
+def test_z_revert_puts_rows_back_to_the_byte(corpus: Corpus, catalog: HiveViewCatalog) -> None:
+    names = [ViewName.parse(name) for name, end in corpus.outcomes.items() if end.status is Status.CONVERTED]
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = [outcome for part in pool.map(lambda name: revert_views(catalog, [name]), names) for outcome in part]
+    assert [outcome for outcome in outcomes if outcome.result is not Reverted.REVERTED] == []
+    store = catalog._store
+    for name, row in corpus.rows.items():  # what was refused was never touched
+        now = store.row(name)
+        assert now is not None
+        assert encode(now) == row, name

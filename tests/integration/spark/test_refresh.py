@@ -1,0 +1,302 @@
+"""Materialized views refreshed on a real Spark: rows, snapshots, and what Spark's own catalog makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import RefreshConflictError
+from hive_views.materialized.freshness.verdict import Cause
+from hive_views.materialized.refresh.stage import Work
+from hive_views.spark import ViewSession
+from hive_views.spark.refresh.job import SparkEngine
+from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.conftest import CACHE
+
+__all__ = ["catalog", "open_catalog"]
+
+Rows = list[tuple]
+QUERY = "SELECT s.id, s.amount, h.city FROM sales s JOIN shops h ON s.shop = h.shop WHERE s.amount > 1"
+TOTALS = (
+    "SELECT h.city, count(*) AS n, sum(s.amount) AS total, max(s.id) AS last "
+    "FROM sales s JOIN shops h ON s.shop = h.shop GROUP BY h.city"
+)
+
+
+@pytest.fixture
+def market(spark: SparkSession, database: str) -> str:
+    spark.sql(f"CREATE TABLE prod.{database}.sales (id BIGINT, shop STRING, amount BIGINT) USING iceberg")
+    spark.sql(f"CREATE TABLE prod.{database}.shops (shop STRING, city STRING) USING iceberg")
+    spark.sql(f"INSERT INTO prod.{database}.sales VALUES (1, 'a', 10), (2, 'b', 20), (3, 'a', 5), (4, 'c', 1)")
+    spark.sql(f"INSERT INTO prod.{database}.shops VALUES ('a', 'Rome'), ('b', 'Oslo')")
+    return database
+
+
+@pytest.fixture
+def defined(spark: SparkSession, catalog: HiveViewCatalog, market: str) -> Callable[[str], Rows]:
+    """The rows of a view's definition as Spark computes them now."""
+
+    def rows(name: str) -> Rows:
+        view = catalog.materialized.load((market, name))
+        text = next(item.root.sql for item in view.version.representations if item.root.dialect == "spark")
+        spark.sql(f"USE prod.{market}")
+        try:
+            return sorted(tuple(row) for row in spark.sql(text).collect())
+        finally:
+            spark.sql("USE spark_catalog.default")
+
+    return rows
+
+
+def stored(catalog: HiveViewCatalog, market: str, name: str) -> Rows:
+    storage = catalog.materialized.load((market, name)).storage
+    assert storage is not None
+    return sorted(tuple(row.values()) for row in storage.scan().to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_full_then_incremental_then_full(spark, catalog, market, defined, layout: str):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    for name, text in (("details", QUERY), ("totals", TOTALS)):
+        views.create((market, name), text, layout=layout)
+    for name in ("details", "totals"):
+        assert views.refresh((market, name), engine)[-1].action == "full"
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (5, 'b', 7), (6, 'd', 8)")
+    spark.sql(f"INSERT INTO prod.{market}.shops VALUES ('c', 'Bern'), ('d', 'Oslo')")
+    for name in ("details", "totals"):
+        assert not views.freshness((market, name)).is_fresh
+        assert views.refresh((market, name), engine)[-1].action == "incremental"
+        assert stored(catalog, market, name) == defined(name)
+        assert views.freshness((market, name)).is_fresh
+    spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1")
+    report = views.refresh((market, "details"), engine)[-1]
+    assert report.action == "full" and "changed or deleted" in report.why
+    assert stored(catalog, market, "details") == defined("details")
+
+
+def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
+    secret, zone = "spark.sql.catalog.prod.client.secret-key", "spark.sql.session.timeZone"
+    before = spark.conf.get(zone)
+    assert spark.conf.get(secret, None) is None and before != "Asia/Tokyo"
+    try:
+        spark.conf.set(secret, "shown to nobody")
+        spark.conf.set(zone, "Asia/Tokyo")
+        session = SparkEngine(spark, catalog)._session()
+    finally:
+        spark.conf.unset(secret)
+        spark.conf.set(zone, before)
+    assert (session.conf.get(secret), session.conf.get(zone)) == ("shown to nobody", "Asia/Tokyo")
+
+
+def test_a_session_in_which_settings_of_the_program_were_left(spark, catalog):
+    there = spark.newSession()
+    # What `getOrCreate` with other settings does to the session that it finds.
+    there._jsparkSession.sessionState().conf().setConfString("spark.jars", "other.jar")
+    there.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    session = SparkEngine(there, catalog)._session()
+    assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+
+
+def test_an_empty_result_is_committed(spark, catalog, market):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), engine)
+    spark.sql(f"DELETE FROM prod.{market}.sales WHERE id > 0")
+    before = views.load((market, "details")).snapshot
+    report = views.refresh((market, "details"), engine)[-1]
+    assert (report.action, report.rows) == ("full", 0)
+    assert before is not None and report.snapshot_id != before.snapshot_id
+    assert stored(catalog, market, "details") == []
+    assert views.freshness((market, "details")).is_fresh
+
+
+def test_compaction_by_spark_alone_leaves_it_fresh(spark, catalog, market):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (7, 'a', 70)")
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(
+        f"CALL prod.system.rewrite_data_files(table => '{market}.sales', options => map('rewrite-all', 'true'))"
+    ).collect()
+    table = catalog.load_table((market, "sales"))
+    assert table.metadata.current_snapshot().summary.operation.value == "replace"
+    assert views.freshness((market, "details")).is_fresh
+
+
+def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY)
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    spark.sql(f"ALTER VIEW prod.{market}.details SET TBLPROPERTIES ('team' = 'bi')")
+    version = catalog.load_view((market, "details")).current_version()
+    assert "storage-table" not in (version.model_extra or {}), "Java drops the field: else this proves nothing"
+    assert views.freshness((market, "details")).is_fresh
+    assert spark.sql(f"SELECT * FROM prod.{market}.details").count() == 3, "a plain view to Iceberg's Spark catalog"
+    catalog.load_view((market, "details")).update().set_properties(more="1").commit()
+    version = catalog.load_view((market, "details")).current_version()
+    assert (version.model_extra or {})["storage-table"] == {"namespace": [market], "name": "details__storage"}
+
+
+class _Meanwhile:
+    """An engine that, before its own snapshot is published, lets somebody else refresh."""
+
+    def __init__(self, engine: SparkEngine, meanwhile: Callable[[], object]) -> None:
+        self._engine = engine
+        self._meanwhile = meanwhile
+
+    def settings(self) -> dict[str, str]:
+        return self._engine.settings()
+
+    def stage(self, work: Work) -> None:
+        self._engine.stage(work)
+        self._meanwhile()
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layout: str):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "details"), QUERY, layout=layout)
+    views.refresh((market, "details"), engine)
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (8, 'a', 80)")
+    slow = _Meanwhile(engine, lambda: views.refresh((market, "details"), engine))
+    with pytest.raises(RefreshConflictError):
+        views.refresh((market, "details"), slow)
+    assert stored(catalog, market, "details") == defined("details"), "the appended rows are there once"
+    assert views.freshness((market, "details")).is_fresh
+    left = views.orphans((market, "details"), older_than_ms=0)
+    assert (left.snapshots, left.rows) == ((), ())
+
+
+def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
+    spark.sql(f"CREATE TABLE spark_catalog.{market}.visits (page STRING, n INT) USING parquet")
+    spark.sql(f"INSERT INTO spark_catalog.{market}.visits VALUES ('x', 1)")
+    views = catalog.materialized
+    views.create((market, "seen"), "SELECT page, n FROM visits")
+    views.refresh((market, "seen"), SparkEngine(spark, catalog))
+    assert stored(catalog, market, "seen") == [("x", 1)]
+    found = views.freshness((market, "seen"))
+    assert not found.is_fresh and [reason.cause for reason in found.reasons] == [Cause.BEST_EFFORT]
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, market, layout: str):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY, layout=layout)
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            for statement, rows in (("SELECT id FROM details", 3), ("SELECT * FROM plain", 3)):
+                assert session.sql(statement).count() == rows
+                [note] = session.notes
+                assert not note.from_storage and "never refreshed" in note.why
+            views.refresh((market, "details"), SparkEngine(spark, catalog))
+            for statement in ("SELECT id FROM details", "SELECT * FROM plain", "SELECT details.city FROM details"):
+                frame = session.sql(statement)
+                [note] = session.notes
+                assert note.from_storage and note.why == "storage: fresh"
+                assert frame.count() == 3
+                assert "sales" not in frame._jdf.queryExecution().executedPlan().toString()
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            assert session.sql("SELECT id FROM details").count() == 4
+            assert "a table changed" in session.notes[0].why
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_a_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
+    views = catalog.materialized
+    with ViewSession(connect_spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        connect_spark.sql("SELECT 1 AS id").createOrReplaceTempView("sales")
+        views.create((market, "details"), QUERY, layout=layout)
+        try:
+            assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "full"
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "incremental"
+            assert stored(catalog, market, "details") == defined("details")
+            assert session.sql("SELECT * FROM details").count() == 4
+            assert session.notes[0].why == "storage: fresh"
+        finally:
+            session.sql("USE spark_catalog.default")
+    assert not [key for key in connect_spark.conf.getAll if key.startswith("spark.wap.")]
+    assert [row.viewName for row in connect_spark.sql("SHOW VIEWS").collect() if row.isTemporary] == ["sales"]
+
+
+def test_the_statements_in_a_session(spark, catalog, market):
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            session.sql(
+                "CREATE MATERIALIZED VIEW totals PARTITIONED BY (shop) "
+                "AS SELECT shop, avg(amount) AS mean FROM sales GROUP BY shop"
+            )
+            assert session.sql("REFRESH MATERIALIZED VIEW totals").collect()[0][1] == "full"
+            [row] = session.sql("SHOW MATERIALIZED VIEWS").collect()
+            assert (row[1], row[3]) == ("totals", "fresh")
+            assert session.sql("SELECT * FROM totals").count() == 3
+            assert session.notes[0].from_storage
+            session.sql("DROP MATERIALIZED VIEW totals")
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_another_definition_for_a_table(spark, catalog, market):
+    """Spark's own catalog finds old columns with old rows, or new ones with new ones."""
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            session.sql("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'table') "
+                        "AS SELECT id, amount FROM sales")  # fmt: skip
+            session.sql("REFRESH MATERIALIZED VIEW mv")
+            [before] = session.sql("SELECT snapshot_id FROM mv.refreshes").collect()
+            session.sql("ALTER MATERIALIZED VIEW mv AS SELECT shop, sum(amount) AS amount FROM sales GROUP BY shop")
+            assert spark.table(f"prod.{market}.mv").columns == ["id", "amount"]
+            assert session.sql("SELECT shop FROM mv").count() == 3
+            assert not session.notes[0].from_storage
+            assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == "full"
+            found = sorted(tuple(row) for row in spark.table(f"prod.{market}.mv").collect())
+            assert found == [("a", 15), ("b", 20), ("c", 1)]
+            assert session.sql("SELECT shop FROM mv").count() == 3 and session.notes[0].from_storage
+            old = session.sql(f"SELECT * FROM mv VERSION AS OF {before.snapshot_id}")
+            assert old.columns == ["id", "amount"] and old.count() == 4
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_only_the_partitions_that_changed_are_written(spark, catalog, market, defined):
+    spark.sql(f"CREATE TABLE prod.{market}.parts (id BIGINT, shop STRING) USING iceberg PARTITIONED BY (shop)")
+    spark.sql(f"INSERT INTO prod.{market}.parts VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL)")
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    views.create((market, "by_shop"), "SELECT shop, count(*) AS n FROM parts GROUP BY shop", partitioned_by=("shop",))
+    views.refresh((market, "by_shop"), engine)
+    spark.sql(f"DELETE FROM prod.{market}.parts WHERE id IN (1, 4)")
+    report = views.refresh((market, "by_shop"), engine)[-1]
+    assert (report.action, report.written) == ("partitions", 1), report.why
+    assert stored(catalog, market, "by_shop") == defined("by_shop")
+    assert views.freshness((market, "by_shop")).is_fresh
+
+
+def test_the_command_line_refreshes_on_a_session_of_its_own(catalog, market, metastore):
+    catalog.materialized.create((market, "details"), QUERY)
+    words = [
+        sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json",
+        "--spark", "local[1]", "--conf", "spark.sql.ansi.enabled=false", "--time-zone", "Asia/Tokyo",
+    ]  # fmt: skip
+    environment = {**os.environ, "HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    [refreshed] = json.loads(done.stdout)["refreshed"]
+    assert (refreshed["action"], refreshed["written"]) == ("full", 3)
+    assert catalog.materialized.freshness((market, "details")).is_fresh
+    settings = catalog.materialized.reading((market, "details")).settings
+    assert settings == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}

@@ -1,0 +1,142 @@
+"""Values that compare oddly, sessions that differ, types that do not fit: stored rows still are the definition's."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+from pyspark.sql import SparkSession
+
+from hive_views.catalog.view_builder import Definition
+from hive_views.errors import RefreshError
+from hive_views.materialized.freshness.verdict import Cause
+from hive_views.spark import ViewSession
+from hive_views.spark.refresh.job import SparkEngine, _spark_types
+from hive_views.spark.session.settings import all_of
+from hive_views.sql.analysis.aggregates import AGGREGATES
+from tests.integration.catalog.fixtures import catalog, open_catalog
+
+__all__ = ["catalog", "open_catalog"]
+
+QUERY = (
+    "SELECT d, count(*) AS n, count(p) AS known, max(f) AS high, min(t) AS first, sum(p) AS total FROM odd GROUP BY d"
+)
+ROWS = (
+    "(double('NaN'), float('NaN'), 999999999999999999.99, timestamp '2026-03-29 02:30:00')",
+    "(double('NaN'), float('Infinity'), NULL, NULL)",
+    "(double('-0.0'), float('-0.0'), 0.01, timestamp '1969-12-31 23:59:59.999999')",
+    "(double('0.0'), float('0.0'), -0.01, timestamp '2026-10-25 02:30:00')",
+    "(NULL, NULL, NULL, NULL)",
+    "(NULL, float('NaN'), 1, timestamp '2026-01-01 00:00:00')",
+)
+
+
+def comparable(rows: list) -> list[tuple]:
+    """Rows in an order of their own; NaN is equal to itself."""
+
+    def value(item: object) -> object:
+        return "NaN" if isinstance(item, float) and math.isnan(item) else item
+
+    return sorted(
+        (tuple(value(item) for item in row) for row in rows), key=lambda row: repr(row).replace("-0.0", "0.0")
+    )
+
+
+@pytest.fixture
+def odd(spark: SparkSession, database: str) -> str:
+    spark.sql(
+        f"CREATE TABLE prod.{database}.odd (d DOUBLE, f FLOAT, p DECIMAL(20, 2), t TIMESTAMP) USING iceberg "
+        "TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
+    )
+    return database
+
+
+def test_odd_values_and_merge_on_read(spark, catalog, odd):
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{odd}")
+        try:
+            spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[::2])}")
+            session.sql(f"CREATE MATERIALIZED VIEW mv AS {QUERY}")
+            for change, action in (
+                (None, "full"),
+                (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS)}", "incremental"),
+                (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[1::2])}", "incremental"),
+                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", "full"),
+            ):
+                if change is not None:
+                    spark.sql(change)
+                    assert not catalog.materialized.freshness((odd, "mv")).is_fresh
+                done = session.sql("REFRESH MATERIALIZED VIEW mv").collect()
+                assert done[0][1] == action, done
+                stored = session.sql("SELECT * FROM mv").collect()
+                assert session.notes[0].from_storage
+                assert comparable(stored) == comparable(spark.sql(QUERY).collect())
+            files = spark.sql(f"SELECT content FROM prod.{odd}.odd.delete_files").collect()
+            assert files, "the delete was no merge-on-read: this proves nothing"
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_rows_of_another_time_zone_do_not_answer(spark, catalog, odd):
+    spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
+    key = "spark.sql.session.timeZone"
+    before = spark.conf.get(key)
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{odd}")
+        try:
+            spark.conf.set(key, "UTC")
+            session.sql("CREATE MATERIALIZED VIEW mv AS SELECT cast(t AS STRING) AS shown FROM odd")
+            session.sql("REFRESH MATERIALIZED VIEW mv")
+            [utc] = session.sql("SELECT shown FROM mv").collect()
+            assert session.notes[0].from_storage
+            spark.conf.set(key, "Asia/Tokyo")
+            [tokyo] = session.sql("SELECT shown FROM mv").collect()
+            assert not session.notes[0].from_storage and "timeZone=UTC" in session.notes[0].why
+            assert tokyo[0] != utc[0], "else this proves nothing"
+            spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
+            [report] = catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
+            assert report.action == "full" and "timeZone=UTC" in report.why, "rows of two zones would be mixed"
+            assert session.sql("SELECT DISTINCT shown FROM mv").count() == 2 and session.notes[0].from_storage
+        finally:
+            spark.conf.set(key, before)
+            session.sql("USE spark_catalog.default")
+
+
+def test_a_value_that_the_storage_would_change_is_refused(spark, catalog, odd):
+    spark.sql(f"INSERT INTO prod.{odd}.odd VALUES (1.75, 1, 1, NULL)")
+    made = catalog.author((odd, "mv"), "SELECT d AS n FROM odd")
+    wrong = Definition(Schema(NestedField(1, "n", LongType())), made.version, ())
+    catalog.materialized.create((odd, "mv"), wrong)
+    with pytest.raises(RefreshError, match="column n is of type bigint, and the query gives double"):
+        catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
+    assert [reason.cause for reason in catalog.materialized.freshness((odd, "mv")).reasons] == [Cause.NEVER_REFRESHED]
+
+
+def test_every_aggregate_of_this_spark_is_known_as_one(spark):
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    names = registry.listFunction().iterator()
+    found = set()
+    while names.hasNext():
+        name = names.next()
+        if registry.lookupFunction(name).get().getGroup() == "agg_funcs":
+            found.add(name.funcName())
+    assert found and found <= AGGREGATES
+
+
+def test_types_are_told_as_spark_tells_them(spark, catalog, database):
+    kinds = ["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "STRING", "BINARY",
+             "DECIMAL(9, 2)", "DECIMAL(38, 0)"]  # fmt: skip
+    columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))
+    spark.sql(f"CREATE TABLE prod.{database}.kinds ({columns}) USING iceberg")
+    told = _spark_types(catalog.load_table((database, "kinds")).schema())
+    assert told is not None and told == spark.table(f"prod.{database}.kinds").schema
+    spark.sql(f"ALTER TABLE prod.{database}.kinds ADD COLUMN nested STRUCT<a: INT>")
+    assert _spark_types(catalog.load_table((database, "kinds")).schema()) is None, "Spark is asked"
+    spark.sql(f"DROP TABLE prod.{database}.kinds")
+
+
+def test_all_settings_in_one_piece(spark, connect_spark):
+    for session in (spark, connect_spark):
+        assert all_of(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_of(session)

@@ -1,0 +1,51 @@
+"""The second session of a Spark Connect client that has no method for it: before PySpark 4.1."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator
+
+from hive_views.errors import SqlError
+from hive_views.spark import ViewSession
+from hive_views.spark.session.temporary_views import end_session, other_connection
+
+
+def test_it_is_opened_over_the_connection_of_the_first(connect_spark, catalog_of_speakers, database):
+    other = other_connection(connect_spark)
+    try:
+        assert other.session_id != connect_spark.session_id
+        connect_spark.sql("SELECT 1 AS mine").createOrReplaceTempView("mine")
+        assert not other.catalog.tableExists("mine")
+        with ViewSession(connect_spark, catalog_of_speakers, helper=other) as views:
+            views.sql(f"CREATE TABLE spark_catalog.{database}.t (id INT) USING parquet")
+            views.sql(f"CREATE VIEW prod.{database}.v AS SELECT id FROM spark_catalog.{database}.t")
+            views.sql(f"ALTER VIEW prod.{database}.v AS SELECT id, id AS twice FROM spark_catalog.{database}.t")
+            assert views.sql(f"SELECT * FROM prod.{database}.v VERSION AS OF 1").columns == ["id"]
+        assert not other.client.is_closed  # it is its giver's
+    finally:
+        end_session(other)
+    assert connect_spark.sql("SELECT mine FROM mine").collect()[0].mine == 1
+
+
+def test_a_session_that_does_not_say_where_its_server_is(spark):
+    with pytest.raises(SqlError, match="helper="):
+        other_connection(spark)
+
+
+def test_a_session_that_was_opened_is_ended_and_nothing_of_it_is_left_for_the_garbage_collector(
+    connect_spark, catalog_of_speakers, database
+):
+    connect_spark.sql(f"USE spark_catalog.{database}")
+    with ViewSession(connect_spark, catalog_of_speakers) as views:
+        views.sql("CREATE VIEW v AS SELECT 1 AS x")
+        assert views.sql("SELECT x FROM v VERSION AS OF 1").collect()
+        opened = views._helper._second()
+        client = opened.client
+        assert not client.is_closed
+    assert client.is_closed
+    # What PySpark's `__del__` of it would stop is shared by all sessions of this process.
+    pool = ExecutePlanResponseReattachableIterator._get_or_create_release_thread_pool()
+    opened.__del__()
+    assert ExecutePlanResponseReattachableIterator._get_or_create_release_thread_pool() is pool
+    # The user's own goes on.
+    assert connect_spark.sql("SELECT 1 AS x").collect()

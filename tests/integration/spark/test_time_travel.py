@@ -1,0 +1,136 @@
+"""Stored rows as they were: `mv VERSION AS OF snapshot`, `mv.storage`, `mv.refreshes`, with a JVM and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import NoSuchRefreshError, SqlError
+from hive_views.materialized.properties import TIME_TRAVEL
+from hive_views.spark import ViewSession
+from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.spark.speakers import RefusedError, Speaker
+
+__all__ = ["catalog", "open_catalog"]
+
+
+@pytest.fixture
+def market(catalog: HiveViewCatalog, database: str) -> Iterator[str]:
+    """A database with a table of two rows."""
+    catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10), (2, "b", 20)))
+    yield database
+    for _, name in catalog.list_tables(database):
+        catalog.drop_table((database, name))
+
+
+def refreshed_twice(catalog: HiveViewCatalog, market: str, layout: str, travel: str = "true") -> tuple[int, int]:
+    """A materialized view `mv`: of two rows at its first refresh, of three at the second, of four by its definition."""
+    views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={TIME_TRAVEL: travel})
+    first = views.refresh(name, engine)[-1].snapshot_id
+    catalog.load_table((market, "sales")).append(rows((3, "c", 30)))
+    second = views.refresh(name, engine)[-1].snapshot_id
+    catalog.load_table((market, "sales")).append(rows((4, "d", 40)))
+    assert first is not None and second is not None and first != second
+    return first, second
+
+
+def ids(speaker: Speaker, place: str) -> list[int]:
+    return sorted(row[0] for row in speaker.rows(f"SELECT id FROM {place}"))
+
+
+@pytest.mark.parametrize(
+    ("speaker", "layout"),
+    [("iceberg", "registered"), ("iceberg", "attached"), ("connect", "attached")],
+    indirect=["speaker"],
+)
+def test_behind_the_views_own_name_and_behind_its_storage(speaker, catalog, market, layout: str):
+    first, second = refreshed_twice(catalog, market, layout)
+    mv = f"prod.{market}.mv"
+    times = "date_format(made_current_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
+    told = speaker.rows(f"SELECT snapshot_id, {times}, is_current, version_id, sources FROM {mv}.refreshes ORDER BY 2")
+    assert [(row[0], row[2], row[3]) for row in told] == [(first, False, 1), (second, True, 1)]
+    assert list(told[0][4]) == [f"{market}.sales"]
+    assert ids(speaker, f"{mv}.storage") == [1, 2, 3], "fresh or not"
+    assert ids(speaker, f"{mv}.storage VERSION AS OF {first}") == [1, 2]
+    assert ids(speaker, f"{mv}.storage TIMESTAMP AS OF '{told[0][1]}'") == [1, 2]
+    assert ids(speaker, f"{mv} VERSION AS OF {first}") == [1, 2]
+    assert ids(speaker, f"{mv} TIMESTAMP AS OF '{told[0][1]}'") == [1, 2]
+    assert ids(speaker, f"{mv} TIMESTAMP AS OF current_timestamp()") == [1, 2, 3]
+    assert ids(speaker, f"{mv} VERSION AS OF 1") == [1, 2, 3, 4], "the number of a definition stays one"
+    joined = f"SELECT n.id FROM {mv} VERSION AS OF {second} AS n LEFT ANTI JOIN {mv} VERSION AS OF {first} USING (id)"
+    assert speaker.rows(joined) == [(3,)]
+
+
+@pytest.mark.parametrize("speaker", ["connect"], indirect=True)
+def test_what_was_never_there_is_refused_at_its_place(speaker, catalog, market):
+    first, second = refreshed_twice(catalog, market, "attached")
+    for behind, why in (
+        ("mv VERSION AS OF 12345", rf"no rows of snapshot 12345.*{first}, {second}.*versions of its definition are 1"),
+        ("mv.storage VERSION AS OF 'no_tag'", "no rows of branch or tag 'no_tag'"),
+        ("mv.storage VERSION AS OF 1", "no rows of snapshot 1;"),
+        ("mv TIMESTAMP AS OF '2001-02-03'", "no rows of 2001-02-03T"),
+        ("mv.refreshes VERSION AS OF 1", "has no versions of its own"),
+    ):
+        with pytest.raises(RefusedError, match=why) as caught:
+            speaker.rows(f"SELECT *\nFROM prod.{market}.{behind}")
+        assert (caught.value.line, caught.value.column) == (2, 6)
+
+
+def test_what_has_no_refreshes(spark: SparkSession, catalog: HiveViewCatalog, market: str):
+    views = catalog.materialized
+    views.create((market, "mv"), "SELECT id FROM sales", layout="attached")
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM sales", database=market)
+    with ViewSession(spark, catalog) as session:
+        assert session.sql(f"SELECT * FROM prod.{market}.mv.storage").collect() == []
+        assert session.notes[0].why == "storage: it was never refreshed"
+        assert session.sql(f"SELECT * FROM prod.{market}.mv.refreshes").collect() == []
+        with pytest.raises(SqlError, match="none yet"):
+            session.sql(f"SELECT * FROM prod.{market}.mv VERSION AS OF 7")
+        for table in ("storage", "refreshes"):
+            with pytest.raises(SqlError, match=r"cannot be found"):
+                session.sql(f"SELECT * FROM prod.{market}.plain.{table}")
+
+
+def test_without_time_travel_a_time_means_a_definition(spark, catalog, market):
+    """So it was before, and a query that says so must not change its rows."""
+    first, _ = refreshed_twice(catalog, market, "registered", travel="false")
+    with ViewSession(spark, catalog) as session:
+        assert session.sql(f"SELECT * FROM prod.{market}.mv TIMESTAMP AS OF current_timestamp()").count() == 4
+        assert session.notes == ()
+        assert session.sql(f"SELECT * FROM prod.{market}.mv VERSION AS OF {first}").count() == 2
+        [note] = session.notes
+        assert note.from_storage and note.why.startswith(f"storage: snapshot {first} of ")
+
+
+def test_in_the_layout_table(spark, catalog, market):
+    first, second = refreshed_twice(catalog, market, "table")
+    with ViewSession(spark, catalog) as session:
+        for place in (f"prod.{market}.mv", f"prod.{market}.mv.storage"):
+            assert session.sql(f"SELECT * FROM {place} VERSION AS OF {first}").count() == 2
+        assert session.sql(f"SELECT * FROM prod.{market}.mv.storage").count() == 3
+        found = session.sql(f"SELECT snapshot_id FROM prod.{market}.mv.refreshes ORDER BY made_current_at").collect()
+        assert [row.snapshot_id for row in found] == [first, second]
+        assert session.sql(f"SELECT * FROM prod.{market}.mv.history").count() == 2, "Iceberg's own"
+
+
+def test_a_tag_and_a_snapshot_that_nobody_ever_saw(catalog, market):
+    first, second = refreshed_twice(catalog, market, "registered")
+    views = catalog.materialized
+    catalog.load_table((market, "mv__storage")).manage_snapshots().create_tag(first, "year_end").commit()
+    assert views.stored((market, "mv"), version="year_end").snapshot_id == first
+    assert views.stored((market, "mv")).snapshot_id == second
+    transaction = catalog.load_table((market, "mv__storage")).transaction()
+    # As a refresh that was killed leaves it: a snapshot that no branch names.
+    with transaction.update_snapshot(branch=None).fast_append():
+        pass
+    transaction.commit_transaction()
+    unseen = {item.snapshot_id for item in views.load((market, "mv")).storage.metadata.snapshots} - {first, second}
+    assert len(unseen) == 1
+    with pytest.raises(NoSuchRefreshError):
+        views.stored((market, "mv"), version=unseen.pop())

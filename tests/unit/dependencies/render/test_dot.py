@@ -1,0 +1,76 @@
+"""DOT: read back by the rules of its grammar, and by Graphviz itself where it is installed."""
+
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+
+from hive_views.dependencies.render import dot, draw
+from hive_views.dependencies.render.dot import identity
+from hive_views.rendering.escaping import visible
+from tests.unit.dependencies.render.graphs import graph, graphs, hostile, invalid
+
+# scan.l of Graphviz: within a quoted string, a backslash takes the next backslash or quote with it.
+STRING = r'"((?:\\[\\"]|[^"\\]|\\(?![\\"]))*)"'
+TOKEN = re.compile(rf"\s*({STRING}|->|[A-Za-z_0-9]+|[\[\]{{}}=,;])", re.DOTALL)
+
+
+def statements(text):
+    """The tokens of each statement; fails where something is no token."""
+    tokens, at = [], 0
+    while text[at:].strip():
+        found = TOKEN.match(text, at)
+        assert found, text[at : at + 80]
+        tokens.append(found[1])
+        at = found.end()
+    lines, depth = [[]], 0
+    for token in tokens:
+        depth += (token == "{") - (token == "}")
+        assert depth >= 0
+        lines[-1].append(token)
+        if token in (";", "{", "}"):
+            lines.append([])
+    assert depth == 0
+    return [line for line in lines if line]
+
+
+@given(graphs())
+def test_it_parses_back(found):
+    parsed = statements(dot(draw(found)))
+    nodes = [line[0] for line in parsed if line[0].startswith('"') and line[1] == "["]
+    edges = [(line[0], line[2]) for line in parsed if len(line) > 1 and line[1] == "->"]
+    assert sorted(nodes) == sorted(identity(name) for name in found.nodes)
+    assert len(set(nodes)) == len(nodes)
+    assert sorted(edges) == sorted({(identity(edge.to), identity(edge.view)) for edge in found.edges})
+
+
+def test_kinds_standings_and_databases():
+    text = dot(
+        draw(graph({"v": ["t", "gone"], "e.w": ["v"]}, gone=None), [invalid("v", 'no "t"')], title='my "views" \\')
+    )
+    assert text.startswith('digraph "my \\"views\\" \\\\" {\n')
+    assert '  subgraph cluster_0 {\n    label="d";' in text
+    assert '  subgraph cluster_1 {\n    label="e";' in text
+    assert '"d.v" [label="v\\nview: invalid", shape=box, style="filled,rounded", fillcolor="#fde8e9"' in text
+    assert 'tooltip="d.v\\nline 1:15: no \\"t\\"\\nd.gone is missing"]' in text
+    assert '"d.t" [label="t\\ntable", shape=cylinder' in text
+    assert '"d.gone" [label="gone\\nmissing", shape=box, style="filled,dotted"' in text
+    assert '  "d.gone" -> "d.v" [style=dashed, color="#c3262f", label="missing"];' in text
+    assert '  "d.v" -> "e.w";' in text
+
+
+def test_graphviz_shows_every_name_as_it_is():
+    program = shutil.which("dot")
+    if program is None:
+        pytest.skip("needs Graphviz: apt-get install graphviz")
+    found = hostile()
+    done = subprocess.run([program, "-Tsvg"], input=dot(draw(found)), capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    texts = [element.text for element in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}text")]
+    for name in found.nodes:
+        # Once for the database, once for the view.
+        assert texts.count(visible(name.name)) == 2, name
+    assert len(texts) == 3 * len(found.nodes)

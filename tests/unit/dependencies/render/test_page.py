@@ -1,0 +1,385 @@
+"""The page, in a real browser: all is drawn, nothing overlaps, search and highlights are right, names stay text."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+
+from hive_views.dependencies.render import Standing, draw, html
+from hive_views.dependencies.render.page import document
+from hive_views.dependencies.validity import Finding, Problem, Validity
+from hive_views.identifiers import ViewName
+from hive_views.rendering.html_page import part
+from tests.unit.dependencies.render.graphs import HOSTILE, graph, hostile, invalid, valid, warehouse
+
+BOXES = """return [...document.querySelectorAll("#nodes .node")].map((node) => {
+  const { x, y, width, height } = node.getBBox();
+  const [, left, top] = /translate\\(([-\\d.e]+),([-\\d.e]+)\\)/.exec(node.getAttribute("transform")).map(Number);
+  return [Number(node.dataset.node), left + x, top + y, width, height];
+})"""
+
+CLASSES = """return [...document.querySelectorAll(arguments[0])].filter((node) => node.classList.contains(arguments[1]))
+  .map((node) => Number(node.dataset.node))"""
+
+
+def overlapping(boxes):
+    """Pairs of rectangles that share some of their area."""
+    found = []
+    for place, (one, left, top, width, height) in enumerate(boxes):
+        for other, x, y, w, h in boxes[place + 1 :]:
+            if left < x + w and x < left + width and top < y + h and y < top + height:
+                found.append((one, other))
+    return found
+
+
+def pressed(browser, *keys):
+    for key in keys:
+        browser.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))", key)
+
+
+def typed(browser, text):
+    browser.run(
+        "const field = document.getElementById('search'); field.value = arguments[0];"
+        "field.dispatchEvent(new Event('input', {bubbles: true}))",
+        text,
+    )
+
+
+def click(browser, selector):
+    browser.run(
+        "document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', {bubbles: true}))", selector
+    )
+
+
+def listed(browser):
+    return browser.run("return [...document.querySelectorAll('#list .label')].map((item) => item.textContent)")
+
+
+@pytest.fixture(scope="module")
+def large():
+    """200 views over 40 tables, some of them broken."""
+    found = warehouse(200)
+    views = [name for name, node in found.nodes.items() if node.kind.is_view]
+    assert len(views) == 200
+    pick = random.Random(3)
+    findings = [
+        Finding(name, (Problem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
+        for name in views
+    ]
+    return draw(found, findings)
+
+
+def test_200_views_are_drawn_without_overlap_and_can_be_read(browser, large):
+    browser.requests()
+    browser.open(html(large))
+    assert browser.console() == []
+    assert len(browser.requests()) == 1
+    boxes = browser.run(BOXES)
+    assert len(boxes) == len(large.boxes)
+    assert overlapping(boxes) == []
+    scale = browser.run("return state.scale")
+    assert 13 * scale >= 8, "labels, in pixels"
+    drawn = browser.run("return document.querySelectorAll('#edges .edge').length")
+    assert drawn == len(list(large.arrows()))
+    names = browser.run("return [...document.querySelectorAll('#nodes .node > text')].map((text) => text.textContent)")
+    assert names == [str(name) for name in large.boxes]
+    outside = browser.run(
+        """return [...document.querySelectorAll("#nodes .node")].filter((node) =>
+        node.querySelector("text").getBBox().width + 31 > node.querySelector(".box").getBBox().width).length"""
+    )
+    assert outside == 0, "labels wider than their boxes"
+
+
+def test_all_can_be_seen_at_once(browser, large):
+    browser.open(html(large))
+    click(browser, "#fit")
+    outside = browser.run(
+        """const stage = document.getElementById("stage").getBoundingClientRect();
+        return [...document.querySelectorAll("#nodes .node")].filter((node) => {
+          const box = node.getBoundingClientRect();
+          return box.left < stage.left || box.right > stage.right || box.top < stage.top || box.bottom > stage.bottom;
+        }).length"""
+    )
+    assert outside == 0
+
+
+def test_a_click_highlights_what_the_graph_says(browser, large):
+    browser.open(html(large))
+    names = list(large.boxes)
+    for number in range(0, len(names), 17):
+        click(browser, f"#nodes [data-node='{number}']")
+        up = {names[other] for other in browser.run(CLASSES, "#nodes .node", "up")}
+        down = {names[other] for other in browser.run(CLASSES, "#nodes .node", "down")}
+        faded = {names[other] for other in browser.run(CLASSES, "#nodes .node", "faded")}
+        assert up == set(large.graph.upstream(names[number]))
+        assert down == set(large.graph.downstream(names[number]))
+        assert faded == set(names) - up - down - {names[number]}
+        assert browser.run("return document.querySelector('#details h2').textContent") == str(names[number])
+    pressed(browser, "Escape")
+    assert browser.run(CLASSES, "#nodes .node", "faded") == []
+    assert browser.run("return document.getElementById('details').hidden")
+
+
+def test_search_narrows(browser, large):
+    browser.open(html(large))
+    assert len(listed(browser)) == len(large.boxes)
+    typed(browser, "MART by_region")
+    wanted = {str(name) for name in large.boxes if name.database == "mart" and "by_region" in name.name}
+    assert wanted
+    assert set(listed(browser)) == wanted
+    kept = set(range(len(large.boxes))) - set(browser.run(CLASSES, "#nodes .node", "faded"))
+    assert {str(list(large.boxes)[number]) for number in kept} == wanted
+    typed(browser, "no such thing")
+    assert listed(browser) == []
+    typed(browser, "")
+    assert len(listed(browser)) == len(large.boxes)
+
+
+def test_search_finds_texts_and_columns(browser):
+    picture = draw(graph({"v": ["t"], "w": ["t"]}))
+    boxes = dict(picture.boxes)
+    view, table = ViewName("d", "v"), ViewName("d", "t")
+    boxes[view] = dataclasses.replace(boxes[view], typed="SELECT discount FROM t")
+    boxes[table] = dataclasses.replace(boxes[table], columns=(("discount_rate", "double", "in percent"),))
+    browser.open(html(dataclasses.replace(picture, boxes=boxes)))
+    typed(browser, "discount")
+    assert listed(browser) == ["d.t", "d.v"]
+    typed(browser, "percent")
+    assert listed(browser) == ["d.t"]
+
+
+def test_a_filter_shows_those_that_stand_so(browser, large):
+    browser.open(html(large))
+    click(browser, "#filters [data-standing='invalid']")
+    click(browser, "#filters [data-standing='blocked']")
+    wanted = {str(name) for name, box in large.boxes.items() if box.standing in (Standing.INVALID, Standing.BLOCKED)}
+    assert set(listed(browser)) == wanted
+    click(browser, "#filters [data-standing='invalid']")
+    click(browser, "#filters [data-standing='blocked']")
+    assert len(listed(browser)) == len(large.boxes)
+
+
+def test_only_what_is_connected(browser, large):
+    browser.open(html(large))
+    names = list(large.boxes)
+    number = next(place for place, name in enumerate(names) if name.database == "core" and large.graph.dependents(name))
+    click(browser, f"#nodes [data-node='{number}']")
+    click(browser, "#narrow")
+    boxes = browser.run(BOXES)
+    graph_of = large.graph
+    wanted = {names[number], *graph_of.upstream(names[number]), *graph_of.downstream(names[number])}
+    assert {names[box[0]] for box in boxes} == wanted
+    assert overlapping(boxes) == []
+    click(browser, "#only button")
+    assert len(browser.run(BOXES)) == len(names)
+
+
+def test_details_of_a_view(browser):
+    picture = draw(graph({"v": ["t", "gone"], "w": ["v"]}, gone=None), [invalid("v", "no table gone"), *valid("w")])
+    boxes = dict(picture.boxes)
+    name = ViewName("d", "v")
+    boxes[name] = dataclasses.replace(
+        boxes[name],
+        typed="SELECT *\nFROM t",
+        expanded="SELECT `t`.`a` FROM `d`.`t`",
+        columns=(("a", "bigint", "the <b>number</b>"),),
+    )
+    browser.open(html(dataclasses.replace(picture, boxes=boxes)), fragment="#d.v")
+    said = browser.run("return document.getElementById('details').innerText")
+    for text in (
+        "d.v",
+        "invalid",
+        "line 1:15: no table gone",
+        "SELECT *\nFROM t",
+        "`t`.`a`",
+        "the <b>number</b>",
+        "bigint",
+    ):
+        assert text in said
+    assert browser.run("return document.querySelectorAll('#details b').length") == 0
+    beside = browser.run(
+        "return [...document.querySelectorAll('#details .item .label')].map((item) => item.textContent)"
+    )
+    assert beside == ["d.t", "d.gone", "d.w"]
+    click(browser, "#details .item[data-number='0']")
+    assert browser.run("return document.querySelector('#details h2').textContent") == "d.gone"
+    assert browser.run("return decodeURIComponent(location.hash)") == "#d.gone"
+
+
+def test_hostile_names_stay_text(browser):
+    found = hostile()
+    picture = draw(found, title="</title></script><script>window.escaped=1</script>")
+    texts = HOSTILE[:-1]
+    boxes = {
+        name: dataclasses.replace(
+            box,
+            reasons=(*box.reasons, *texts),
+            typed="\n".join(texts),
+            expanded=" ".join(texts),
+            columns=tuple((text, text, text) for text in texts),
+        )
+        for name, box in picture.boxes.items()
+    }
+    picture = dataclasses.replace(picture, boxes=boxes)
+    made = html(picture)
+    assert "<script>window.escaped" not in made
+    browser.requests()
+    browser.open(made)
+    elements = browser.run("return [document.scripts.length, document.images.length]")
+    assert elements == [2, 0]
+    for number in range(len(boxes)):
+        click(browser, f"#nodes [data-node='{number}']")
+        box = document(picture)["nodes"][number]
+        shown = browser.run("return document.querySelector('#details h2').textContent")
+        assert shown == f"{box['database']}.{box['name']}"
+        assert browser.run("return document.getElementById('typed').textContent") == box["typed"]
+    assert browser.run("return [document.scripts.length, document.images.length, window.escaped ?? null]") == [
+        2,
+        0,
+        None,
+    ]
+    assert browser.run("return document.title") == picture.title
+    assert browser.console() == []
+    assert len(browser.requests()) == 1
+    assert overlapping(browser.run(BOXES)) == []
+
+
+def test_nothing_to_show(browser):
+    browser.open(html(draw(graph({}))))
+    assert not browser.run("return document.getElementById('nothing').hidden")
+    assert browser.console() == []
+
+
+def test_keys_zoom_and_choose(browser):
+    browser.open(html(draw(graph({"v": ["t"]}))))
+    before = browser.run("return state.scale")
+    pressed(browser, "+")
+    assert browser.run("return state.scale") > before
+    pressed(browser, "-", "-")
+    assert browser.run("return state.scale") < before
+    browser.run(
+        "const key = new KeyboardEvent('keydown', {key: 'Enter', bubbles: true});"
+        "document.querySelector('#nodes .node').dispatchEvent(key)"
+    )
+    assert browser.run("return state.chosen") == 0
+
+
+def test_dragging_and_the_wheel_move_the_graph(browser):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    browser.open(html(draw(graph({"v": ["t"]}))))
+    stage = browser.driver.find_element("id", "graph")
+    x, y, scale = browser.run("return [state.x, state.y, state.scale]")
+    drag = ActionChains(browser.driver).move_to_element_with_offset(stage, 0, -200).click_and_hold()
+    drag.move_by_offset(60, 40).release().perform()
+    assert browser.run("return [state.x, state.y, state.scale]") == [x + 60, y + 40, scale]
+    ActionChains(browser.driver).scroll_from_origin(ScrollOrigin.from_element(stage), 0, -200).perform()
+    assert browser.run("return state.scale") > scale
+
+
+def test_a_click_of_the_mouse_chooses(browser):
+    browser.open(html(draw(graph({"v": ["t"]}))))
+    browser.driver.find_element("css selector", "#nodes [data-node='1']").click()
+    assert browser.run("return state.chosen") == 1
+    browser.driver.find_element("css selector", "#search").send_keys("t")
+    assert listed(browser) == ["d.t"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_labels_stand_out_from_their_ground(browser, scheme):
+    """WCAG 2.1, 1.4.3: at least 4.5 to 1."""
+    browser.prefer(scheme)
+    reads = {"good": ["t"], "bad": ["t"], "old": ["t"]}
+    browser.open(html(draw(graph(reads), [*valid("good"), invalid("bad"), invalid("old", "x", Validity.OUTDATED)])))
+    ratios = browser.run(
+        """const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+        const light = (color) => {
+          pixel.clearRect(0, 0, 1, 1); pixel.fillStyle = color; pixel.fillRect(0, 0, 1, 1);
+          const [r, g, b] = [...pixel.getImageData(0, 0, 1, 1).data].map((part) => part / 255)
+            .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        return [...document.querySelectorAll("#nodes .node")].flatMap((node) => {
+          const ground = light(getComputedStyle(node.querySelector(".box")).fill);
+          return [...node.querySelectorAll("tspan")].map((text) => {
+            const ink = light(getComputedStyle(text).fill);
+            return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+          });
+        })"""
+    )
+    assert min(ratios) >= 4.5
+
+
+# -- The layout by itself ---------------------------------------------------------------------------------------------
+
+
+def random_graphs(count):
+    """Sizes and edges of graphs of all kinds: trees, cycles, loops, double edges, none."""
+    pick = random.Random(11)
+    for _ in range(count):
+        nodes = pick.randrange(1, 40)
+        sizes = [{"w": pick.randrange(40, 320), "h": 30} for _ in range(nodes)]
+        edges = [[pick.randrange(nodes), pick.randrange(nodes)] for _ in range(pick.randrange(0, nodes * 2))]
+        yield {"sizes": sizes, "edges": edges}
+
+
+def test_the_layout_of_300_random_graphs(browser):
+    browser.open("<!DOCTYPE html><meta charset=utf-8><title>t</title>")
+    cases = list(random_graphs(300))
+    script = part("hive_views.dependencies.render", "layout.js")
+    call = "return arguments[0].map(({ sizes, edges }) => [layout(sizes, edges), layout(sizes, edges)])"
+    for case, (one, again) in zip(cases, browser.run(f"{script}\n{call}", cases), strict=True):
+        assert one == again
+        boxes = [(number, box["x"], box["y"], box["w"], box["h"]) for number, box in enumerate(one["places"])]
+        assert [(box["w"], box["h"]) for box in one["places"]] == [(size["w"], size["h"]) for size in case["sizes"]]
+        assert overlapping(boxes) == []
+        assert max(x + w for _, x, _, w, _ in boxes) <= one["width"] + 0.001
+        assert max(y + h for _, _, y, _, h in boxes) <= one["height"] + 0.001
+        assert min(x for _, x, *_ in boxes) >= 0
+        assert min(y for _, _, y, *_ in boxes) >= -0.001
+        for (start, end), points in zip(case["edges"], one["routes"], strict=True):
+            for node, (x, y) in ((start, points[0]), (end, points[-1])):
+                _, left, top, width, height = boxes[node]
+                assert left - 0.001 <= x <= left + width + 0.001
+                assert top - 0.001 <= y <= top + height + 0.001
+
+
+def test_a_graph_without_cycles_runs_from_left_to_right(browser):
+    pick = random.Random(5)
+    sizes = [{"w": pick.randrange(40, 320), "h": 30} for _ in range(80)]
+    edges = [sorted(pick.sample(range(80), 2)) for _ in range(150)]
+    browser.open("<!DOCTYPE html><meta charset=utf-8><title>t</title>")
+    script = part("hive_views.dependencies.render", "layout.js")
+    drawn = browser.run(f"{script}\nreturn layout(...arguments[0])", [sizes, edges])
+    for start, end in edges:
+        one, other = drawn["places"][start], drawn["places"][end]
+        assert one["x"] + one["w"] < other["x"]
+
+
+def test_crossings_that_need_not_be_are_not_there(browser):
+    """Pairs whose order is reversed, and a tree: neither needs a crossing."""
+    pairs = [[number, 19 - number] for number in range(10)]
+    hub = [[number, 20] for number in range(10, 20)]
+    leaves = [[number // 3, number] for number in range(1, 40)]
+    browser.open("<!DOCTYPE html><meta charset=utf-8><title>t</title>")
+    script = part("hive_views.dependencies.render", "layout.js")
+    for edges in ([*pairs, *hub], leaves):
+        count = max(max(edge) for edge in edges) + 1
+        drawn = browser.run(f"{script}\nreturn layout(...arguments[0])", [[{"w": 80, "h": 30}] * count, edges])
+        routes = [(points[0], points[-1]) for points in drawn["routes"]]
+        crossed = [
+            (one, other)
+            for place, one in enumerate(routes)
+            for other in routes[place + 1 :]
+            if one[0][0] == other[0][0] and (one[0][1] - other[0][1]) * (one[1][1] - other[1][1]) < 0
+        ]
+        assert crossed == []
+
+
+def test_the_document_is_json():
+    picture = draw(hostile())
+    assert json.loads(json.dumps(document(picture)))["nodes"][0].keys() == {
+        "database", "name", "kind", "standing", "reasons", "typed", "expanded", "columns",
+    }  # fmt: skip

@@ -1,0 +1,81 @@
+"""Places that cannot be read: each is an error that names the file, whatever the program that reads it raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyiceberg.io import FileIO, InputFile, OutputFile
+
+from hive_views.errors import MetadataFileError, MetadataWriteError, RefusedLocationError
+from hive_views.io.metadata_files import GOOGLE_RETRIES, MetadataFiles
+from tests.unit.metastore.rows import metadata_of_a_view
+
+ERRORS: dict[str, Exception] = {
+    "missing": ModuleNotFoundError("No module named 'adlfs'"),
+    "type": TypeError("__init__() takes at least 1 positional argument (0 given)"),
+    "own": type("HttpError", (Exception,), {})("403"),
+    "value": ValueError("no bucket"),
+    "denied": PermissionError("not yours"),
+    "key": KeyError("region"),
+}
+
+
+class Failing(FileIO):
+    """What a package for some storage does; the place says how it fails."""
+
+    def new_input(self, location: str) -> InputFile:
+        raise ERRORS[location.rpartition("/")[2]]
+
+    def new_output(self, location: str) -> OutputFile:
+        raise ERRORS[location.rpartition("/")[2]]
+
+    def delete(self, location: Any) -> None:
+        raise ERRORS[str(location).rpartition("/")[2]]
+
+
+FILES = MetadataFiles({"py-io-impl": f"{__name__}.Failing"})
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_a_program_of_others_fails(case: str) -> None:
+    location = f"strange://b/{case}"
+    for read in (FILES.read, FILES.read_table):
+        with pytest.raises(MetadataFileError, match=location):
+            read(location)
+    with pytest.raises((MetadataFileError, OSError, ValueError)):
+        FILES.read_table_text(location)
+    with pytest.raises(MetadataWriteError, match=location):
+        FILES.write(location, metadata_of_a_view())
+    assert FILES.remove(location)
+
+
+def test_what_is_not_installed_is_named() -> None:
+    with pytest.raises(MetadataFileError, match=r"what reads strange: is not installed \(No module named 'adlfs'\)"):
+        FILES.read("strange://b/missing")
+
+
+@pytest.mark.parametrize("location", ["viewfs:///x", "hdfs:///x", "strange://x/y", "s3:///x", "s3://[/x", "file://[x"])
+def test_a_place_that_no_program_reads(location: str) -> None:
+    """These reach no network: there is no Hadoop here, and no such bucket can be."""
+    files = MetadataFiles({})
+    with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
+        files.read(location)
+    assert caught.value.location == location
+
+
+def test_a_place_that_is_no_uri_is_refused() -> None:
+    with pytest.raises(RefusedLocationError, match="it is no URI"):
+        MetadataFiles({}).check("s3://[/x")
+
+
+def test_google_s_client_does_not_ask_for_ever() -> None:
+    given = {
+        "gcs.oauth2.token": "t",
+        "gcs.oauth2.token-expires-at": "9999999999999",
+        "gcs.default-bucket-location": "EU",
+    }
+    io: Any = MetadataFiles(given).io("gs://b/x")
+    _, (options,) = io.fs_by_scheme("gs", "b").__reduce__()
+    assert options["retry_time_limit"] == GOOGLE_RETRIES
+    assert (options["access_token"], options["default_bucket_location"]) == ("t", "EU")

@@ -1,0 +1,48 @@
+"""The scripts of schemas for which Hive publishes none; that they work is shown where the servers are started."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hive_views.local_metastore.hive_schemas import BASE, KINDS, VERSIONS, newer_schema, write_schemas
+
+STATEMENT = re.compile(r"\A(DROP INDEX|CREATE (UNIQUE )?INDEX|ALTER TABLE|CREATE TABLE|UPDATE) [^;]*\Z")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_script_is_the_base_and_what_changed(tmp_path: Path, kind: str, version: str) -> None:
+    for each in KINDS:
+        (tmp_path / each).mkdir()
+        (tmp_path / each / f"hive-schema-{BASE}.{each}.sql").write_text(f"-- {each}\nINSERT 1;\n")
+    write_schemas(tmp_path, version)
+    text = (tmp_path / kind / f"hive-schema-{version}.{kind}.sql").read_text()
+    base, *lines = [line for line in text.splitlines() if line and line != "INSERT 1;"]
+    assert base == f"-- {kind}"
+    # The schema tool splits at the ends of lines.
+    statements = [line.removesuffix(";") for line in lines if line.endswith(";")]
+    assert len(statements) == len(lines)
+    assert all(map(STATEMENT.match, statements))
+    assert f"'{version}'" in statements[-1]
+    assert ('"' in text) is (kind == "postgres"), "it alone would fold names to lower case"
+    assert ("CATALOG_PARAMS" in text) is (version == "4.2.0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("derby", "DROP INDEX TAB_COL_STATS_IDX;"),
+        ("mysql", "DROP INDEX TAB_COL_STATS_IDX ON TAB_COL_STATS;"),
+        ("postgres", 'DROP INDEX "TAB_COL_STATS_IDX";'),
+    ],
+)
+def test_each_database_has_its_own_words(kind: str, expected: str) -> None:
+    assert expected in newer_schema("", kind, "4.1.0").splitlines()
+
+
+def test_derby_keeps_the_indexes_that_hive_keeps_there() -> None:
+    for kind in KINDS:
+        assert ("TXN_STATE_IDX" in newer_schema("", kind, "4.1.0")) is (kind != "derby")

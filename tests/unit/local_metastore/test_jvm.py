@@ -1,0 +1,42 @@
+"""Which `java` is taken where the usual one is too old; folders made to look like installed ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_views.errors import EmbeddedMetastoreError
+from hive_views.local_metastore.jvm import find_java
+
+
+def installed(place: Path, version: str | None) -> str:
+    """A `java` command in a folder of its own, with the file beside it that names its version."""
+    (place / "bin").mkdir(parents=True)
+    java = place / "bin" / "java"
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    if version is not None:
+        (place / "release").write_text(f'IMPLEMENTOR="somebody"\nJAVA_VERSION="{version}"\n')
+    return str(java)
+
+
+@pytest.mark.parametrize("version", ["21", "21.0.8", "25.0.1", None])
+def test_one_that_is_new_enough_or_does_not_say(tmp_path: Path, version: str | None) -> None:
+    java = installed(tmp_path / "java", version)
+    assert find_java("d", java, 21) == java
+    assert find_java("d", java) == java
+
+
+@pytest.mark.parametrize(("version", "called"), [("17.0.15", "17"), ("1.8.0_412", "8")])
+def test_one_that_was_named_and_is_too_old(tmp_path: Path, version: str, called: str) -> None:
+    java = installed(tmp_path / "java", version)
+    with pytest.raises(EmbeddedMetastoreError, match=rf"needs Java 21, and \S+ is Java {called}\..*java21.*JAVA_HOME"):
+        find_java("d", java, 21)
+    assert find_java("d", java) == java
+
+
+def test_java_home_comes_before_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = installed(tmp_path / "java", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    assert find_java("d", None, 21) == java

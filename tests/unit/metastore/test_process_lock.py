@@ -1,0 +1,126 @@
+"""Turns: first come, first served, within one process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from hive_views.metastore.locking import process_lock as turns
+
+
+@pytest.fixture
+def key() -> Iterator[object]:
+    key = object()
+    yield key
+    assert key not in turns._queues, "a turn was left behind"
+
+
+def wait_for_queue(key: object, length: int) -> None:
+    while len(turns._queues[key]) < length:
+        time.sleep(0.001)
+
+
+def test_a_free_turn_is_taken_at_once_and_a_taken_one_is_not(key: object) -> None:
+    assert turns.take(key, 0)
+    assert not turns.take(key, 0.01)
+    turns.end(key)
+    assert turns.take(key, 0)
+    turns.end(key)
+
+
+def test_turns_for_different_things_are_independent(key: object) -> None:
+    other = object()
+    assert turns.take(key, 0)
+    assert turns.take(other, 0)
+    turns.end(key)
+    turns.end(other)
+
+
+def test_turns_pass_in_the_order_of_asking(key: object) -> None:
+    order: list[int] = []
+
+    def work(number: int) -> None:
+        assert turns.take(key, 30)
+        order.append(number)
+        turns.end(key)
+
+    assert turns.take(key, 0)
+    threads = []
+    for number in range(6):
+        threads.append(threading.Thread(target=work, args=(number,)))
+        threads[-1].start()
+        wait_for_queue(key, number + 1)
+    turns.end(key)
+    for thread in threads:
+        thread.join(30)
+    assert order == list(range(6))
+
+
+def test_who_gives_up_waiting_is_passed_over(key: object) -> None:
+    outcome: list[bool] = []
+    assert turns.take(key, 0)
+    impatient = threading.Thread(target=lambda: outcome.append(turns.take(key, 0.05)))
+    impatient.start()
+    impatient.join(30)
+    assert outcome == [False]
+    turns.end(key)
+    assert turns.take(key, 0)
+    turns.end(key)
+
+
+def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
+    inside, worst, granted = 0, 0, 0
+    guard = threading.Lock()
+
+    def work(number: int) -> None:
+        nonlocal inside, worst, granted
+        for round_ in range(50):
+            # Waiting times about as long as the turns, so that handing over and giving up meet.
+            if not turns.take(key, 0.0005 * ((number + round_) % 4)):
+                continue
+            with guard:
+                inside += 1
+                worst = max(worst, inside)
+                granted += 1
+            time.sleep(0.0003)
+            with guard:
+                inside -= 1
+            turns.end(key)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert granted > 0
+    assert worst == 1
+
+
+def test_a_turn_that_is_handed_over_while_the_waiter_gives_up_is_taken(key: object) -> None:
+    outcome: list[bool] = []
+    assert turns.take(key, 0)
+    waiter = threading.Thread(target=lambda: outcome.append(turns.take(key, 0.05)))
+    waiter.start()
+    wait_for_queue(key, 1)
+    with turns._mutex:
+        time.sleep(0.2)  # its waiting time ends, and it cannot leave the queue yet
+        turns._queues[key].popleft().release()
+    waiter.join(30)
+    assert outcome == [True]
+    turns.end(key)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_no_part_in_its_parents_turns(key: object) -> None:
+    assert turns.take(key, 0)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if turns.take(key, 0) else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not turns.take(key, 0)
+    turns.end(key)

@@ -1,0 +1,66 @@
+"""Stale rows: the draft's field and our property say what was set last, and our commits make the two agree."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, agreed, stale_data_allowed
+
+PLAIN = '{"format-version":1,"storage-table-location":"x"}'
+
+
+def field(properties: dict[str, str]) -> bool | None:
+    return json.loads(properties[METADATA]).get("allow-stale-data")
+
+
+def with_field(properties: dict[str, str], value: bool | None) -> dict[str, str]:
+    document = json.loads(properties[METADATA])
+    document.pop("allow-stale-data", None)
+    return {**properties, METADATA: json.dumps(document if value is None else {**document, "allow-stale-data": value})}
+
+
+def with_property(properties: dict[str, str], value: bool | None) -> dict[str, str]:
+    rest = {key: text for key, text in properties.items() if key != ALLOW_STALE_DATA}
+    return rest if value is None else {**rest, ALLOW_STALE_DATA: str(value).lower()}
+
+
+VALUES = st.sampled_from([True, False, None])
+STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([with_field, with_property]), VALUES), max_size=6)
+
+
+@given(VALUES, STEPS)
+def test_what_was_set_last_holds(first, steps):
+    """Each step changes one of the two; some are commits of ours, others of programs that know only one."""
+    held = with_property({METADATA: PLAIN, "team": "bi"}, first)
+    held, meant = agreed({}, held), first
+    for ours, change, value in steps:
+        settled = agreed(held, held)
+        before = settled if ours else held
+        after = change(before, value)
+        if after == before or (not ours and held != settled):
+            continue  # two others in a row, without a commit of ours between, cannot be told apart
+        held, meant = agreed(before, after) if ours else after, value
+        assert stale_data_allowed(held) is bool(meant)
+        done = agreed(held, held)
+        assert stale_data_allowed(done) is bool(meant) and bool(field(done)) is bool(meant)
+        assert done.get(ALLOW_STALE_DATA, str(bool(meant)).lower()) == str(bool(meant)).lower()
+        assert agreed(done, done) == done and done["team"] == "bi"
+
+
+def test_what_an_earlier_release_wrote():
+    """The field of the creation and a property that was set later: the property, which is the later one."""
+    stored = {METADATA: with_field({METADATA: PLAIN}, True)[METADATA], ALLOW_STALE_DATA: "false"}
+    assert not stale_data_allowed(stored)
+    assert field(agreed(stored, stored)) is False
+    assert stale_data_allowed(with_property(stored, None)), "only the field is left"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"allow-stale-data":"yes"}'])
+def test_what_cannot_be_read_stays_as_it_is(text):
+    stored = {METADATA: text, ALLOW_STALE_DATA: "true"}
+    assert agreed({}, stored) == stored
+    assert agreed(stored, {"a": "b"}) == {"a": "b"}

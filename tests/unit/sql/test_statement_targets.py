@@ -1,0 +1,57 @@
+"""What a statement asks Spark to do to views."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.sql.parsing.statement_targets import asked
+
+CHANGES = [
+    ("BEGIN USE prod.sales; DROP VIEW v; END", [("v",)]),
+    ("BEGIN DROP /* x */ VIEW -- y \\\n z\n IF EXISTS `a``b`.v; END", [("a`b", "v")]),
+    ("BEGIN ALTER VIEW c.d.v AS SELECT 1; CREATE OR REPLACE VIEW w AS SELECT 2; END", [("c", "d", "v"), ("w",)]),
+    ("BEGIN DROP VIEW IDENTIFIER('v'); DROP VIEW s.IDENTIFIER('v'); END", [None, None]),
+    ('BEGIN DROP VIEW "v"; DROP VIEW :v; DROP VIEW', [None, None, None]),
+    ("BEGIN DROP V\u0131EW v; END", [("v",)]),
+    ("BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION DROP VIEW IF EXISTS v; SELECT 1; END", [("v",)]),
+    ("BEGIN DROP VIEW IF; DROP VIEW identifier; END", [("IF",), ("identifier",)]),
+    ("BEGIN SELECT 'DROP VIEW v', `DROP`, 1 /* DROP VIEW v */ AS view; DROP TABLE v; END", []),
+    ("BEGIN CREATE TEMPORARY VIEW v AS SELECT 1; CREATE OR REPLACE GLOBAL TEMP VIEW w AS SELECT 2; END", []),
+    ("BEGIN SELECT * FROM t LATERAL VIEW explode(a) v; END", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CHANGES)
+def test_all_views_that_are_changed_are_seen(text: str, expected: list[tuple[str, ...] | None]) -> None:
+    assert [change.parts for change in asked(text).changes] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EXECUTE IMMEDIATE 'DROP ' 'VIEW v' INTO a USING 1", [("'DROP ' 'VIEW v'", True)]),
+        ("EXECUTE /* x */ IMMEDIATE concat('a', (b)) USING (1)", [("concat('a', (b))", False)]),
+        ("BEGIN EXECUTE IMMEDIATE 'a' || 'b'; EXECUTE IMMEDIATE \"c\"; END", [("'a' || 'b'", False), ('"c"', True)]),
+        ("EXPLAIN EXECUTE IMMEDIATE q", [("q", False)]),
+        ("EXECUTE IMMEDIATE", [("", False)]),
+    ],
+)
+def test_what_is_executed_is_seen(text: str, expected: list[tuple[str, bool]]) -> None:
+    assert [(text[each.start : each.end], each.strings) for each in asked(text).executed] == expected
+
+
+def test_the_head_of_one_statement() -> None:
+    assert [
+        change.parts for change in asked("CREATE OR REPLACE VIEW v AS SELECT drop view FROM t", head=True).changes
+    ] == [("v",)]
+    assert asked("CREATE TABLE t AS SELECT drop view FROM t", head=True).changes == ()
+    assert asked("CREATE OR REPLACE /* c */ VIEW IDENTIFIER(t) AS SELECT 1", head=True).changes[0].parts is None
+    for text, ours in (
+        ("CREATE OR REPLACE /* c */ VIEW v", True),
+        ("CREATE -- c\n MATERIALIZED VIEW v", True),
+        ("CREATE TEMPORARY VIEW v", False),
+        ("CREATE TABLE view", False),
+        ("SHOW /* c */ MATERIALIZED VIEWS", True),
+        ("DROP VIEW v", False),
+    ):
+        assert asked(text, head=True).is_ours_alone is ours, text
