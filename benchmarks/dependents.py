@@ -36,7 +36,7 @@ def run(directory: Path) -> list[Result]:
 
 def measure(catalog: HiveViewCatalog) -> list[Result]:
     """Measure on a metastore that `fill` has filled."""
-    store = catalog._store
+    store = catalog.store
     reader = LineageReader(store)
     child = reader.child(TABLE)
     assert child is not None, "fill makes it"
@@ -89,7 +89,7 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
 
 def _sweep(catalog: HiveViewCatalog, reader: LineageReader) -> list[Result]:
     """The sweep, and its parts one after the other, in one thread but for the rows."""
-    store = catalog._store
+    store = catalog.store
     seconds, findings = _timed(lambda: catalog.check_views(DATABASE))
     bad = [finding for finding in findings if finding.problems]
     if bad or len(findings) != VIEWS:

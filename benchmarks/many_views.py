@@ -22,7 +22,7 @@ FACTS, DIMENSIONS = 500, 20
 
 def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS) -> None:
     """Make the tables and views."""
-    client = catalog._store.client
+    client = catalog.store.client
     catalog.create_namespace(DATABASE, {"location": directory.as_uri()})
     for name in [*(f"fact_{number}" for number in range(FACTS)), *(f"dim_{number}" for number in range(DIMENSIONS))]:
         client.create_table(_table(name, directory))

@@ -163,7 +163,7 @@ def _freshness(catalog: HiveViewCatalog, engine: Engine, server: str, warm: int)
     catalog.materialized.create(view, " UNION ALL ".join(f"SELECT id FROM {name}" for name in middle))
     catalog.materialized.refresh(view, engine)
     rows = ["deep", "deep__storage", *middle, *leaves]
-    client = catalog._store.client
+    client = catalog.store.client
 
     def ours(_: int) -> None:
         if not catalog.materialized.freshness(view).is_fresh:

@@ -69,7 +69,7 @@ class HiveViewCatalog(DependencyMethods):
         Raises:
             NoSuchNamespaceError: If there is no such database.
         """
-        return [name.identifier for name in view_names(self._store, parse_namespace(namespace, catalog=self.name))]
+        return [name.identifier for name in view_names(self.store, parse_namespace(namespace, catalog=self.name))]
 
     def load_view(self, identifier: str | Identifier) -> HiveView:
         """Load a view.
@@ -84,7 +84,7 @@ class HiveViewCatalog(DependencyMethods):
             NoSuchViewError: If there is none, or a table has the name; NotAnIcebergViewError for a plain Hive view.
             MetadataFileError: If its metadata file is missing or broken.
         """
-        return HiveView(load(self._store, self._name(identifier)), self._store)
+        return HiveView(load(self.store, self._name(identifier)), self.store)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
         """Whether an Iceberg view has that name; False too for a name that no metastore could hold.
@@ -99,7 +99,7 @@ class HiveViewCatalog(DependencyMethods):
             name = self._name(identifier)
         except InvalidIdentifierError:
             return False
-        return exists(self._store, name)
+        return exists(self.store, name)
 
     def author(
         self,
@@ -137,7 +137,7 @@ class HiveViewCatalog(DependencyMethods):
 
         name = self._name(identifier)
         return author(
-            self._store,
+            self.store,
             name,
             sql,
             database=(database or name.database).lower(),
@@ -186,8 +186,8 @@ class HiveViewCatalog(DependencyMethods):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
-        watch = refuse_cycle(self._store, name, metadata.current_version())
-        return HiveView(commit(self._store, name, None, metadata, watch=watch), self._store)
+        watch = refuse_cycle(self.store, name, metadata.current_version())
+        return HiveView(commit(self.store, name, None, metadata, watch=watch), self.store)
 
     def create_view_if_not_exists(
         self,
@@ -242,7 +242,7 @@ class HiveViewCatalog(DependencyMethods):
         """
         name = self._name(identifier)
         try:
-            loaded = load(self._store, name)
+            loaded = load(self.store, name)
         except NoSuchViewError:
             self._refuse_table(name)
             raise
@@ -253,7 +253,7 @@ class HiveViewCatalog(DependencyMethods):
         ]
         if location is not None:
             changes.append(SetLocation(check_location(location)))
-        return HiveView(change(self._store, loaded, changes, any_version=True), self._store)
+        return HiveView(change(self.store, loaded, changes, any_version=True), self.store)
 
     def create_or_replace_view(
         self,
@@ -299,14 +299,14 @@ class HiveViewCatalog(DependencyMethods):
             CyclicViewError: If it would read itself through views that are there.
         """
         name = self._name(identifier).check_writable()
-        metadata = self._store.files.read(metadata_location)
+        metadata = self.store.files.read(metadata_location)
         # A place that means another one to every process would make each later commit go astray.
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
-        watch = refuse_cycle(self._store, name, metadata.current_version())
-        made = commit(self._store, name, None, metadata, registered=metadata_location, watch=watch)
-        return HiveView(made, self._store)
+        watch = refuse_cycle(self.store, name, metadata.current_version())
+        made = commit(self.store, name, None, metadata, registered=metadata_location, watch=watch)
+        return HiveView(made, self.store)
 
     def rename_view(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> HiveView:
         """Give a view another name, in the same or another database. Its files stay where they are.
@@ -327,14 +327,14 @@ class HiveViewCatalog(DependencyMethods):
             HiveViewsError: As `hive_views.metastore.commit.view_commit.rename` says.
         """
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
-        loaded = load(self._store, source)
-        self._store.client.get_database(target.database)
-        watch = refuse_cycle(self._store, target, loaded.metadata.current_version())
+        loaded = load(self.store, source)
+        self.store.client.get_database(target.database)
+        watch = refuse_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
             from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
 
-            refuse_breaking(self._store, source, "rename", None)
-        return HiveView(rename(self._store, loaded, target, watch=watch), self._store)
+            refuse_breaking(self.store, source, "rename", None)
+        return HiveView(rename(self.store, loaded, target, watch=watch), self.store)
 
     def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
         self,
@@ -367,10 +367,10 @@ class HiveViewCatalog(DependencyMethods):
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
         if behavior is not Behavior.NONE:
-            loaded = load(self._store, name)
+            loaded = load(self.store, name)
             if purge_files:
-                refuse_shared(self._store, loaded)  # before its dependents are gone
-        return self._drop(name, behavior, lambda: drop_view(self._store, name, purge_files=purge_files), purge_files)
+                refuse_shared(self.store, loaded)  # before its dependents are gone
+        return self._drop(name, behavior, lambda: drop_view(self.store, name, purge_files=purge_files), purge_files)
 
     def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
@@ -436,7 +436,7 @@ class HiveViewCatalog(DependencyMethods):
     # -- Names and defaults -----------------------------------------------------------------------------------------
 
     def _refuse_table(self, name: ViewName) -> None:
-        row = self._store.row(name)
+        row = self.store.get_row(name)
         if row is not None and not row.kind.is_view:
             raise TableAlreadyExistsError(str(name))
 
@@ -456,7 +456,7 @@ class HiveViewCatalog(DependencyMethods):
 
     def _location(self, name: ViewName, location: str | None) -> str:
         # Asked in any case: nothing is to be written for a database that does not exist.
-        base = self._store.client.get_database(name.database).locationUri
+        base = self.store.client.get_database(name.database).locationUri
         if location is not None:
             return check_location(location)
         if not base and self._config.warehouse:

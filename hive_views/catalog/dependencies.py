@@ -64,7 +64,7 @@ class DependencyMethods(PartitionMethods):
         """
         from hive_views.dependencies.columns import base_columns, column_lineage
 
-        return (base_columns if deep else column_lineage)(self._store, self._name(identifier))
+        return (base_columns if deep else column_lineage)(self.store, self._name(identifier))
 
     def dependents(
         self,
@@ -136,7 +136,7 @@ class DependencyMethods(PartitionMethods):
         Returns:
             Name in lower case and Hive type of each, partition columns last; none where nothing has the name.
         """
-        row = self._store.row(self._name(identifier))
+        row = self.store.get_row(self._name(identifier))
         return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.columns)
 
     # -- Validity -----------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class DependencyMethods(PartitionMethods):
         """
         from hive_views.dependencies.recompile import recompile
 
-        return recompile(self._store, self._name(identifier), analyzer, own=self.name)
+        return recompile(self.store, self._name(identifier), analyzer, own=self.name)
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
         """Write a view's row again from its metadata file, where another program changed it (`view.drift`).
@@ -216,7 +216,7 @@ class DependencyMethods(PartitionMethods):
         """
         from hive_views.dependencies.recompile import repair
 
-        return HiveView(repair(self._store, self._name(identifier)), self._store)
+        return HiveView(repair(self.store, self._name(identifier)), self.store)
 
     def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> HiveView:
         """Make what another program wrote into a view's row (`view.drift`) the view's new version.
@@ -233,7 +233,7 @@ class DependencyMethods(PartitionMethods):
         """
         from hive_views.dependencies.recompile import adopt
 
-        return HiveView(adopt(self._store, self._name(identifier), analyzer), self._store)
+        return HiveView(adopt(self.store, self._name(identifier), analyzer), self.store)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see `TableCatalog.rename_table`.
@@ -244,7 +244,7 @@ class DependencyMethods(PartitionMethods):
         if self._config.strict:
             from hive_views.dependencies.impact import refuse_breaking
 
-            refuse_breaking(self._store, self._table_name(from_identifier), "rename", None)
+            refuse_breaking(self.store, self._table_name(from_identifier), "rename", None)
         return super().rename_table(from_identifier, to_identifier)
 
     # -- Drop ---------------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class DependencyMethods(PartitionMethods):
 
     @cached_property
     def _lineages(self) -> LineageReader:
-        return LineageReader(self._store)
+        return LineageReader(self.store)
 
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
         return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]

@@ -52,7 +52,7 @@ class PartitionMethods(TableCatalog):
         """
         from hive_views.dependencies.partitions import partition_dependencies  # imports sqlglot
 
-        return partition_dependencies(self._store, self._name(identifier), dict(partition or {}))
+        return partition_dependencies(self.store, self._name(identifier), dict(partition or {}))
 
     def list_partitions(self, identifier: str | Identifier, partition: Spec = ()) -> tuple[str, ...]:
         """The partitions that were added to a view.
@@ -71,7 +71,7 @@ class PartitionMethods(TableCatalog):
         row = self._partitioned(identifier)
         wanted = checked_values(row, partition, whole=False)
         return tuple(
-            name for name, values in partition_values(self._store.client, row).items() if _has(row, values, wanted)
+            name for name, values in partition_values(self.store.client, row).items() if _has(row, values, wanted)
         )
 
     def add_partitions(
@@ -94,17 +94,17 @@ class PartitionMethods(TableCatalog):
             InvalidViewError: If a value does not fit its column, or a partition is there already: none was added.
         """
         name = self._name(identifier)
-        locks = self._store.config.lock
-        with locked(self._store.client, locks, name) if locks.enabled else nullcontext():
+        locks = self.store.config.lock
+        with locked(self.store.client, locks, name) if locks.enabled else nullcontext():
             row = self._partitioned(identifier).require_iceberg_view()
             wanted = [tuple(checked_values(row, partition).values()) for partition in partitions]
-            there = {values: name for name, values in partition_values(self._store.client, row).items()}
+            there = {values: name for name, values in partition_values(self.store.client, row).items()}
             present = [there[values] for values in wanted if values in there]
             if present and not if_not_exists:
                 raise InvalidViewError(str(name), f"it has the partition {present[0]} already; nothing was added")
             new = list(dict.fromkeys(values for values in wanted if values not in there))
-            added = add_partitions(self._store.client, row, new)
-            names = {values: name for name, values in partition_values(self._store.client, row).items()}
+            added = add_partitions(self.store.client, row, new)
+            names = {values: name for name, values in partition_values(self.store.client, row).items()}
         return tuple(names[values] for values in added if values in names)
 
     def drop_partitions(
@@ -125,10 +125,10 @@ class PartitionMethods(TableCatalog):
             InvalidViewError: If a value does not fit its column, or there is no such partition: none was dropped.
         """
         name = self._name(identifier)
-        locks = self._store.config.lock
-        with locked(self._store.client, locks, name) if locks.enabled else nullcontext():
+        locks = self.store.config.lock
+        with locked(self.store.client, locks, name) if locks.enabled else nullcontext():
             row = self._partitioned(identifier).require_iceberg_view()
-            there = partition_values(self._store.client, row)
+            there = partition_values(self.store.client, row)
             doomed: dict[Values, str] = {}
             for partition in partitions:
                 wanted = checked_values(row, partition, whole=False)
@@ -139,12 +139,12 @@ class PartitionMethods(TableCatalog):
                     shown = ", ".join(f"{key}={value}" for key, value in wanted.items())
                     raise InvalidViewError(str(name), f"it has no partition {shown}; nothing was dropped")
                 doomed |= found
-            dropped = drop_partitions(self._store.client, row, doomed)
+            dropped = drop_partitions(self.store.client, row, doomed)
         return tuple(doomed[values] for values in dropped)
 
     def _partitioned(self, identifier: str | Identifier) -> Row:
         name = self._name(identifier)
-        row = self._store.row(name)
+        row = self.store.get_row(name)
         if row is None or not row.kind.is_view:
             raise NoSuchViewError(str(name))
         if not partition_keys(row):

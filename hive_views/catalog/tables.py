@@ -36,11 +36,11 @@ from hive_views.io.locations import directory_of
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.loading import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ class TableCatalog(HiveCatalog):
 
     def _create_hive_client(self, properties: dict[str, str]) -> Any:  # type: ignore[override]  # static in PyIceberg
         client = MetastoreClient(self._config.connection)
-        self._store = Store(client, MetadataFiles(properties), self._config)
+        self.store = MetastoreStore(client, MetadataFiles(properties), self._config)
         return PyIcebergClient(client, self._config.lock)
 
     def close(self) -> None:
         """Close the kept connections. The catalog cannot be used afterwards."""
-        self._store.client.close()
+        self.store.client.close()
 
     def __getstate__(self) -> object:
         """Refuse to be pickled, or copied."""
@@ -99,7 +99,7 @@ class TableCatalog(HiveCatalog):
         """
         name = self._database(namespace)
         check_writable(name, name)
-        create_database(self._store.client, name, properties)
+        create_database(self.store.client, name, properties)
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
         """Drop an empty database; its directory stays.
@@ -111,7 +111,7 @@ class TableCatalog(HiveCatalog):
             NoSuchNamespaceError: If it does not exist.
             NamespaceNotEmptyError: If it holds a table or view of any kind.
         """
-        drop_database(self._store.client, self._database(namespace))
+        drop_database(self.store.client, self._database(namespace))
 
     def namespace_exists(self, namespace: str | Identifier) -> bool:
         """Whether a database exists; False too for a name that no metastore could hold.
@@ -120,7 +120,7 @@ class TableCatalog(HiveCatalog):
             namespace: Its name.
         """
         try:
-            self._store.client.get_database(self._database(namespace))
+            self.store.client.get_database(self._database(namespace))
         except (NoSuchNamespaceError, InvalidIdentifierError):
             return False
         return True
@@ -134,7 +134,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             NoSuchNamespaceError: If it does not exist.
         """
-        return database_properties(self._store.client, self._database(namespace))
+        return database_properties(self.store.client, self._database(namespace))
 
     def update_namespace_properties(
         self, namespace: str | Identifier, removals: set[str] | None = None, updates: Properties = EMPTY_DICT
@@ -154,7 +154,7 @@ class TableCatalog(HiveCatalog):
             InvalidPropertyError: If one cannot be stored, or is both set and removed.
         """
         name = self._database(namespace)
-        removed, missing = update_database(self._store.client, name, set(removals or ()), updates)
+        removed, missing = update_database(self.store.client, name, set(removals or ()), updates)
         return PropertiesUpdateSummary(removed=sorted(removed), updated=sorted(updates), missing=sorted(missing))
 
     # -- Tables --------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             NoSuchNamespaceError: If there is no such database.
         """
-        return [name.identifier for name in table_names(self._store, self._database(namespace))]
+        return [name.identifier for name in table_names(self.store, self._database(namespace))]
 
     def create_table(
         self,
@@ -228,7 +228,7 @@ class TableCatalog(HiveCatalog):
         """
         name = self._name_for_table(identifier)
         # PyIceberg reads it again, however long it is.
-        self._store.files.read_table_text(metadata_location)
+        self.store.files.read_table_text(metadata_location)
         with _unknown(name):
             return super().register_table(name.identifier, metadata_location, overwrite)
 
@@ -258,7 +258,7 @@ class TableCatalog(HiveCatalog):
             False too where a view or a Hive table has the name.
         """
         try:
-            row = self._store.row(self._name(identifier))
+            row = self.store.get_row(self._name(identifier))
         except InvalidIdentifierError:
             return False
         return row is not None and row.kind is RowKind.ICEBERG_TABLE
@@ -296,15 +296,15 @@ class TableCatalog(HiveCatalog):
         """
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
-        shared = twins(self._store, table_owner(table, name)) if is_collected(table.metadata.properties) else []
+        shared = twins(self.store, table_owner(table, name)) if is_collected(table.metadata.properties) else []
         if shared:
             raise SharedFilesError(str(name), str(shared[0]))
         # Read before the table is gone: what cannot be read is refused, and nothing has happened.
-        found = files_to_purge(table, self._store.files)
+        found = files_to_purge(table, self.store.files)
 
         def remove() -> None:
             # Reading manifests takes its time, and others rename and append meanwhile.
-            row = self._store.row(name)
+            row = self.store.get_row(name)
             if row is None or row.kind.is_view:
                 raise NoSuchTableError(str(name), "dropped meanwhile")
             if row.metadata_location != table.metadata_location:
@@ -315,9 +315,9 @@ class TableCatalog(HiveCatalog):
             self._drop_row(name)
 
         self._drop_as_asked(name, remove)
-        kept = None if found is None else kept_by_others(self._store, table_owner(table, None))
+        kept = None if found is None else kept_by_others(self.store, table_owner(table, None))
         if kept is None:
-            delete_files(name, found, self._store.files)
+            delete_files(name, found, self.store.files)
         else:
             logger.warning("The files of %s are left, because %s", name, kept)
 
@@ -332,12 +332,12 @@ class TableCatalog(HiveCatalog):
         """
         source, target = self._table_name(from_identifier), self._name(to_identifier).check_writable()
         self._refuse_as_table(source)
-        row = self._store.row(target)
+        row = self.store.get_row(target)
         if row is not None:
             kind = "View" if row.kind.is_view else "Table"
             message = f"Cannot rename {source} to {target}. {kind} already exists"
             raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
-        self._store.client.get_database(target.database)
+        self.store.client.get_database(target.database)
         with _unknown(source):
             return super().rename_table(source.identifier, target.identifier)
 
@@ -368,7 +368,7 @@ class TableCatalog(HiveCatalog):
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         # Where PyIceberg opens each metadata file of a table, to read or to write it.
         if location is not None:
-            self._store.files.check(location)
+            self.store.files.check(location)
         # A table's own properties come out of a file of others, which does not choose what runs here.
         return super()._load_file_io({key: value for key, value in properties.items() if key != PY_IO_IMPL}, location)
 
@@ -380,7 +380,7 @@ class TableCatalog(HiveCatalog):
         if not location:
             return super()._convert_hive_into_iceberg(table)  # which says what is missing
         # PyIceberg reads a file of any length, and gzip that becomes one.
-        metadata = TableMetadataUtil.parse_raw(self._store.files.read_table_text(location))
+        metadata = TableMetadataUtil.parse_raw(self.store.files.read_table_text(location))
         return Table(
             identifier=(table.dbName, table.tableName),
             metadata=metadata,
@@ -422,12 +422,12 @@ class TableCatalog(HiveCatalog):
     def _name_for_table(self, identifier: str | Sequence[str]) -> ViewName:
         """The name of a table to be, which no row may have yet."""
         name = self._name(identifier).check_writable()
-        row = self._store.row(name)
+        row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
         if row is not None:
             raise TableAlreadyExistsError(str(name), "Table already exists: {}")
-        self._store.client.get_database(name.database)
+        self.store.client.get_database(name.database)
         return name
 
     def _name(self, identifier: str | Sequence[str]) -> ViewName:
@@ -440,12 +440,12 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(f"{identifier} ({error.reason})") from error
 
     def _refuse_view(self, name: ViewName) -> None:
-        row = self._store.row(name)
+        row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
 
     def _refuse_as_table(self, name: ViewName) -> None:
-        row = self._store.row(name)
+        row = self.store.get_row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
 

@@ -10,12 +10,12 @@ from pyiceberg.types import NestedField
 
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.engine_schemas import EngineSchemas
 from hive_views.metastore.identities import children
 from hive_views.metastore.loading import load
 from hive_views.metastore.partitions import partition_keys
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ChildKind, children_of, encode
 from hive_views.spec.metadata import ViewVersion
@@ -47,7 +47,7 @@ class Definition:
 
 
 def author(
-    store: Store,
+    store: MetastoreStore,
     name: ViewName,
     sql: str,
     *,
@@ -93,7 +93,7 @@ def author(
 
 
 def author_statement(
-    store: Store,
+    store: MetastoreStore,
     name: ViewName,
     statement: CreateView | AlterViewAs,
     *,
@@ -125,7 +125,7 @@ def author_statement(
     found = define_view(statement, schemas, database=database, functions=functions)
     expansion = found.expansion
     tables = tuple(ViewName(*table) for table in found.tables)
-    rows = {table: row for table in tables if (row := store.row(table)) is not None}
+    rows = {table: row for table in tables if (row := store.get_row(table)) is not None}
     schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(found.expanded)
     listed = statement.columns if isinstance(statement, CreateView) else None
     if listed is not None:
@@ -150,12 +150,12 @@ def author_statement(
 
 
 def _partitioned_on(
-    store: Store, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
+    store: MetastoreStore, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
 ) -> tuple[str, ...] | None:
     """The columns of PARTITIONED ON; a definition that cannot name any, as ALTER VIEW AS, keeps those of the view."""
     if isinstance(statement, CreateView) and statement.partitioned_on:
         return statement.partitioned_on
-    row = store.row(name)
+    row = store.get_row(name)
     keys = tuple(key for key, _ in partition_keys(row)) if row is not None and row.kind.is_view else ()
     if not keys:
         return None
@@ -212,7 +212,7 @@ def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
     return assign_fresh_schema_ids(Schema(*fields))
 
 
-def _default_catalog(store: Store, rows: Mapping[ViewName, Row]) -> str | None:
+def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str | None:
     """What unqualified names mean to Spark's Iceberg catalog: itself, or the session catalog for Hive's own tables."""
     session = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
     if not session:
@@ -231,7 +231,7 @@ def _default_catalog(store: Store, rows: Mapping[ViewName, Row]) -> str | None:
     return store.config.session_catalog
 
 
-def _needs_iceberg(store: Store, name: ViewName) -> bool:
+def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
     """Whether a view of ours reads Iceberg's tables, itself or through views: the session catalog cannot follow it."""
     try:
         version = load(store, name).metadata.current_version()

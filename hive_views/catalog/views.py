@@ -27,10 +27,11 @@ from hive_views.errors import (
     UnrecordedTextError,
 )
 from hive_views.io.locations import steps_out
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import Difference, differences
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import check_properties
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, version_at
 from hive_views.spec.file_codec import METADATA_PATH
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
@@ -57,7 +58,7 @@ class HiveView(View):
 
     metadata: ViewMetadata  # type: ignore[assignment]  # ours has PyIceberg's attributes and keeps unknown ones
 
-    def __init__(self, loaded: Loaded, store: Store) -> None:
+    def __init__(self, loaded: LoadedView, store: MetastoreStore) -> None:
         self._loaded = loaded
         self._store = store
         self._identifier: Identifier = loaded.row.name.identifier
@@ -211,7 +212,7 @@ class ViewUpdate:
     that the caller saw; otherwise it fails, and the caller decides.
     """
 
-    def __init__(self, loaded: Loaded, store: Store) -> None:
+    def __init__(self, loaded: LoadedView, store: MetastoreStore) -> None:
         self._loaded = loaded
         self._store = store
         self._changes: list[Change] = []
@@ -353,7 +354,9 @@ class ViewUpdate:
         return HiveView(change(self._store, self._loaded, self._changes, any_version=self._any_version), self._store)
 
 
-def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_version: bool = False) -> Loaded:
+def change(
+    store: MetastoreStore, loaded: LoadedView, changes: Sequence[Change], *, any_version: bool = False
+) -> LoadedView:
     """Apply changes to a view and commit them, again on the newer state after a conflict that hides nothing.
 
     Args:
@@ -375,9 +378,9 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
     definition = any(isinstance(item, (AddVersion, SetCurrentVersion)) for item in changes)
     name = loaded.row.name
     properties = loaded.metadata.properties
-    current: Loaded | None = loaded
+    current: LoadedView | None = loaded
 
-    def attempt_once() -> Loaded:
+    def attempt_once() -> LoadedView:
         nonlocal current
         if current is None:
             current = load(store, name)
@@ -405,7 +408,7 @@ def change(store: Store, loaded: Loaded, changes: Sequence[Change], *, any_versi
     )(attempt_once)
 
 
-def _check_same(seen: Loaded, now: Loaded, definition: bool) -> None:
+def _check_same(seen: LoadedView, now: LoadedView, definition: bool) -> None:
     name = str(seen.row.name)
     if now.metadata.view_uuid != seen.metadata.view_uuid:
         raise DefinitionChangedError(

@@ -19,9 +19,9 @@ from sqlglot.optimizer.qualify import qualify
 from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.resolver.scopes import Schemas
 
@@ -39,7 +39,7 @@ class ColumnName:
         return f"{self.table}.{self.column}"
 
 
-def text_of(store: Store, row: Row) -> ViewText:
+def text_of(store: MetastoreStore, row: Row) -> ViewText:
     """The texts of a view."""
     if row.kind is RowKind.HIVE_VIEW:
         return of_hive_view(row)
@@ -47,9 +47,9 @@ def text_of(store: Store, row: Row) -> ViewText:
     return of_version(row.name, loaded.metadata.current_version())
 
 
-def column_lineage(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
+def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
     """What each column of a view is computed from, in what the view reads directly."""
-    row = store.row(name)
+    row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
     found = sources(text_of(store, row), MetastoreSchemas(store))
@@ -58,7 +58,7 @@ def column_lineage(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, 
     return dict(zip(names, found.values(), strict=False)) if len(names) == len(found) else found
 
 
-def base_columns(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
+def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
     """What each column of a view is computed from, in tables, through all views between."""
     known: dict[ViewName, Mapping[str, tuple[ColumnName, ...]] | None] = {}
     return {
@@ -68,7 +68,7 @@ def base_columns(store: Store, name: ViewName) -> dict[str, tuple[ColumnName, ..
 
 
 def _bases(
-    store: Store,
+    store: MetastoreStore,
     column: ColumnName,
     known: dict[ViewName, Mapping[str, tuple[ColumnName, ...]] | None],
     above: frozenset[ViewName],

@@ -19,11 +19,12 @@ from hive_views.identifiers import ViewName
 from hive_views.io.deletion import purge
 from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
-from hive_views.metastore.commit.view_commit import Loaded, Store, drop
+from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import ChildKind
 
 logger = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def plan_drop(
     reader: LineageReader, name: ViewName, behavior: Behavior, *, databases: Sequence[str] | None = None
 ) -> DropPlan:
     """What a drop would do; nothing is changed."""
-    row = reader.store.row(name)
+    row = reader.store.get_row(name)
     if row is None:
         raise NoSuchViewError(str(name))
     impact = Dependents(reader, databases=databases).all_of(name)
@@ -155,7 +156,9 @@ def drop_object(
     return DropReport((*dropped, own, *late), left)
 
 
-def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purge_files: bool = False) -> DropStep:
+def drop_view(
+    store: MetastoreStore, name: ViewName, *, expected: str | None = None, purge_files: bool = False
+) -> DropStep:
     """Drop one Iceberg view, whatever depends on it."""
     if not purge_files:
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
@@ -167,7 +170,7 @@ def drop_view(store: Store, name: ViewName, *, expected: str | None = None, purg
     return drop_with_files(store, loaded, expected)
 
 
-def refuse_shared(store: Store, loaded: Loaded) -> None:
+def refuse_shared(store: MetastoreStore, loaded: LoadedView) -> None:
     """Refuse to delete a view's files where another name in the metastore needs them."""
     if not is_collected(loaded.metadata.properties):
         return  # they stay anyway
@@ -179,13 +182,13 @@ def refuse_shared(store: Store, loaded: Loaded) -> None:
         )
 
 
-def view_owner(loaded: Loaded) -> Owner:
+def view_owner(loaded: LoadedView) -> Owner:
     """A view as one whose files others may have."""
     known = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
     return Owner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
 
 
-def drop_with_files(store: Store, loaded: Loaded, expected: str | None) -> DropStep:
+def drop_with_files(store: MetastoreStore, loaded: LoadedView, expected: str | None) -> DropStep:
     """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay."""
     row = drop(store, loaded.row.name, expected)
     kept = kept_by_others(store, view_owner(loaded))
@@ -228,7 +231,7 @@ def _drop_dependents(
     raise CommitFailedError(str(name), f"new dependents kept appearing for {_MOST_ROUNDS} rounds; it was not dropped")
 
 
-def _drop_dependent(store: Store, row: Row, purge_files: bool) -> DropStep:
+def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row)
         return DropStep(row.name, ChildKind.HIVE_VIEW, text=_text(row))

@@ -23,11 +23,11 @@ from hive_views.dependencies.lineage import (
 from hive_views.errors import CommitFailedError, CyclicViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.protocol import Watch
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
 from hive_views.metastore.queries import all_views, databases, recorded_readers, rows, unrecorded_views
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.lineage_codec import Child, ChildKind
 from hive_views.spec.metadata import ViewVersion
 
@@ -145,7 +145,7 @@ class Dependents:
 
     def _depends(self, dependent: Dependent) -> bool:
         """Whether a match by UUID counts: a view whose child was replaced under its old name reads that one."""
-        return dependent.reads or self._reader.store.row(dependent.child.name) is None
+        return dependent.reads or self._reader.store.get_row(dependent.child.name) is None
 
     def _scan(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._scanned:
@@ -183,7 +183,7 @@ MOST_WATCHED = 100
 """How many views below a new definition are locked while it is committed, nearest first."""
 
 
-def refuse_cycle(store: Store, name: ViewName, version: ViewVersion) -> Watch:
+def refuse_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> Watch:
     """Refuse a definition by which a view would read itself."""
     named = named_by(version, name.database)
     if not named:
@@ -212,7 +212,7 @@ def _walk(reader: LineageReader, name: ViewName, named: Sequence[ViewName]) -> l
         if way[-1] in seen:
             continue
         seen.add(way[-1])
-        row = reader.store.row(way[-1])
+        row = reader.store.get_row(way[-1])
         if row is None or row.kind.is_view:
             found.append(way[-1])
         if row is not None and row.kind.is_view:

@@ -16,8 +16,8 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.resolved_texts import Overlay, ViewText
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.row_codec import Row, view_columns
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
@@ -84,19 +84,21 @@ def impact(
     return tuple(found)
 
 
-def refuse_breaking(store: Store, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None) -> None:
+def refuse_breaking(
+    store: MetastoreStore, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None
+) -> None:
     """Refuse a change that breaks a dependent, for catalogs in strict mode."""
     broken = [item for item in impact(LineageReader(store), name, columns) if item.effect is Effect.BREAKS]
     if broken:
         raise DependentsError(str(name), action, [str(item.view) for item in broken])
 
 
-def refuse_breaking_definition(store: Store, name: ViewName, metadata: ViewMetadata) -> None:
+def refuse_breaking_definition(store: MetastoreStore, name: ViewName, metadata: ViewMetadata) -> None:
     """Refuse new columns of a view that break a dependent, for catalogs in strict mode."""
     refuse_breaking(store, name, "change", view_columns(name, metadata, store.config))
 
 
-def _affected(store: Store, row: Row, now: Overlay, then: Overlay, lost: dict[ViewName, str]) -> Affected:
+def _affected(store: MetastoreStore, row: Row, now: Overlay, then: Overlay, lost: dict[ViewName, str]) -> Affected:
     try:
         text = text_of(store, row)
     except (SqlError, MetadataFileError, NoSuchViewError) as error:

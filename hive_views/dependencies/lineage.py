@@ -12,10 +12,10 @@ from enum import Enum
 
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import named_by_uuid, tables_without_uuid
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.lineage_codec import Child, ChildKind, children_in_row, children_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
@@ -144,7 +144,7 @@ class _FromFile:
 class LineageReader:
     """Reads lineages; what metadata files say is remembered. Safe for threads."""
 
-    def __init__(self, store: Store, *, remembered: int = 50_000) -> None:
+    def __init__(self, store: MetastoreStore, *, remembered: int = 50_000) -> None:
         """Make a reader."""
         self.store = store
         self._remembered = remembered
@@ -202,11 +202,11 @@ class LineageReader:
 
     def child(self, name: ViewName) -> Child | None:
         """What stands under a name; None where nothing does, or where its UUID cannot be told."""
-        row = self.store.row(name)
+        row = self.store.get_row(name)
         return None if row is None else self.identified(row)
 
     def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Child | None:
-        row = rows[name] if name in rows else self.store.row(name)
+        row = rows[name] if name in rows else self.store.get_row(name)
         if row is None:
             return None
         return self.identified(row) or unidentified(name, KINDS[row.kind])
@@ -229,7 +229,7 @@ class LineageReader:
 
     def find(self, child: Child) -> Found:
         """What became of a recorded child."""
-        row = self.store.row(child.name)
+        row = self.store.get_row(child.name)
         if row is not None:
             there = self.identified(row)
             if there is None or not child.uuid:
@@ -253,7 +253,7 @@ class LineageReader:
 
     def deep(self, name: ViewName) -> DeepLineage:
         """All that a view reads, by walking down."""
-        row = self.store.row(name)
+        row = self.store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         found: dict[ViewName, DeepChild] = {}
@@ -274,7 +274,7 @@ class LineageReader:
                     _note(found, now, depth, parent.name)
                     if now.now is not None and now.now.kind.is_view and now.now.name not in seen:
                         seen.add(now.now.name)
-                        next_row = self.store.row(now.now.name)
+                        next_row = self.store.get_row(now.now.name)
                         if next_row is not None:
                             below.append(next_row)
             level = below

@@ -18,7 +18,6 @@ from hive_views.dependencies.partition_times import IcebergPartitions, iceberg_p
 from hive_views.dependencies.validity import stored_type
 from hive_views.errors import InvalidViewError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.partitions import (
     DEFAULT_PARTITION,
     canonical,
@@ -28,6 +27,7 @@ from hive_views.metastore.partitions import (
     stored_partitions,
 )
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 
 
@@ -118,13 +118,15 @@ class PartitionDependencies:
     """When anything behind it was last written."""
 
 
-def partition_dependencies(store: Store, name: ViewName, partition: Mapping[str, str]) -> PartitionDependencies:
+def partition_dependencies(
+    store: MetastoreStore, name: ViewName, partition: Mapping[str, str]
+) -> PartitionDependencies:
     """Find the partitions of tables behind a view's partition.
 
     Costs a row of each table and view below it, one listing of names for each partitioned Hive table, the rows of the
     partitions that are behind it, and for an Iceberg table its metadata file and the manifests of its snapshot.
     """
-    row = store.row(name)
+    row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
     asked = _asked(row, partition)
@@ -166,7 +168,7 @@ def _asked(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
 class _Looking:
     """Rows as the flow sees them, each read once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MetastoreStore) -> None:
         self._store = store
         self._schemas = MetastoreSchemas(store)
         self._reader = LineageReader(store)
@@ -175,7 +177,7 @@ class _Looking:
 
     def node(self, name: ViewName) -> Node | None:
         if name not in self._nodes:
-            row = self._store.row(name)
+            row = self._store.get_row(name)
             self._nodes[name] = None if row is None else self.node_of(row)
         return self._nodes[name]
 
@@ -206,7 +208,9 @@ class _Found:
     """Hive types of its partition columns."""
 
 
-def _table(store: Store, looking: _Looking, name: ViewName, found: Sequence[Use], asked: Mapping[str, str]) -> _Found:
+def _table(
+    store: MetastoreStore, looking: _Looking, name: ViewName, found: Sequence[Use], asked: Mapping[str, str]
+) -> _Found:
     reasons = list(dict.fromkeys(reason for use in found for reason in use.reasons))
     if looking.node(name) is None:
         return _Found(TableDependency(name, (), (), (), (), ("nothing has that name", *reasons), exists=False), {})
@@ -291,7 +295,7 @@ class _Source:
     reasons: tuple[str, ...] = ()
 
 
-def _source(store: Store, row: Row) -> _Source:
+def _source(store: MetastoreStore, row: Row) -> _Source:
     if row.kind is RowKind.ICEBERG_TABLE:
         return _iceberg(iceberg_partitions(store.files, row))
     keys = partition_keys(row)
@@ -353,7 +357,7 @@ _Values = tuple[tuple[str, str], ...]
 """Columns of the view, sorted, and values."""
 
 
-def _registered(store: Store, row: Row, asked: Mapping[str, str]) -> list[dict[str, str]]:
+def _registered(store: MetastoreStore, row: Row, asked: Mapping[str, str]) -> list[dict[str, str]]:
     """The partitions that were added to the view, as far as they were asked for."""
     keys = partition_keys(row)
     if not keys:

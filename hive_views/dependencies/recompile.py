@@ -19,10 +19,11 @@ from hive_views.catalog.views import change
 from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import differences
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
 from hive_views.spec.lineage_codec import LINEAGE, children_of
@@ -41,7 +42,7 @@ _SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
 class Recompiled:
     """What RECOMPILE did."""
 
-    loaded: Loaded
+    loaded: LoadedView
     """The view as it now is."""
     changed: bool
     """Whether there is a new version."""
@@ -53,7 +54,9 @@ class Recompiled:
     """Columns whose type changed."""
 
 
-def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None, *, own: str | None = None) -> Recompiled:
+def recompile(
+    store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None, *, own: str | None = None
+) -> Recompiled:
     """Expand what a view's author typed again, and make that the current version if it is another one."""
     loaded = load(store, name)
     before = loaded.metadata.current_version()
@@ -97,7 +100,7 @@ def recompile(store: Store, name: ViewName, analyzer: Analyzer | None = None, *,
     )
 
 
-def repair(store: Store, name: ViewName) -> Loaded:
+def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Write a view's row again from its metadata file, where another program changed it."""
     loaded = load(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
@@ -105,7 +108,7 @@ def repair(store: Store, name: ViewName) -> Loaded:
     return commit(store, name, loaded, loaded.metadata.model_copy(), discard_text=True)
 
 
-def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loaded:
+def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
     """Make what another program wrote into a view's row the view's new version."""
     loaded = load(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
@@ -146,7 +149,7 @@ def adopt(store: Store, name: ViewName, analyzer: Analyzer | None = None) -> Loa
     return change(store, loaded, [AddVersion(schema, made.version, may_lose_dialects=True)])
 
 
-def _refuse_other_catalogs(store: Store, text: ViewText, default: str | None, own: str | None) -> None:
+def _refuse_other_catalogs(store: MetastoreStore, text: ViewText, default: str | None, own: str | None) -> None:
     """A view of another engine may read catalogs that are not on this metastore, where its names mean other tables.
 
     Its text would be resolved by the tables of this one, and its columns and its current catalog would silently change.
@@ -163,7 +166,7 @@ def _refuse_other_catalogs(store: Store, text: ViewText, default: str | None, ow
             raise SqlError(reason, line=line, column=column, name=shown)
 
 
-def _column_list(store: Store, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
+def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
     """The names in front of AS: the author's, or those that the view has and its text does not give.
 
     Views that other programs made, or that were made with their columns, may be named by their schema alone.

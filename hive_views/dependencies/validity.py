@@ -19,11 +19,11 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.resolved_texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Loaded
 from hive_views.metastore.drift import differences
 from hive_views.metastore.loading import load
 from hive_views.metastore.queries import all_views, databases, rows
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.sql.resolver.scopes import Schemas
@@ -76,7 +76,7 @@ class Finding:
 
 def check_view(reader: LineageReader, name: ViewName) -> Finding:
     """Check one view against its tables as they are now."""
-    row = reader.store.row(name)
+    row = reader.store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
     return _found(_read(reader, row), MetastoreSchemas(reader.store))
@@ -138,9 +138,9 @@ def _found(read: _Read, schemas: Schemas) -> Finding:
     return Finding(read.row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
 
 
-def _load(reader: LineageReader, row: Row) -> Loaded:
+def _load(reader: LineageReader, row: Row) -> LoadedView:
     try:
-        return Loaded(row, reader.store.files.read(row.metadata_location or ""))
+        return LoadedView(row, reader.store.files.read(row.metadata_location or ""))
     except MetadataFileError:
         # A commit with a purge, or a drop, between the listing and now.
         return load(reader.store, row.name)

@@ -24,7 +24,7 @@ from hive_views.legacy_import.mojibake import demangled, mended_columns
 from hive_views.legacy_import.options import Options
 from hive_views.legacy_import.readers.spark import unheeded
 from hive_views.legacy_import.readers.trino_sql import portable
-from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 from hive_views.spec.session_settings import encode
@@ -103,7 +103,7 @@ def prepared(view: LegacyView, options: Options) -> LegacyView:
 
 
 def make(
-    store: Store,
+    store: MetastoreStore,
     catalog: str,
     view: LegacyView,
     target: ViewName,
@@ -123,7 +123,7 @@ def make(
 _FAULTS = (Reason.UNREADABLE, Reason.UNRESOLVED, Reason.MISSING_TABLE)
 
 
-def mended(store: Store, view: LegacyView) -> LegacyView | None:
+def mended(store: MetastoreStore, view: LegacyView) -> LegacyView | None:
     """A view whose expanded text Hive itself cannot compile again, read from its original text.
 
     Hive takes the delimiters off hints, qualifies a CTE of a derived table by the database, and so on (facts:
@@ -161,7 +161,7 @@ _DATABASE = re.compile(r"`(\w+)`\.`")
 
 
 def _make(
-    store: Store,
+    store: MetastoreStore,
     catalog: str,
     view: LegacyView,
     target: ViewName,
@@ -219,7 +219,7 @@ def _make(
 class _Maker:
     """One view on its way to a definition."""
 
-    def __init__(self, store: Store, view: LegacyView, target: ViewName, sql: str, own: str) -> None:
+    def __init__(self, store: MetastoreStore, view: LegacyView, target: ViewName, sql: str, own: str) -> None:
         self._store = store
         self._view = view
         self._target = target
@@ -420,11 +420,11 @@ def changed_types(view: LegacyView, config: CatalogConfig, columns: tuple[tuple[
 _CALL = re.compile(r"`?[\w.]+`?\s*\(")
 
 
-def _missing(store: Store, view: LegacyView, named: References, sql: str) -> list[str]:
+def _missing(store: MetastoreStore, view: LegacyView, named: References, sql: str) -> list[str]:
     found = []
     for table in named.tables:
         name = ViewName(*table.resolved(view.database))
-        if store.row(name) is not None:
+        if store.get_row(name) is not None:
             continue
         if _CALL.match(sql, table.start):
             what = f"{table.parts[-1]} is a table function of Hive's, which is not known"

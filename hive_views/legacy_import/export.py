@@ -10,9 +10,9 @@ from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.row_conversion import plain_row, swap
-from hive_views.metastore.commit.view_commit import Loaded, Store
 from hive_views.metastore.loading import load, view_names
 from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal
@@ -59,8 +59,8 @@ def export_script(
     found = []
     for name in _ordered(catalog, databases, names):
         try:
-            loaded = load(catalog._store, name)
-            found.append(Exported(name, _statement(catalog._store, loaded), None, loaded.row.metadata_location))
+            loaded = load(catalog.store, name)
+            found.append(Exported(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
         except HiveViewsError as error:
             found.append(Exported(name, None, str(error)))
     return tuple(found)
@@ -112,9 +112,9 @@ def export_rows(
     # From the top down: a view that is still Iceberg's may read a plain one no more than before.
     for name in reversed(_ordered(catalog, databases, names)):
         try:
-            loaded = load(catalog._store, name)
-            statement = _statement(catalog._store, loaded)
-            swap(catalog._store, loaded.row, plain_row(loaded.row, dropped=_is_own))
+            loaded = load(catalog.store, name)
+            statement = _statement(catalog.store, loaded)
+            swap(catalog.store, loaded.row, plain_row(loaded.row, dropped=_is_own))
             found.append(Exported(name, statement, None, loaded.row.metadata_location))
         except HiveViewsError as error:
             found.append(Exported(name, None, str(error)))
@@ -122,7 +122,7 @@ def export_rows(
 
 
 def _ordered(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequence[ViewName]) -> list[ViewName]:
-    store = catalog._store
+    store = catalog.store
     wanted = {*names, *(name for database in databases for name in view_names(store, database))}
     graph = catalog.graph(*sorted({name.database for name in wanted})) if wanted else None
     order = list(graph.order()) if graph is not None else []
@@ -137,7 +137,7 @@ class _NoTextError(HiveViewsError):
     """A view without a text for Hive and plain Spark."""
 
 
-def _statement(store: Store, loaded: Loaded) -> str:
+def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
     name, metadata = loaded.row.name, loaded.metadata
     if loaded.row.kind is not RowKind.ICEBERG_VIEW:
         raise _NoTextError(f"{name} is no Iceberg view")

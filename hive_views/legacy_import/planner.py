@@ -22,9 +22,9 @@ from hive_views.legacy_import.plan import Entry, Plan, Shared, Verdict
 from hive_views.legacy_import.readers.detection import is_legacy, names_in, read_view
 from hive_views.legacy_import.row_conversion import Place, convert
 from hive_views.metastore.commit.row_conversion import fingerprint, with_columns
-from hive_views.metastore.commit.view_commit import Loaded, Store
 from hive_views.metastore.queries import rows
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.metadata import ViewMetadata
 
@@ -81,7 +81,7 @@ class PlannedFiles(MetadataFiles):
 
 
 @dataclass(frozen=True)
-class PlannedStore(Store):
+class PlannedStore(MetastoreStore):
     """A metastore as it would be after a plan: each row is asked for once, and a plan's views are in it."""
 
     planned: dict[ViewName, Row | bytes] = field(default_factory=dict)
@@ -92,15 +92,15 @@ class PlannedStore(Store):
     """Views as they stand now, until they are in the plan."""
     _packer: _Packer = field(default_factory=_Packer)
 
-    def row(self, name: ViewName) -> Row | None:
-        """What would stand under a name; see `Store.row`."""
+    def get_row(self, name: ViewName) -> Row | None:
+        """What would stand under a name; see `MetastoreStore.row`."""
         planned = self.planned.get(name)
         if planned is not None:
             return self._packer.unpack(planned) if isinstance(planned, bytes) else planned
         if name in self.legacy:
             return self.legacy[name].shown
         if name not in self.seen:
-            self.seen[name] = super().row(name)
+            self.seen[name] = super().get_row(name)
         return self.seen[name]
 
     def pack(self, name: ViewName) -> None:
@@ -111,14 +111,14 @@ class PlannedStore(Store):
             self.files.pack(row.metadata_location or "")
             self.planned[name] = self._packer.pack(row)
 
-    def put(self, name: ViewName, loaded: Loaded) -> None:
+    def put(self, name: ViewName, loaded: LoadedView) -> None:
         """Add a view of the plan."""
         assert isinstance(self.files, PlannedFiles)
         self.planned[name] = loaded.row
         self.files.planned[loaded.row.metadata_location or ""] = loaded.metadata
 
 
-def planned_store(store: Store) -> PlannedStore:
+def planned_store(store: MetastoreStore) -> PlannedStore:
     """A store that shows another one and what is put on top of it."""
     return PlannedStore(store.client, PlannedFiles(store.files), store.config)
 
@@ -226,7 +226,7 @@ def plan_import(
     check_most_calls(most_calls)
     options = options or Options()
     wanted = wanted_views(catalog, databases, names, options, to)
-    found = (look(row, options) for row in rows(catalog._store, wanted, most_calls=most_calls) if is_legacy(row))
+    found = (look(row, options) for row in rows(catalog.store, wanted, most_calls=most_calls) if is_legacy(row))
     plan = arrange(found, catalog, options, to=to, progress=progress)
     return with_all(plan, catalog, names)
 
@@ -255,8 +255,8 @@ def wanted_views(
         MetastoreError: If the metastore cannot list the views.
     """
     if options.to_database is not None:
-        (to or catalog)._store.client.get_database(options.to_database.lower())
-    return list(dict.fromkeys((*names_in(catalog._store, databases), *names)))
+        (to or catalog).store.client.get_database(options.to_database.lower())
+    return list(dict.fromkeys((*names_in(catalog.store, databases), *names)))
 
 
 def with_all(plan: Plan, catalog: HiveViewCatalog, names: Sequence[ViewName]) -> Plan:
@@ -276,7 +276,7 @@ def with_all(plan: Plan, catalog: HiveViewCatalog, names: Sequence[ViewName]) ->
     planned = {entry.name for entry in plan.entries}
     for name in names:
         if name not in planned:
-            row = catalog._store.row(name)
+            row = catalog.store.get_row(name)
             if row is None:
                 raise NoSuchViewError(str(name))
             what = "an Iceberg view already" if row.kind is RowKind.ICEBERG_VIEW else "a table, not a view"
@@ -377,7 +377,7 @@ class Planner:
         """
         self._options = options
         self._here = to is None
-        self._store = planned_store((to or catalog)._store)
+        self._store = planned_store((to or catalog).store)
         self._place = Place(to or catalog, self._store)
         self._targets: dict[ViewName, ViewName] = {}
 
@@ -387,7 +387,7 @@ class Planner:
         if self._here:
             self._store.legacy[item.name] = item
 
-    def put(self, target: ViewName, loaded: Loaded) -> None:
+    def put(self, target: ViewName, loaded: LoadedView) -> None:
         """Make known what a view becomes that was planned elsewhere."""
         self._store.put(target, loaded)
 
@@ -406,10 +406,10 @@ class Planner:
         """Do not ask for these rows again."""
         self._store.seen.update(others)
 
-    def planned(self, target: ViewName) -> Loaded | None:
+    def planned(self, target: ViewName) -> LoadedView | None:
         """What a view becomes that `entry` said is ready; what `put` takes."""
-        row = self._store.row(target) if target in self._store.planned else None
-        return None if row is None else Loaded(row, self._store.files.read(row.metadata_location or ""))
+        row = self._store.get_row(target) if target in self._store.planned else None
+        return None if row is None else LoadedView(row, self._store.files.read(row.metadata_location or ""))
 
     def entry(
         self,
@@ -466,7 +466,7 @@ class Planner:
         except HiveViewsError as error:
             return _refused(entry, Refusal(Reason.UNSUPPORTED, str(error)))
         row = shown_row(made.row, view) if entry.in_place else made.row
-        self._store.put(entry.target, Loaded(row, made.metadata))
+        self._store.put(entry.target, LoadedView(row, made.metadata))
         return replace(
             entry,
             verdict=Verdict.READY,

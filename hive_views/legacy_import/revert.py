@@ -19,8 +19,8 @@ from hive_views.legacy_import.planner import target_of
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW, row_as_converted
 from hive_views.legacy_import.storage import LEGACY_STORAGE, Storage, check_unrefreshed, withdraw
 from hive_views.metastore.commit.row_conversion import fingerprint, swap
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.row_codec import PREVIOUS_METADATA_LOCATION, Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 
 
 class Reverted(str, Enum):
@@ -106,10 +106,10 @@ def revert_views(
     Returns:
         What became of each view.
     """
-    store = catalog._store
+    store = catalog.store
 
     def back(name: ViewName) -> RevertOutcome:
-        row = store.row(name)
+        row = store.get_row(name)
         if row is None or row.kind is not RowKind.ICEBERG_VIEW or LEGACY_ROW not in row.parameters:
             raise RevertError(str(name), "no import made it: its row names no legacy row")
         legacy = read_backup(store.files, row.parameters[LEGACY_ROW], str(name))
@@ -158,8 +158,8 @@ def _revert(
     entry = next(entry for entry in history.plan.entries if entry.name == name)
     if to is not None or not entry.in_place:
         return _drop_copy(to or catalog, history, entry, force)
-    store = catalog._store
-    row = store.row(name)
+    store = catalog.store
+    row = store.get_row(name)
     if row is None:
         raise RevertError(str(name), "it is gone")
     if fingerprint(row) == entry.fingerprint:
@@ -170,7 +170,7 @@ def _revert(
     return _put_back(catalog, row, _legacy(store, row, history, name), force)
 
 
-def _legacy(store: Store, row: Row, history: History, name: ViewName) -> Row:
+def _legacy(store: MetastoreStore, row: Row, history: History, name: ViewName) -> Row:
     backup = row.parameters.get(LEGACY_ROW)
     for item in history.prepared.get(name, ()):
         if backup in (None, item.backup):
@@ -184,7 +184,7 @@ def _legacy(store: Store, row: Row, history: History, name: ViewName) -> Row:
 
 
 def _put_back(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> RevertOutcome:
-    name, store = legacy.name, catalog._store
+    name, store = legacy.name, catalog.store
     storages = _storages(row)
     if not force:
         _check_untouched(store, row, legacy)
@@ -196,7 +196,7 @@ def _put_back(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> R
     return RevertOutcome(name, Reverted.REVERTED)
 
 
-def _check_untouched(store: Store, row: Row, legacy: Row) -> None:
+def _check_untouched(store: MetastoreStore, row: Row, legacy: Row) -> None:
     """Refuse a view that was committed to since its import, or whose row another program changed."""
     name = str(row.name)
     if row.parameters.get(PREVIOUS_METADATA_LOCATION):
@@ -212,8 +212,8 @@ def _check_untouched(store: Store, row: Row, legacy: Row) -> None:
 
 
 def _drop_copy(catalog: HiveViewCatalog, history: History, entry: Entry, force: bool) -> RevertOutcome:
-    store, name, target = catalog._store, entry.name, entry.target
-    row = store.row(target)
+    store, name, target = catalog.store, entry.name, entry.target
+    row = store.get_row(target)
     if row is None:
         _withdraw(catalog, _announced(history, name), force)
         return RevertOutcome(name, Reverted.ALREADY)

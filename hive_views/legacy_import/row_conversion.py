@@ -26,9 +26,9 @@ from hive_views.legacy_import.storage import LEGACY_STORAGE, Storage, planned_st
 from hive_views.materialized.state.adopted_state import TAKEN_OVER, encode_taken_over
 from hive_views.materialized.state.fingerprint import fingerprint as definition_fingerprint
 from hive_views.metastore.commit.row_conversion import CHANGE_TIME, converted_row, fingerprint
-from hive_views.metastore.commit.view_commit import Loaded, Store
 from hive_views.metastore.identities import HIVE_UUID, identify
 from hive_views.metastore.row_codec import MAX_KEY_LENGTH, OWNER_PROPERTY, Row, RowKind, new_row, read_row, view_columns
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import create
 from hive_views.spec.file_codec import METADATA_PATH, new_location
 from hive_views.spec.lineage_codec import file_id
@@ -88,7 +88,7 @@ class Place:
 
     catalog: HiveViewCatalog
     """The catalog."""
-    store: Store
+    store: MetastoreStore
     """Its metastore and files, or those with a plan's views in them."""
     locations: dict[str, str] = field(default_factory=dict)
     """The base location of each database, as far as it was asked for."""
@@ -133,9 +133,9 @@ class Converted:
         return tuple((name, kind) for name, kind, _ in self.row.columns)
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedView:
         """The view as it will be, for those that read it."""
-        return Loaded(self.row, self.metadata)
+        return LoadedView(self.row, self.metadata)
 
 
 def convert(
@@ -158,7 +158,7 @@ def convert(
         # Cycles among the plan's own views are found in the plan.
         refuse_cycle(store, target, made.definition.version)
     location = place.location(target.check_writable() if not in_place else target)
-    if not in_place and store.row(target) is not None:
+    if not in_place and store.get_row(target) is not None:
         raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
     # Views that read the legacy view know it by this UUID; it stays the same view.
     identity = identify(store, row, mark=False).uuid if in_place else str(uuid.uuid4())
@@ -214,7 +214,7 @@ _SOURCES_KEPT = (
 )
 
 
-def _identity(store: Store, row: Row, target: ViewName, *, in_place: bool) -> str:
+def _identity(store: MetastoreStore, row: Row, target: ViewName, *, in_place: bool) -> str:
     """The UUID of a materialized view that is to be: the same at each attempt, so that its storage is known again."""
     known = identify(store, row, mark=False).uuid
     if not in_place:
@@ -229,7 +229,7 @@ def _linked(definition: Definition, storage: Storage) -> Definition:
 
 
 def _freshness(
-    store: Store, view: LegacyView, made: Made, metadata: ViewMetadata, stored: TableMetadata | None
+    store: MetastoreStore, view: LegacyView, made: Made, metadata: ViewMetadata, stored: TableMetadata | None
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """View properties that say how fresh the rows are, and what is to be said of it."""
     properties, grace = staleness(view)
@@ -242,7 +242,7 @@ def _freshness(
     return properties, tuple(said)
 
 
-def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location: str) -> Row:
+def row_as_converted(store: MetastoreStore, legacy: Row, metadata: ViewMetadata, location: str) -> Row:
     """The row that takes a legacy row's place."""
     writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
     legacy = detached(legacy, read_view(legacy))
@@ -266,8 +266,8 @@ def row_as_converted(store: Store, legacy: Row, metadata: ViewMetadata, location
     )
 
 
-def _is_foreign_view(store: Store, name: ViewName) -> bool:
-    row = store.row(name)
+def _is_foreign_view(store: MetastoreStore, name: ViewName) -> bool:
+    row = store.get_row(name)
     return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
 

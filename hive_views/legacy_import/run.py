@@ -18,7 +18,7 @@ from hive_views.legacy_import.plan import Entry, Plan, Verdict
 from hive_views.legacy_import.planner import planned_store, target_of
 from hive_views.legacy_import.worker import Looked, Work
 from hive_views.metastore.commit.cas_support import honors_expectations
-from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.store import MetastoreStore
 
 Progress = Callable[[int, int, Outcome], None]
 """Told how many views are done, of how many, and the last one's outcome."""
@@ -69,7 +69,7 @@ def work_for(plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = 
         None if to is None else to.name,
         None if to is None else dict(to.properties),
         dry,
-        below=planned_store((to or catalog)._store) if dry else None,
+        below=planned_store((to or catalog).store) if dry else None,
     )
 
 
@@ -111,7 +111,7 @@ def run_plan(
     hands = min(_HANDS, most_calls - 1)
     ahead = _AHEAD if hands else 0
     with Journal(journal_path, plan) as journal, ThreadPoolExecutor(max(hands, 1), "hive-views-import") as pool:
-        ledger = Ledger(plan, journal, (to or catalog)._store, progress)
+        ledger = Ledger(plan, journal, (to or catalog).store, progress)
         # Level by level, so that neighbors seldom read each other.
         order = sorted(plan.entries, key=lambda entry: entry.level)
         begun: dict[ViewName, tuple[Future[Looked], bool]] = {}
@@ -173,7 +173,7 @@ def dry_run(
 class Ledger:
     """What a run knows and notes of its views, in whatever process those are converted."""
 
-    def __init__(self, plan: Plan, journal: Journal, store: Store, progress: Progress | None) -> None:
+    def __init__(self, plan: Plan, journal: Journal, store: MetastoreStore, progress: Progress | None) -> None:
         """Begin, or go on where the journal ends.
 
         Args:
@@ -275,7 +275,7 @@ def blocked(entry: Entry, ended: dict[ViewName, Outcome]) -> Outcome | None:
     return None
 
 
-def tidy(store: Store, journal: Journal, outcome: Outcome) -> None:
+def tidy(store: MetastoreStore, journal: Journal, outcome: Outcome) -> None:
     """Delete the files that a run which was killed had written for a view, once another file is the view's.
 
     A request of that run may still be on its way; where the server compares, it will refuse it, and where it does not

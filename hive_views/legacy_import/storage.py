@@ -35,8 +35,8 @@ from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAG
 from hive_views.materialized.lifecycle import storage_name
 from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 
@@ -117,7 +117,7 @@ class Storage:
 
 def planned_storage(
     catalog: HiveViewCatalog,
-    store: Store,
+    store: MetastoreStore,
     row: Row,
     view: LegacyView,
     target: ViewName,
@@ -157,12 +157,12 @@ def planned_storage(
 _COPY = "the legacy one keeps its own"
 
 
-def _found(store: Store, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:
+def _found(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:
     """The storage's name in the catalog, its metadata file, and why there is neither."""
     if view.writer is Writer.TRINO and trino.STORAGE_TABLE in row.parameters:
         schema = row.parameters.get(trino.STORAGE_SCHEMA, row.name.database)
         table = ViewName.parse((schema, row.parameters[trino.STORAGE_TABLE]))
-        there = store.row(table)
+        there = store.get_row(table)
         if there is None or there.kind is not RowKind.ICEBERG_TABLE:
             return None, None, f"its storage table {table} is gone"
         return table, there.metadata_location, None
@@ -186,16 +186,20 @@ def _other_columns(schema: Schema, metadata: TableMetadata) -> str | None:
 
 
 def _free(
-    catalog: HiveViewCatalog, store: Store, target: ViewName, view_uuid: str, metadata: TableMetadata | None = None
+    catalog: HiveViewCatalog,
+    store: MetastoreStore,
+    target: ViewName,
+    view_uuid: str,
+    metadata: TableMetadata | None = None,
 ) -> ViewName:
     """A name for a storage's row: one that a run which was killed has made for this very view is taken again."""
     return storage_name(target, view_uuid, lambda plain: _is_free(catalog, store, plain, view_uuid, metadata))
 
 
 def _is_free(
-    catalog: HiveViewCatalog, store: Store, name: ViewName, view_uuid: str, metadata: TableMetadata | None
+    catalog: HiveViewCatalog, store: MetastoreStore, name: ViewName, view_uuid: str, metadata: TableMetadata | None
 ) -> bool:
-    row = store.row(name)
+    row = store.get_row(name)
     if row is None:
         return True
     if row.kind is not RowKind.ICEBERG_TABLE:
@@ -229,7 +233,7 @@ def staleness(view: LegacyView) -> tuple[dict[str, str], str | None]:
 
 
 def recorded_state(
-    store: Store,
+    store: MetastoreStore,
     view: LegacyView,
     storage: TableMetadata,
     reads: tuple[ViewName, ...],
@@ -263,9 +267,9 @@ def recorded_state(
     ), "what its last refresh read is known from Trino"
 
 
-def _source(store: Store, name: ViewName, number: int | None) -> SourceState | None:
+def _source(store: MetastoreStore, name: ViewName, number: int | None) -> SourceState | None:
     """The state of a table as Trino read it; None where that cannot be told exactly."""
-    row = store.row(name)
+    row = store.get_row(name)
     if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None
     metadata = FactReader(store).table_metadata(str(name), row.metadata_location)
@@ -331,7 +335,7 @@ def withdraw(catalog: HiveViewCatalog, storage: Storage, *, force: bool = False)
     if storage.action is Action.REGISTERED:
         TableCatalog.drop_table(catalog, storage.table.identifier)
         if not refreshed and table.metadata_location != storage.location:
-            catalog._store.files.delete(table.metadata_location)  # written by `provide`, and named by nothing now
+            catalog.store.files.delete(table.metadata_location)  # written by `provide`, and named by nothing now
         return
     with table.transaction() as transaction:
         transaction.remove_properties(*(key for key in (STORAGE_OF, STAGED_WRITES) if key in table.metadata.properties))

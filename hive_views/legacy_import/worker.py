@@ -45,9 +45,10 @@ from hive_views.legacy_import.readers.detection import is_legacy, read_view
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW, Converted, Place, convert
 from hive_views.legacy_import.storage import provide, withdraw
 from hive_views.metastore.commit.row_conversion import fingerprint, swap
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.identities import HIVE_UUID, identify
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import LoadedView, MetastoreStore
 
 Note = Callable[[Prepared], None]
 """Told what will take a row's place, before it does."""
@@ -159,8 +160,8 @@ class Looked:
 
     def _look(self) -> Outcome | None:
         entry = self._entry
-        row = self._source._store.row(entry.name)
-        done = self._target._store.row(entry.target) if not self._in_place else row
+        row = self._source.store.get_row(entry.name)
+        done = self._target.store.get_row(entry.target) if not self._in_place else row
         if done is not None and done.kind is RowKind.ICEBERG_VIEW:
             if done.parameters.get(LEGACY_FINGERPRINT) == entry.fingerprint:
                 return replace(
@@ -187,7 +188,7 @@ class Looked:
         if self._work.dry:
             if self._work.below is not None:
                 new = shown_row(made.row, read_view(row)) if self._in_place else made.row
-                self._work.below.put(entry.target, Loaded(new, made.metadata))
+                self._work.below.put(entry.target, LoadedView(new, made.metadata))
                 self._work.below.pack(entry.target)
             return self._ended(Status.WOULD_CONVERT, None, None)
         self._todo = row, made
@@ -200,13 +201,15 @@ class Looked:
     def _made(self, row: Row, there: Row | None) -> Converted:
         # What a run reads is looked at anew for each view, what one view reads once.
         below = self._work.below
-        seen = planned_store(self._target._store) if below is None else below
+        seen = planned_store(self._target.store) if below is None else below
         seen.seen[self._entry.target] = there
         made = self._converted(row, seen)
-        real = self._target._store
+        real = self._target.store
         if self._work.dry or not real.config.mark_hive_tables:
             return made
-        unmarked = [child for name in made.made.reads if (child := seen.row(name)) is not None and _is_unmarked(child)]
+        unmarked = [
+            child for name in made.made.reads if (child := seen.get_row(name)) is not None and _is_unmarked(child)
+        ]
         if not unmarked:
             return made
         # Only now, because nothing is written for a view that is refused.
@@ -227,7 +230,7 @@ class Looked:
         )
 
     def _prepare(self, row: Row, made: Converted, note: Note) -> None:
-        entry, store = self._entry, self._target._store
+        entry, store = self._entry, self._target.store
         storage = None if made.storage is None else made.storage.encode()
         # Before the files, so that a run which goes on after a kill knows of all of them.
         note(Prepared(entry.name, entry.target, packed(row), made.backup, made.location, storage))
@@ -242,7 +245,7 @@ class Looked:
             raise
 
     def _write(self, row: Row, made: Converted, patient: bool) -> Outcome:
-        store = _patience(self._target._store) if patient else self._target._store
+        store = _patience(self._target.store) if patient else self._target.store
         damages: tuple[str, ...] = ()
         location = made.location
         if self._in_place:
@@ -257,7 +260,7 @@ class Looked:
             damages=damages,
         )
 
-    def _committed(self, store: Store, made: Converted) -> str | None:
+    def _committed(self, store: MetastoreStore, made: Converted) -> str | None:
         try:
             return commit(store, self._entry.target, None, made.metadata).row.metadata_location
         except CommitStateUnknownError:
@@ -274,7 +277,7 @@ class Looked:
             except HiveViewsError as error:
                 logger.warning("%s is left behind: %s", made.storage.table, error)
         for location in locations:
-            self._target._store.files.delete(location)
+            self._target.store.files.delete(location)
 
     def _ended(self, status: Status, reason: Reason | None, text: str | None) -> Outcome:
         return Outcome(self._entry.name, self._entry.target, status, reason, text)
@@ -284,13 +287,13 @@ def _is_unmarked(row: Row) -> bool:
     return row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW) and HIVE_UUID not in row.parameters
 
 
-def _patience(store: Store) -> Store:
+def _patience(store: MetastoreStore) -> MetastoreStore:
     """The same store, which waits for a lock as long as the server keeps one of a dead process."""
     lock = replace(store.config.lock, timeout_ms=max(store.config.lock.timeout_ms, _lock_life_ms(store)))
     return replace(store, config=replace(store.config, lock=lock))
 
 
-def _lock_life_ms(store: Store) -> int:
+def _lock_life_ms(store: MetastoreStore) -> int:
     """How long the server keeps a lock that nobody keeps alive, and a while."""
     text = store.client.config_value("hive.txn.timeout", "300s").strip().lower()
     digits = "".join(char for char in text if char.isdigit()) or "300"

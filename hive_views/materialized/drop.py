@@ -38,10 +38,10 @@ from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, f
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
 from hive_views.materialized.layouts.storage_tables import STORAGE_OF
 from hive_views.materialized.refresh.publish import is_staging
-from hive_views.metastore.commit.view_commit import Loaded
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, Twin, twins
+from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ChildKind
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> N
         others = _also(_named(catalog, table_owner(found, table))[1])
     except MetastoreRefusedError as error:
         others = _unknown(error)
-    files = None if others else files_to_purge(found, catalog._store.files)
+    files = None if others else files_to_purge(found, catalog.store.files)
     TableCatalog.drop_table(catalog, table.identifier)
     others = others or _also_now(catalog, table_owner(found, None))
     if others:
         logger.warning("The files of %s are left, because %s", table, others)
     else:
-        delete_files(table, files, catalog._store.files)
+        delete_files(table, files, catalog.store.files)
 
 
 def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
@@ -117,7 +117,7 @@ def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
     assert view.storage is not None, "the caller has looked"
     owners = [table_owner(view.storage, view.storage_name)]
     if view.layout is Layout.ATTACHED:
-        owners.append(view_owner(Loaded(view.row, view.metadata)))
+        owners.append(view_owner(LoadedView(view.row, view.metadata)))
     views, tables = _named(catalog, *owners)
     return [*views, *tables]
 
@@ -127,7 +127,7 @@ def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
 
 def _plan(catalog: HiveViewCatalog, view: MaterializedView, purge: bool) -> _Plan:
     storage, uuid = view.storage, view.metadata.view_uuid.lower()
-    row = None if view.storage_name is None else catalog._store.row(view.storage_name)
+    row = None if view.storage_name is None else catalog.store.get_row(view.storage_name)
     if view.layout is Layout.REGISTERED and (row is None or not _is_storage_row(row, storage, uuid)):
         if row is not None:
             logger.warning("%s is not dropped: it is not the storage of view %s", row.name, uuid)
@@ -156,13 +156,13 @@ def _plan(catalog: HiveViewCatalog, view: MaterializedView, purge: bool) -> _Pla
         definition_stays = definition_stays or storage_stays
     # Read before the view is gone: what cannot be read is refused, and nothing has happened.
     going = storage is not None and storage_stays is None
-    files = files_to_purge(storage, catalog._store.files) if storage is not None and going else None
+    files = files_to_purge(storage, catalog.store.files) if storage is not None and going else None
     return _Plan(name, files, storage_stays, definition_stays)
 
 
 def _others(catalog: HiveViewCatalog, view: MaterializedView, storage: Table | None) -> tuple[str | None, str | None]:
     """Why files of the definition, and of the storage, are others' too."""
-    definition = view_owner(Loaded(view.row, view.metadata))
+    definition = view_owner(LoadedView(view.row, view.metadata))
     if view.layout is Layout.TABLE:
         definition = Owner(definition.uuid, _definition_files(view))
     owners = [definition] if storage is None else [definition, table_owner(storage, view.storage_name)]
@@ -172,7 +172,7 @@ def _others(catalog: HiveViewCatalog, view: MaterializedView, storage: Table | N
 
 def _named(catalog: HiveViewCatalog, *owners: Owner) -> tuple[list[Twin], list[Twin]]:
     """The views and the tables that have files of some owners; rows that a refresh makes for itself are none."""
-    found = [twin for twin in twins(catalog._store, *owners) if not is_staging(twin.row.name.name)]
+    found = [twin for twin in twins(catalog.store, *owners) if not is_staging(twin.row.name.name)]
     views = [twin for twin in found if twin.row.kind is RowKind.ICEBERG_VIEW]
     return views, [twin for twin in found if twin not in views]
 
@@ -222,7 +222,7 @@ def _definition_files(view: MaterializedView) -> tuple[str, ...]:
 
 def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge: bool) -> DropStep:
     """Readers find the view first, so it goes first; then the storage's row, then files."""
-    store, name = catalog._store, view.name
+    store, name = catalog.store, view.name
     if view.layout is Layout.TABLE:
         _drop_row(catalog, view.row, name)
         step = DropStep(name, ChildKind.TABLE)
@@ -237,7 +237,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
         collected = is_collected(metadata.properties)
         if plan.row is not None:
             plan = _looked_again(catalog, view, plan, definition)
-        there = None if plan.row is None else store.row(plan.row)
+        there = None if plan.row is None else store.get_row(plan.row)
         if there is not None and there.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
             with suppress(NoSuchTableError):
                 _drop_row(catalog, there, there.name)
@@ -278,7 +278,7 @@ def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan,
 
 
 def _drop_row(catalog: HiveViewCatalog, seen: Row, name: ViewName) -> None:
-    now = catalog._store.row(name)
+    now = catalog.store.get_row(name)
     if now is not None and now.uuid != seen.uuid:
         raise CommitFailedError(str(name), "another table has the name by now. It was not dropped")
     TableCatalog.drop_table(catalog, name.identifier)

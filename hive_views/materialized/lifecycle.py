@@ -84,7 +84,7 @@ def create_materialized(catalog: HiveViewCatalog, request: Request) -> None:
     """Create a materialized view, without rows."""
     name = request.name.check_writable()
     check_settings(request.properties)
-    row = catalog._store.row(name)
+    row = catalog.store.get_row(name)
     if row is not None:
         raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(name))
     {Layout.REGISTERED: _registered, Layout.ATTACHED: _attached, Layout.TABLE: _table}[_ours(request.layout)](
@@ -124,7 +124,7 @@ def _attached(catalog: HiveViewCatalog, request: Request) -> None:
     schema = _storage_schema(request.definition.schema)
     spec = partition_spec(schema, request.partitioned_by)
     storage = new_attached(
-        catalog._store.files,
+        catalog.store.files,
         f"{location}/storage-{view_uuid[:8]}",
         schema,
         spec,
@@ -136,12 +136,12 @@ def _attached(catalog: HiveViewCatalog, request: Request) -> None:
     except CommitStateUnknownError:
         raise
     except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change
-        catalog._store.files.delete(storage)
+        catalog.store.files.delete(storage)
         raise
 
 
 def _table(catalog: HiveViewCatalog, request: Request) -> None:
-    store, name = catalog._store, request.name
+    store, name = catalog.store, request.name
     view_uuid = str(uuid.uuid4())
     metadata = create(
         uuid=view_uuid,
@@ -186,8 +186,8 @@ def _create_view(
         now_ms=int(time.time() * 1000),
         identifier=str(request.name),
     )
-    watch = refuse_cycle(catalog._store, request.name, metadata.current_version())
-    commit(catalog._store, request.name, None, metadata, watch=watch)
+    watch = refuse_cycle(catalog.store, request.name, metadata.current_version())
+    commit(catalog.store, request.name, None, metadata, watch=watch)
 
 
 def _create_storage(catalog: HiveViewCatalog, table: ViewName, request: Request, properties: Mapping[str, str]) -> None:
@@ -214,7 +214,7 @@ def _storage_properties(request: Request, view_uuid: str) -> dict[str, str]:
 
 def free_storage_name(catalog: HiveViewCatalog, view: ViewName) -> ViewName:
     """A name for a new storage table: `<view>__storage`, or with a number of its own where that is taken."""
-    return storage_name(view, uuid.uuid4().hex, lambda plain: catalog._store.row(plain) is None)
+    return storage_name(view, uuid.uuid4().hex, lambda plain: catalog.store.get_row(plain) is None)
 
 
 def storage_name(view: ViewName, mark: str, is_free: Callable[[ViewName], bool]) -> ViewName:
@@ -232,7 +232,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
     """Make a materialized view a plain one; its storage stays, so that the way back copies nothing."""
     if view.layout is Layout.TABLE:
         raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
-    loaded = load(catalog._store, view.name)
+    loaded = load(catalog.store, view.name)
     changes: list[Change]
     if view.layout is Layout.REGISTERED:
         link = storage_link(loaded.metadata)
@@ -249,19 +249,19 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
         settled = agreed(loaded.metadata.properties, loaded.metadata.properties)
         kept = {key: settled[key] for key in (ALLOW_STALE_DATA,) if key in settled}
         changes = [SetProperties({DETACHED_METADATA: settled[METADATA], **kept}, frozenset({METADATA}))]
-    change(catalog._store, loaded, changes)
+    change(catalog.store, loaded, changes)
 
 
 def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Sequence[str] = ()) -> None:
     """Make a plain view a materialized one: with the storage that it had, or with a new one."""
-    loaded = load(catalog._store, name)
+    loaded = load(catalog.store, name)
     metadata = loaded.metadata
     if is_materialized(metadata):
         raise InvalidViewError(str(name), "it is a materialized view already")
     if DETACHED_METADATA in metadata.properties:
         text = metadata.properties[DETACHED_METADATA]
         AttachedView.decode(text)
-        change(catalog._store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
+        change(catalog.store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
         return
     raw = metadata.raw_schema(metadata.current_schema_id)
     assert raw is not None, "every version's schema is there"
@@ -280,7 +280,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
         SetProperties({STORAGE_TABLE_COPY: link.encode()}, frozenset({DETACHED})),
     ]
     try:
-        change(catalog._store, loaded, changes)
+        change(catalog.store, loaded, changes)
     except CommitStateUnknownError:
         raise
     except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change

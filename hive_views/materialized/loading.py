@@ -46,9 +46,9 @@ from hive_views.materialized.state.refresh_state import (
     parse_object,
 )
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
-from hive_views.metastore.commit.view_commit import Loaded, Store
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
 
@@ -149,7 +149,7 @@ def load_materialized(
     catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows | None = None
 ) -> MaterializedView:
     """Load a materialized view of any of our layouts."""
-    store = catalog._store
+    store = catalog.store
     rows = rows or Rows(store)
     row = rows.one(name)
     if row is None:
@@ -164,7 +164,7 @@ def load_materialized(
     raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
 
 
-def _of_view(catalog: HiveViewCatalog, view: Loaded, facts: FactReader, rows: Rows) -> MaterializedView:
+def _of_view(catalog: HiveViewCatalog, view: LoadedView, facts: FactReader, rows: Rows) -> MaterializedView:
     name = view.row.name
     link = storage_link(view.metadata)
     if link is not None:
@@ -176,7 +176,7 @@ def _of_view(catalog: HiveViewCatalog, view: Loaded, facts: FactReader, rows: Ro
         storage, problem = _open(catalog, storage_name, facts, rows)
         return MaterializedView(name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
     if METADATA in view.metadata.properties:
-        return _attached(catalog._store, view, facts)
+        return _attached(catalog.store, view, facts)
     raise NotMaterializedError(str(name), "it is a plain view")
 
 
@@ -260,7 +260,7 @@ def _home(view: MaterializedView, version_id: object) -> str:
     return namespace[0].lower() if len(namespace) == 1 else view.name.database
 
 
-def _loaded(store: Store, row: Row, facts: FactReader) -> Loaded:
+def _loaded(store: MetastoreStore, row: Row, facts: FactReader) -> LoadedView:
     """The view of a row; whatever is odd about it is left to `load`."""
     try:
         metadata = facts.view(row.metadata_location or "")
@@ -268,7 +268,7 @@ def _loaded(store: Store, row: Row, facts: FactReader) -> Loaded:
         return load(store, row.name)
     if row.uuid is not None and row.uuid.lower() != metadata.view_uuid.lower():
         return load(store, row.name)
-    return Loaded(row, metadata)
+    return LoadedView(row, metadata)
 
 
 def _open(catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Rows) -> tuple[Table | None, str | None]:
@@ -284,10 +284,10 @@ def _open(catalog: HiveViewCatalog, name: ViewName, facts: FactReader, rows: Row
 def _table(catalog: HiveViewCatalog, row: Row, facts: FactReader) -> Table:
     location = row.metadata_location or ""
     metadata = facts.table_metadata(str(row.name), location)
-    return Table(row.name.identifier, metadata, location, catalog._store.files.io(location), catalog)
+    return Table(row.name.identifier, metadata, location, catalog.store.files.io(location), catalog)
 
 
-def _attached(store: Store, view: Loaded, facts: FactReader) -> MaterializedView:
+def _attached(store: MetastoreStore, view: LoadedView, facts: FactReader) -> MaterializedView:
     name = view.row.name
     location = AttachedView.decode(view.metadata.properties[METADATA]).storage_table_location
     problem, storage = None, None

@@ -79,7 +79,7 @@ def _redefine_table(
     catalog: HiveViewCatalog, view: MaterializedView, definition: Definition, properties: Mapping[str, str]
 ) -> bool:
     """First the view's new metadata file, which nobody knows yet, then the swap of the pointer in the table."""
-    store, name = catalog._store, view.name
+    store, name = catalog.store, view.name
     assert view.storage is not None, "a view that only its table names was found by that table"
     columns = view.metadata.current_schema()
     schema = columns if _same_columns(columns, definition.schema) else definition.schema
@@ -105,7 +105,7 @@ def _swap_definition(
     catalog: HiveViewCatalog, view: MaterializedView, metadata: ViewMetadata, changed: SetProperties
 ) -> None:
     """Write the view's new metadata file, and make the table name it; its properties change in the same commit."""
-    store, name, table = catalog._store, view.name, view.storage
+    store, name, table = catalog.store, view.name, view.storage
     assert table is not None, "a view that only its table names was found by that table"
     known = AssociatedView.decode(table.metadata.properties[METADATA])
     location = new_location(metadata, known.associated_view_location, str(uuid.uuid4()))
@@ -144,8 +144,8 @@ def set_properties(catalog: HiveViewCatalog, view: MaterializedView, changed: Se
     check_settings(changed.updates, changed.removals)
     if view.layout is Layout.TABLE:
         return _set_on_table(catalog, view, changed)
-    loaded = load(catalog._store, view.name)
-    after = change(catalog._store, loaded, [changed])
+    loaded = load(catalog.store, view.name)
+    after = change(catalog.store, loaded, [changed])
     return after.row.metadata_location != loaded.row.metadata_location
 
 

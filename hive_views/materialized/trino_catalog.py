@@ -26,12 +26,12 @@ class TrinoRows:
     def __init__(self, catalog: HiveViewCatalog, facts: FactReader) -> None:
         """Prepare to read."""
         self._catalog = catalog
-        self._store = catalog._store
+        self._store = catalog.store
         self._facts = facts
 
     def row(self, name: ViewName) -> Row:
         """The row of a materialized view of Trino."""
-        row = self._store.row(name)
+        row = self._store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         if row.kind is not RowKind.HIVE_VIEW or not trino.is_materialized_view(row.parameters):

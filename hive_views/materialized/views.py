@@ -66,7 +66,7 @@ class MaterializedViews(AbandonedMethods):
             catalog: The catalog.
         """
         self._catalog = catalog
-        self._store = catalog._store
+        self._store = catalog.store
         self._looks = Looks(catalog)
         self._facts = self._looks.facts
         self._trino = TrinoRows(catalog, self._facts)
@@ -492,7 +492,7 @@ class MaterializedViews(AbandonedMethods):
         if name in seen:
             return
         seen.add(name)
-        row = self._store.row(name)
+        row = self._store.get_row(name)
         if row is None:
             return
         children: list[ViewName] = []

@@ -14,10 +14,10 @@ from typing import Any
 
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.hive_types import hive_type
 from hive_views.metastore.loading import load
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas, table_schema
 from hive_views.sql.resolver.scopes import TableSchema
 
@@ -30,13 +30,13 @@ ZONED, LOCAL = "timestamp with local time zone", "timestamp_ntz"
 class EngineSchemas(MetastoreSchemas):
     """The schemas that one statement sees, for the types of its columns."""
 
-    def __init__(self, store: Store, dialect: str) -> None:
+    def __init__(self, store: MetastoreStore, dialect: str) -> None:
         """Make it for one statement."""
         super().__init__(store)
         self._zoned = dialect != "trino"
 
     def _read(self, name: ViewName) -> TableSchema | None:
-        row = self._store.row(name)
+        row = self._store.get_row(name)
         if row is None:
             return None
         schema = table_schema(row)
@@ -60,7 +60,7 @@ class EngineSchemas(MetastoreSchemas):
         return _TIME.sub(lambda found: found.group(0) if found.group(1) else bare, kind)
 
 
-def _current_schema(store: Store, row: Row) -> Mapping[str, Any]:
+def _current_schema(store: MetastoreStore, row: Row) -> Mapping[str, Any]:
     """The columns of an Iceberg table or view, as the JSON object of its metadata file."""
     location = row.metadata_location or ""
     if row.kind is RowKind.ICEBERG_VIEW:

@@ -21,9 +21,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.locking.lock import locked
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.lineage_codec import Child, ChildKind
 
@@ -48,7 +48,7 @@ KINDS = {
 """What each kind of row is as a child."""
 
 
-def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
+def identify(store: MetastoreStore, row: Row, *, mark: bool = True) -> Child:
     """A row as a child of a view."""
     kind = KINDS[row.kind]
     if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
@@ -59,7 +59,7 @@ def identify(store: Store, row: Row, *, mark: bool = True) -> Child:
     return Child(row.name, known or _derived(row), kind, by_name=known is None)
 
 
-def _iceberg_uuid(store: Store, row: Row) -> str:
+def _iceberg_uuid(store: MetastoreStore, row: Row) -> str:
     known = _valid(row.uuid)
     if known is not None:
         return known
@@ -89,7 +89,7 @@ def _valid(text: object) -> str | None:
         return None
 
 
-def _mark(store: Store, row: Row) -> str | None:
+def _mark(store: MetastoreStore, row: Row) -> str | None:
     """Write the UUID into a Hive table's row, and nothing else.
 
     The row is read under the metastore's lock. The alter expects the time of the last change that the row has, where it
@@ -99,7 +99,7 @@ def _mark(store: Store, row: Row) -> str | None:
     try:
         with locked(store.client, locks, row.name) if locks.enabled else nullcontext():
             for _ in range(_ATTEMPTS):
-                current = store.row(row.name)
+                current = store.get_row(row.name)
                 if current is None or current.kind is not row.kind or current.create_time != row.create_time:
                     return None
                 known = _valid(current.parameters.get(HIVE_UUID))
@@ -112,7 +112,7 @@ def _mark(store: Store, row: Row) -> str | None:
     return None
 
 
-def _send(store: Store, current: Row) -> bool:
+def _send(store: MetastoreStore, current: Row) -> bool:
     """Send the alter; whether it is worth looking at the row again."""
     table = copy.copy(current.table)
     table.parameters = {**current.parameters, HIVE_UUID: _derived(current)}
@@ -123,7 +123,7 @@ def _send(store: Store, current: Row) -> bool:
     try:
         store.client.alter_table(current.name.database, current.name.name, table, context)
     except MetaException as error:
-        if "The table has been modified" in (error.message or ""):
+        if CAS_REJECTED in (error.message or ""):
             return True
         logger.warning("%s cannot be marked, and is known by its name only: %s", current.name, error.message)
         return False
@@ -133,7 +133,7 @@ def _send(store: Store, current: Row) -> bool:
     return True
 
 
-def children(store: Store, rows: dict[ViewName, Row], *, mark: bool = True) -> tuple[Child, ...] | None:
+def children(store: MetastoreStore, rows: dict[ViewName, Row], *, mark: bool = True) -> tuple[Child, ...] | None:
     """L of a view over some rows."""
     try:
         return tuple(identify(store, rows[name], mark=mark) for name in sorted(rows))

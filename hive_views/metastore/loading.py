@@ -9,17 +9,17 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
-from hive_views.metastore.commit.view_commit import Loaded, Store
 from hive_views.metastore.row_codec import ICEBERG_TABLE, ICEBERG_VIEW, TABLE_TYPE, VIRTUAL_VIEW, RowKind, row_kind
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 
 FILTER_FIELD = "hive_filter_field_params__"
 """How the server's name filter addresses a parameter (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
 
 
-def load(store: Store, name: ViewName) -> Loaded:
+def load(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Read a view's row and the file it points to."""
-    row = store.row(name)
+    row = store.get_row(name)
     while True:
         if row is None:
             raise NoSuchViewError(str(name))
@@ -29,7 +29,7 @@ def load(store: Store, name: ViewName) -> Loaded:
             metadata = store.files.read(location)
         except MetadataFileNotFoundError:
             # A view that was dropped and purged, or registered elsewhere, between the two reads.
-            row = store.row(name)
+            row = store.get_row(name)
             if row is not None and row.metadata_location == location:
                 raise
         else:
@@ -40,26 +40,28 @@ def load(store: Store, name: ViewName) -> Loaded:
                     f"it belongs to another view ({metadata.view_uuid}); the row of {name} is of view {row.uuid}. Drop "
                     "the row and register the right file",
                 )
-            return Loaded(row, metadata)
+            return LoadedView(row, metadata)
 
 
-def exists(store: Store, name: ViewName) -> bool:
+def exists(store: MetastoreStore, name: ViewName) -> bool:
     """Whether an Iceberg view stands under a name; its file is not read."""
-    row = store.row(name)
+    row = store.get_row(name)
     return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
 
-def view_names(store: Store, database: str) -> list[ViewName]:
+def view_names(store: MetastoreStore, database: str) -> list[ViewName]:
     """The Iceberg views of a database, sorted."""
     return _names(store, database, ICEBERG_VIEW, RowKind.ICEBERG_VIEW, VIRTUAL_VIEW)
 
 
-def table_names(store: Store, database: str) -> list[ViewName]:
+def table_names(store: MetastoreStore, database: str) -> list[ViewName]:
     """The Iceberg tables of a database, sorted; never a view."""
     return _names(store, database, ICEBERG_TABLE, RowKind.ICEBERG_TABLE, None)
 
 
-def _names(store: Store, database: str, format_type: str, kind: RowKind, table_type: str | None) -> list[ViewName]:
+def _names(
+    store: MetastoreStore, database: str, format_type: str, kind: RowKind, table_type: str | None
+) -> list[ViewName]:
     """Names by the server's filter on `table_type`; by reading the rows where a server cannot filter.
 
     `like` without wildcards in place of `=`: the latter fails on Derby where values are CLOBs. The filter tells upper

@@ -27,11 +27,11 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.commit.view_commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
 from hive_views.metastore.loading import FILTER_FIELD
 from hive_views.metastore.locking.lock import acquire
 from hive_views.metastore.row_codec import METADATA_LOCATION, VIRTUAL_VIEW
-from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.store import CAS_REJECTED
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 from hive_views.metastore.transport.connection import Connection
 
 logger = logging.getLogger(__name__)
@@ -144,10 +144,12 @@ class TemporaryRow:
         table.parameters[METADATA_LOCATION] = value
         try:
             self._client.alter_table(
-                *self.name.identifier, table, {EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: expected}
+                *self.name.identifier,
+                table,
+                {EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: expected},
             )
         except MetaException as error:
-            if str(error.message).startswith(MODIFIED):
+            if str(error.message).startswith(CAS_REJECTED):
                 return False
             raise MetastoreRefusedError("alter_table", str(error.message)) from error
         except TException as error:

@@ -17,10 +17,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.identities import HIVE_UUID
 from hive_views.metastore.loading import FILTER_FIELD, table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, VIRTUAL_VIEW, Row, read_row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, row_pattern
 
@@ -31,7 +31,7 @@ _MOST_REQUESTS = 2
 at once were no faster (measured on two cores)."""
 
 
-def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
+def named_by_uuid(store: MetastoreStore, uuid: str) -> list[ViewName]:
     """Tables and views whose row says that they have a UUID."""
     # One question for each key: the server joins rows that have all the keys of a condition, `or` or not.
     conditions = [f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID)]
@@ -43,7 +43,7 @@ def named_by_uuid(store: Store, uuid: str) -> list[ViewName]:
     ]
 
 
-def tables_without_uuid(store: Store) -> Iterator[Row]:
+def tables_without_uuid(store: MetastoreStore) -> Iterator[Row]:
     """Iceberg tables whose row does not say their UUID, as PyIceberg writes them: no filter finds these."""
     for database in databases(store):
         try:
@@ -53,7 +53,7 @@ def tables_without_uuid(store: Store) -> Iterator[Row]:
         yield from (row for row in rows(store, names) if row.uuid is None)
 
 
-def recorded_readers(store: Store, database: str, name: ViewName, uuid: str | None) -> list[ViewName] | None:
+def recorded_readers(store: MetastoreStore, database: str, name: ViewName, uuid: str | None) -> list[ViewName] | None:
     """Views of one database whose row's lineage has a child."""
     patterns = [row_pattern(name=name), *([row_pattern(uuid=uuid)] if uuid is not None else [])]
     conditions = [f'{FILTER_FIELD}{ROW_LINEAGE} like "{item}"' for item in patterns]
@@ -70,7 +70,7 @@ def recorded_readers(store: Store, database: str, name: ViewName, uuid: str | No
     return sorted(names)
 
 
-def unrecorded_views(store: Store, database: str) -> list[ViewName]:
+def unrecorded_views(store: MetastoreStore, database: str) -> list[ViewName]:
     """Views of one database whose row does not hold the lineage of the metadata file that it points to."""
     recorded = _filtered(
         store,
@@ -80,7 +80,7 @@ def unrecorded_views(store: Store, database: str) -> list[ViewName]:
     return sorted(set(all_views(store, database)) - set(recorded or ()))
 
 
-def all_views(store: Store, database: str) -> list[ViewName]:
+def all_views(store: MetastoreStore, database: str) -> list[ViewName]:
     """All views of one database, Iceberg's and Hive's, sorted."""
     try:
         names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
@@ -91,7 +91,7 @@ def all_views(store: Store, database: str) -> list[ViewName]:
     return sorted(ViewName(database, name) for name in names)
 
 
-def rows(store: Store, names: Sequence[ViewName], *, most_calls: int = _MOST_REQUESTS) -> Iterator[Row]:
+def rows(store: MetastoreStore, names: Sequence[ViewName], *, most_calls: int = _MOST_REQUESTS) -> Iterator[Row]:
     """The rows that stand under some names, asked for in batches, two at a time."""
     wanted: dict[str, list[str]] = {}
     for name in names:
@@ -110,7 +110,7 @@ def rows(store: Store, names: Sequence[ViewName], *, most_calls: int = _MOST_REQ
             yield from found
 
 
-def rows_of(store: Store, database: str, names: Sequence[str]) -> list[Row]:
+def rows_of(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
     """The rows that stand under some names of one database."""
     try:
         return [read_row(table) for table in store.client.get_tables(database, names)]
@@ -120,7 +120,7 @@ def rows_of(store: Store, database: str, names: Sequence[str]) -> list[Row]:
         raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
 
 
-def all_rows(store: Store) -> Iterator[Row]:
+def all_rows(store: MetastoreStore) -> Iterator[Row]:
     """The rows of all tables and views of all databases."""
     for database in databases(store):
         try:
@@ -132,7 +132,7 @@ def all_rows(store: Store) -> Iterator[Row]:
         yield from rows(store, [ViewName(database, name) for name in names])
 
 
-def databases(store: Store) -> list[str]:
+def databases(store: MetastoreStore) -> list[str]:
     """The names of all databases, sorted."""
     try:
         return sorted(store.client.get_all_databases())
@@ -140,7 +140,7 @@ def databases(store: Store) -> list[str]:
         raise MetastoreRefusedError("get_all_databases", error.message or "") from error
 
 
-def _filtered(store: Store, database: str, condition: str) -> list[ViewName] | None:
+def _filtered(store: MetastoreStore, database: str, condition: str) -> list[ViewName] | None:
     try:
         return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
     except UnknownDBException:

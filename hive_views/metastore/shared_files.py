@@ -19,10 +19,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.loading import FILTER_FIELD
 from hive_views.metastore.queries import databases, rows
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 
 _NAMES = 2
@@ -54,7 +54,7 @@ class Twin:
         return str(self.row.name) if self.catalog is None else f"{self.catalog}.{self.row.name}"
 
 
-def every_catalog(store: Store) -> Iterator[tuple[str | None, Store]]:
+def every_catalog(store: MetastoreStore) -> Iterator[tuple[str | None, MetastoreStore]]:
     """The catalogs of the metastore (Hive 3 and later have several), the one of a store first."""
     yield None, store
     own = store.config.connection.catalog
@@ -64,7 +64,7 @@ def every_catalog(store: Store) -> Iterator[tuple[str | None, Store]]:
                 yield name, replace(store, client=client)
 
 
-def twins(store: Store, *owners: Owner) -> list[Twin]:
+def twins(store: MetastoreStore, *owners: Owner) -> list[Twin]:
     """The rows that have files of some owners, in all catalogs of the metastore."""
     conditions = [
         " or ".join(sorted({f'{FILTER_FIELD}{UUID} like "{owner.uuid.lower()}"' for owner in owners})),
@@ -83,7 +83,7 @@ def twins(store: Store, *owners: Owner) -> list[Twin]:
     return found
 
 
-def kept_by_others(store: Store, *owners: Owner) -> str | None:
+def kept_by_others(store: MetastoreStore, *owners: Owner) -> str | None:
     """Why the files of what was just dropped must stay: asked again before they go, because names change meanwhile."""
     try:
         found = twins(store, *(replace(owner, name=None) for owner in owners))
@@ -92,7 +92,7 @@ def kept_by_others(store: Store, *owners: Owner) -> str | None:
     return f"{', '.join(map(str, found))} has them now" if found else None
 
 
-def _is_twin(store: Store, row: Row, owner: Owner) -> bool:
+def _is_twin(store: MetastoreStore, row: Row, owner: Owner) -> bool:
     location = row.metadata_location
     if location is not None and path_of(location) in map(path_of, owner.metadata_locations):
         return True
@@ -116,7 +116,7 @@ def _below(location: str) -> str:
     return f'{FILTER_FIELD}{METADATA_LOCATION} like ".*/{pattern}/.*"'
 
 
-def _filtered(store: Store, database: str, condition: str) -> list[ViewName]:
+def _filtered(store: MetastoreStore, database: str, condition: str) -> list[ViewName]:
     try:
         return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
     except UnknownDBException:

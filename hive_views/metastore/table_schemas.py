@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
 
 
 class MetastoreSchemas:
     """The schemas that one statement sees; make a new one for the next, so that it sees changes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MetastoreStore) -> None:
         self._store = store
         self._seen: dict[ViewName, TableSchema | None] = {}
 
@@ -23,7 +23,7 @@ class MetastoreSchemas:
         return self._seen[key]
 
     def _read(self, name: ViewName) -> TableSchema | None:
-        row = self._store.row(name)
+        row = self._store.get_row(name)
         return None if row is None else table_schema(row)
 
 

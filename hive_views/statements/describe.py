@@ -9,8 +9,8 @@ from hive_views.catalog.views import HiveView
 from hive_views.dependencies.resolved_texts import ViewText, of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.hive_types import hive_columns
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
@@ -24,7 +24,7 @@ DescribeRow = tuple[str, str | None, str | None]
 """Name, type and comment of a column; or a name and a value."""
 
 
-def create_statement(store: Store, view: HiveView) -> str:
+def create_statement(store: MetastoreStore, view: HiveView) -> str:
     """The CREATE VIEW that makes a view as it is, with what its author typed."""
     name = ViewName(*view.name())
     text = of_version(name, view.current_version())
@@ -54,7 +54,7 @@ def create_statement(store: Store, view: HiveView) -> str:
     return statement
 
 
-def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> str:
+def _column_list(store: MetastoreStore, view: HiveView, text: ViewText, quote: str) -> str:
     """The column list in front of AS: the author's, or the one without which the columns would be others."""
     fields = view.schema().fields
     names = text.column_names
@@ -70,7 +70,7 @@ def _column_list(store: Store, view: HiveView, text: ViewText, quote: str) -> st
     return ",\n  ".join(listed)
 
 
-def _produced(store: Store, text: ViewText) -> list[str] | None:
+def _produced(store: MetastoreStore, text: ViewText) -> list[str] | None:
     """The columns that the query gives by itself; None where its tables are not what they were."""
     try:
         return [name.lower() for name in text.expansion(MetastoreSchemas(store)).names]

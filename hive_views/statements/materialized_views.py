@@ -112,7 +112,7 @@ def drop(run: Run) -> Result:
     """DROP MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE]: the view and its stored rows."""
     statement: sql.Drop = run.statement
     name = run.name()
-    if statement.if_exists and run.catalog._store.row(name) is None:
+    if statement.if_exists and run.catalog.store.get_row(name) is None:
         return Result("absent", name.identifier)
     behavior = statement.behavior
     cascade = behavior == "cascade"

@@ -157,7 +157,7 @@ class Run:
     def define(self, name: ViewName) -> Definition:
         """Columns and texts of the statement's query."""
         self._check_catalogs()
-        store = self.catalog._store
+        store = self.catalog.store
         return author_statement(
             store, name, self.statement, database=self.database, analyzer=self.analyzer, summary=self.summary
         )
@@ -257,7 +257,7 @@ def _alter_as(run: Run) -> Result:
     name = run.name()
     before = run.catalog.load_view(name.identifier)
     made = run.define(name)
-    row = run.catalog._store.row(name)
+    row = run.catalog.store.get_row(name)
     if row is not None and partition_keys(row) and run.catalog.list_partitions(name.identifier):
         raise refused(
             run.statement,
@@ -341,7 +341,7 @@ def _drop(run: Run) -> Result:
     if statement.purge:
         raise refused(statement, "PURGE is not possible: drop the table without it, or by the engine that wrote it")
     name = run.name()
-    row = run.catalog._store.row(name)
+    row = run.catalog.store.get_row(name)
     if statement.if_exists and row is None:
         return Result("absent", name.identifier)
     if statement.kind == "table" and row is not None and row.kind is RowKind.HIVE_TABLE:
@@ -351,7 +351,7 @@ def _drop(run: Run) -> Result:
     try:
         done = drop(name.identifier, restrict=statement.behavior == "restrict", cascade=cascade)
     except NoSuchViewError as error:
-        if not statement.if_exists or not _is_absence(error) or run.catalog._store.row(name) is not None:
+        if not statement.if_exists or not _is_absence(error) or run.catalog.store.get_row(name) is not None:
             raise
         return Result("absent", name.identifier)  # dropped by somebody else since
     return dropped(name, done if cascade else None)
@@ -410,7 +410,7 @@ def _show_create(run: Run) -> Result:
     if statement.kind != "view" and not (statement.kind == "table" and run.catalog.view_exists(name.identifier)):
         raise refused(statement, f"SHOW CREATE {statement.kind.upper()} is not possible: only views are shown")
     view = run.catalog.load_view(name.identifier)
-    text = create_statement(run.catalog._store, view)
+    text = create_statement(run.catalog.store, view)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)
 
 

@@ -121,7 +121,7 @@ def _prepare_file(world: World) -> None:
         properties={"color": "red"},
         now_ms=1_000_000,
     )
-    world.direct._store.files.write(_registered(world), metadata)
+    world.direct.store.files.write(_registered(world), metadata)
 
 
 def _register(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:

@@ -31,7 +31,7 @@ FIRST, SECOND, THIRD = "select 1, 'one'", "select 2, 'two'", "select 3, 'three'"
 def prepare(catalog: HiveViewCatalog, database: str) -> None:
     """A view with two versions and a property; made by one commit, because most tests here begin with it."""
     name = ViewName(database, VIEW)
-    store = catalog._store
+    store = catalog.store
     first = create(
         identifier=str(name),
         uuid=str(uuid.uuid4()),

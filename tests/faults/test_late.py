@@ -122,7 +122,7 @@ def test_a_late_drop_spares_a_view_that_was_made_since(
     late.release()
     (lock,) = observer.locks()
     # What the server does by itself when its hive.txn.timeout is over.
-    catalog._store.client.unlock(lock.lockid)
+    catalog.store.client.unlock(lock.lockid)
     catalog.create_view((database, VIEW), SCHEMA, version(database))
     assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
 

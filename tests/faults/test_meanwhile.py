@@ -223,9 +223,9 @@ def test_a_view_of_hives_own_that_is_not_there_when_its_drop_is_sent_again(
     proxy.on(DROP_TABLE, DropRequest())
     look = Hold()
     proxy.on(READ_ROW, look, nth=2)
-    row = others._store.row(ViewName(database, VIEW))
+    row = others.store.get_row(ViewName(database, VIEW))
     assert row is not None
-    running = aside.submit(drop_hive_view, behind()._store, row)
+    running = aside.submit(drop_hive_view, behind().store, row)
     look.wait_until_held()
     if renamed:
         table = raw.get_table(database, VIEW)

@@ -137,7 +137,7 @@ def test_a_change_that_ends_by_an_interruption(
         "print('ready', flush=True)\n"
         "catalog.load_view((sys.argv[2], 'v')).update().set_properties(color='blue').commit()\n"
     )
-    store = open_catalog(HEARTBEATS)._store
+    store = open_catalog(HEARTBEATS).store
     with locked(store.client, store.config.lock, ViewName(database, VIEW)):
         process = subprocess.Popen(
             [sys.executable, "-c", script, metastore.uri, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -16,7 +16,7 @@ from hive_views.errors import HiveViewsError, MetastoreRefusedError
 from hive_views.materialized.refresh.refresh import Mode
 from hive_views.materialized.refresh.stage import Work
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
-from hive_views.metastore.commit.view_commit import MODIFIED
+from hive_views.metastore.store import CAS_REJECTED
 from tests.faults.operations import ALTER_TABLE, DROP_TABLE
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.fixtures import CatalogFactory
@@ -86,7 +86,7 @@ def test_the_row_of_an_attached_refresh_cannot_be_dropped(
 
 
 @pytest.mark.parametrize(
-    "words", [f"{MODIFIED}. The parameter value for key 'metadata_location' is different", "the database is away"]
+    "words", [f"{CAS_REJECTED}. The parameter value for key 'metadata_location' is different", "the database is away"]
 )
 def test_an_answer_that_is_wrong(
     catalog: HiveViewCatalog,

@@ -52,7 +52,9 @@ from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 INTERNAL = TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing the request")
-MODIFIED = MetaException("The table has been modified. The parameter value for key 'metadata_location' is different")
+CAS_REJECTION = MetaException(
+    "The table has been modified. The parameter value for key 'metadata_location' is different"
+)
 
 
 def check_untouched(observer: Observer, before: State) -> None:
@@ -120,7 +122,7 @@ def test_somebody_holds_the_lock(
     operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
 ) -> None:
     name = ViewName(database, NEW if operation is CREATE else VIEW)
-    with locked(catalog._store.client, catalog._store.config.lock, name), pytest.raises(LockTimeoutError):
+    with locked(catalog.store.client, catalog.store.config.lock, name), pytest.raises(LockTimeoutError):
         operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)
     check_untouched(observer, before)
 
@@ -190,7 +192,7 @@ def test_the_server_fails(
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 @pytest.mark.parametrize(
-    "error", [MODIFIED, MetaException("a listener failed"), INTERNAL], ids=["modified", "declared", "not declared"]
+    "error", [CAS_REJECTION, MetaException("a listener failed"), INTERNAL], ids=["modified", "declared", "not declared"]
 )
 def test_the_server_says_that_it_failed_and_did_it(
     error: Exception,
@@ -292,7 +294,7 @@ def test_a_commit_is_overtaken(
 
 def test_a_commit_on_a_stale_state(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
     """Told before anything is sent, from the row that the lock protects."""
-    store, name = catalog._store, ViewName(database, VIEW)
+    store, name = catalog.store, ViewName(database, VIEW)
     base = load(store, name)
     PROPERTIES.run(catalog, database)
     after = observer.view(VIEW)
@@ -310,7 +312,7 @@ def test_a_view_that_is_another_one_by_now(
     catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
 ) -> None:
     """The pointer is right and the uuid is not: somebody copied a row."""
-    store, name = catalog._store, ViewName(database, VIEW)
+    store, name = catalog.store, ViewName(database, VIEW)
     base = load(store, name)
     row = raw.get_table(database, VIEW)
     row.parameters["uuid"] = "00000000-0000-4000-8000-000000000000"

@@ -114,7 +114,7 @@ def test_without_locks(
 ) -> None:
     """Compare-and-swap alone settles a lost reply just as well."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
-    assert swaps_are_safe(free._store.client, database)
+    assert swaps_are_safe(free.store.client, database)
     proxy.on(operation.method, DropReply())
     operation.run(free, database)
     operation.check(observer, before)

@@ -23,7 +23,7 @@ from tests.faults.observer import Observer, until
 from tests.faults.operations import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, READ_ROW
 from tests.faults.scripted import Answer, ScriptedServer, like_version_3
 from tests.faults.test_refresh import SCHEMA
-from tests.faults.test_refused import INTERNAL, MODIFIED
+from tests.faults.test_refused import CAS_REJECTION, INTERNAL
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import files_below
 from tests.proxy import EVERY, DropRequest, Hold, ThriftProxy
@@ -145,7 +145,7 @@ def test_the_server_fails(
     ("change", "error"),
     [
         (COMMIT, INTERNAL),
-        (COMMIT, MODIFIED),
+        (COMMIT, CAS_REJECTION),
         (RENAME, InvalidOperationException("it is there")),
         (CREATE, AlreadyExistsException("it is there")),
         (PURGE, INTERNAL),

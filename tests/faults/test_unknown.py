@@ -156,7 +156,7 @@ def test_properties_that_two_others_have_covered(
 ) -> None:
     """A change of properties leaves no trace in the history: nothing proves that it took place, or that it did not."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
-    assert swaps_are_safe(free._store.client, database)
+    assert swaps_are_safe(free.store.client, database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
         lost = proxy.on(ALTER_TABLE, action)
         second = Hold()

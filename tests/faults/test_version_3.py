@@ -63,8 +63,8 @@ def unlock_all(raw: Client, observer: Observer) -> None:
 
 
 def test_it_is_told_from_one_that_honors_them(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
-    assert honors_expectations(catalog._store.client)
-    assert not honors_expectations(old._store.client)
+    assert honors_expectations(catalog.store.client)
+    assert not honors_expectations(old.store.client)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)

@@ -61,7 +61,7 @@ def _upstream(reader: LineageReader, name: ViewName) -> Graph:
 
 
 def _downstream(reader: LineageReader, name: ViewName) -> Graph:
-    row = reader.store.row(name)
+    row = reader.store.get_row(name)
     nodes = {name: _node(reader, name, row, None)}
     edges: list[Edge] = []
     dependents = Dependents(reader)

@@ -8,8 +8,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.model import LegacyView
 from hive_views.legacy_import.readers import hive, spark, trino
 from hive_views.metastore.commit.row_conversion import MATERIALIZED_VIEW, view_names
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.row_codec import VIRTUAL_VIEW, Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 
 
 def read_view(row: Row) -> LegacyView:
@@ -26,7 +26,7 @@ def is_legacy(row: Row) -> bool:
     return row.kind is RowKind.HIVE_VIEW or (row.table_type or "").upper() == MATERIALIZED_VIEW
 
 
-def names_in(store: Store, databases: Sequence[str]) -> list[ViewName]:
+def names_in(store: MetastoreStore, databases: Sequence[str]) -> list[ViewName]:
     """All views and materialized views of some databases, Iceberg's views among them."""
     found = {
         name

@@ -16,7 +16,7 @@ from pyiceberg.table.metadata import TableMetadata
 from hive_views.errors import UnidentifiedError
 from hive_views.materialized.state.fingerprint import fingerprint
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 
 _K = TypeVar("_K")
@@ -101,7 +101,7 @@ class TableFacts:
 class FactReader:
     """Reads metadata files and remembers them. Safe for threads."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MetastoreStore) -> None:
         """Make a reader."""
         self._store = store
         self._tables: OrderedDict[str, TableFacts] = OrderedDict()

@@ -43,7 +43,7 @@ class Looks:
     def __init__(self, catalog: HiveViewCatalog) -> None:
         """Prepare; nothing is read yet."""
         self._catalog = catalog
-        self._store = catalog._store
+        self._store = catalog.store
         self.lineages = LineageReader(self._store)
         self.facts = FactReader(self._store)
         self._read_before: OrderedDict[ViewName, frozenset[ViewName]] = OrderedDict()

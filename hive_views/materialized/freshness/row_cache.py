@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import Store
 from hive_views.metastore.queries import rows_of
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE
 
 AT_ONCE = 3
@@ -26,7 +26,7 @@ _WORTH_ONE = 4
 class Rows:
     """Rows as they were when they were first asked for, in one look. For one thread."""
 
-    def __init__(self, store: Store, expected: Collection[ViewName] = ()) -> None:
+    def __init__(self, store: MetastoreStore, expected: Collection[ViewName] = ()) -> None:
         """Ask for the rows that are expected to be wanted."""
         self._store = store
         self._known: dict[ViewName, Row | None] = {}
@@ -53,7 +53,7 @@ class Rows:
         """The row under a name; None for nothing."""
         self._used.add(name)
         if name not in self._known:
-            self._known[name] = self._store.row(name)
+            self._known[name] = self._store.get_row(name)
         return self._known[name]
 
     def several(self, names: Iterable[ViewName]) -> Mapping[ViewName, Row | None]:
@@ -66,7 +66,7 @@ class Rows:
     def _ask(self, names: Collection[ViewName]) -> None:
         wanted = [name for name in dict.fromkeys(names) if name not in self._known]
         if len(wanted) == 1:
-            self._known[wanted[0]] = self._store.row(wanted[0])
+            self._known[wanted[0]] = self._store.get_row(wanted[0])
         elif wanted:
             batches = _batches(wanted, self._most)
             if min(len(batches), self._most) == 1:

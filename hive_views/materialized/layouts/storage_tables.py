@@ -19,15 +19,16 @@ from hive_views.errors import CommitFailedError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layouts import METADATA, AttachedView
 from hive_views.metastore.commit.pyiceberg_adapter import STORAGE_OF as STORAGE_OF
-from hive_views.metastore.commit.view_commit import Loaded, commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.loading import load
+from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import SetProperties, apply
 
 if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from hive_views.identifiers import ViewName
-    from hive_views.metastore.commit.view_commit import Store
+    from hive_views.metastore.store import MetastoreStore
 
 STAGED_WRITES = "write.wap.enabled"
 """Property of a storage table (Iceberg's TableProperties): a write of Spark's may stay unseen until it is published."""
@@ -41,7 +42,7 @@ class AttachedCatalog(NoopCatalog):
     Source: Iceberg Materialized View Concept, Design 1: the commit succeeds with the second step only.
     """
 
-    def __init__(self, store: Store, view: ViewName, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: MetastoreStore, view: ViewName, now_ms: Callable[[], int]) -> None:
         """Make the catalog of one view's storage."""
         super().__init__("attached", **store.files.properties)
         self._store = store
@@ -68,7 +69,9 @@ class AttachedCatalog(NoopCatalog):
         return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})
 
 
-def swap_storage(store: Store, view: ViewName, expected: str, location: str, now_ms: Callable[[], int]) -> Loaded:
+def swap_storage(
+    store: MetastoreStore, view: ViewName, expected: str, location: str, now_ms: Callable[[], int]
+) -> LoadedView:
     """Make a view point to another metadata file of its storage, if it still points to the expected one."""
     refused: CommitFailedError | None = None
     for attempt in range(_ATTEMPTS + 1):
@@ -97,13 +100,13 @@ def swap_storage(store: Store, view: ViewName, expected: str, location: str, now
     raise AssertionError("unreachable: the loop either returns or raises")
 
 
-def _history(store: Store, location: str) -> list[str]:
+def _history(store: MetastoreStore, location: str) -> list[str]:
     """The metadata files that a storage has and had, by the newest one."""
     log = store.files.read_table(location).get("metadata-log", ())
     return [location, *(str(entry.get("metadata-file")) for entry in log)]
 
 
-def open_attached(catalog: AttachedCatalog, view: Loaded, files: MetadataFiles) -> Table:
+def open_attached(catalog: AttachedCatalog, view: LoadedView, files: MetadataFiles) -> Table:
     """A view's own storage table."""
     from pyiceberg.serializers import FromInputFile
 

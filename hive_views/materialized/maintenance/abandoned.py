@@ -95,7 +95,7 @@ def find_abandoned(
     catalog: HiveViewCatalog, database: str, *, older_than_ms: int = OLDER_THAN_MS, locations: Sequence[str] = ()
 ) -> Abandoned:
     """List what is left in a database of materialized views that are not there."""
-    store = catalog._store
+    store = catalog.store
     base = store.client.get_database(database).locationUri
     places = [check_location(location) for location in locations]
     if base:
@@ -112,7 +112,7 @@ def remove_abandoned(
     definitions: bool = False,
 ) -> Abandoned:
     """Remove what `find_abandoned` lists. Where it is interrupted, the next one goes on."""
-    store = catalog._store
+    store = catalog.store
     once, again = (
         find_abandoned(catalog, database, older_than_ms=older_than_ms, locations=locations) for _ in range(2)
     )
@@ -204,7 +204,7 @@ class _Search:
     """One look through a database."""
 
     def __init__(self, catalog: HiveViewCatalog, database: str, until_ms: int) -> None:
-        self._store = catalog._store
+        self._store = catalog.store
         self._dependents = Dependents(LineageReader(self._store))
         self._until_ms = until_ms
         self._said = _Living()

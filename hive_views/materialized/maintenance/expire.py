@@ -89,7 +89,7 @@ def expire(
     others = shared(catalog, view)
     if others:
         raise SharedFilesError(str(view.name), str(others[0]), "expire rows of", "Expire them when that is gone")
-    going = _files_that_go(storage, set(old), catalog._store.files)
+    going = _files_that_go(storage, set(old), catalog.store.files)
     updates: list[TableUpdate] = [RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(old)})]
     listed = _listed_refreshes(metadata, set(old)) if view.layout is Layout.ATTACHED else None
     if listed is not None:
@@ -102,7 +102,7 @@ def expire(
         raise RefreshConflictError(
             str(view.name), f"its storage changed meanwhile, or is locked ({error}). Nothing was expired; try again"
         ) from error
-    gone, kept = delete_all(catalog._store.files, going)
+    gone, kept = delete_all(catalog.store.files, going)
     return Expired(old, len(gone), kept)
 
 

@@ -73,7 +73,7 @@ def _files(
     catalog: HiveViewCatalog, view: MaterializedView, storage: Table, until_ms: int
 ) -> tuple[tuple[str, ...], tuple[Kept, ...]]:
     """Files of a storage's directory that are nobody's; none where others may have some."""
-    store, metadata = catalog._store, storage.metadata
+    store, metadata = catalog.store, storage.metadata
     location = metadata.location.rstrip("/")
     why = None if is_collected(metadata.properties) else NOT_COLLECTED
     try:
@@ -133,7 +133,7 @@ def remove_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_th
             snapshots.append(number)
         elif snapshot is not None:
             kept.append(Kept(f"snapshot {number}", "readers have it by now, or the storage was changed meanwhile"))
-    files, refused = delete_all(catalog._store.files, found.files)
+    files, refused = delete_all(catalog.store.files, found.files)
     return Orphans(tuple(snapshots), tuple(rows), files, (*kept, *refused))
 
 
@@ -144,7 +144,7 @@ def _is_staging(name: str, begins: str) -> bool:
 
 def _age_ms(catalog: HiveViewCatalog, name: ViewName, storage: Table, now_ms: int) -> int:
     """How old a row of a refresh is; negative for what is none of this storage's."""
-    row = catalog._store.row(name)
+    row = catalog.store.get_row(name)
     if row is None or row.metadata_location is None:
         return -1
     # By the place: the file may be gone, where a refresh was killed between the two.

@@ -81,7 +81,7 @@ def target(
         raise  # the row may be there
     except BaseException:
         if columns is not None:
-            catalog._store.files.delete(location)
+            catalog.store.files.delete(location)
         raise
     try:
         yield name
@@ -94,7 +94,7 @@ def _with_columns(catalog: HiveViewCatalog, storage: Table, columns: Schema) -> 
     known = [METADATA] if METADATA in storage.metadata.properties else []
     updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=known))
     metadata = update_table_metadata(storage.metadata, updates, metadata_location=storage.metadata_location)
-    return write_metadata(catalog._store.files, metadata, len(metadata.metadata_log))
+    return write_metadata(catalog.store.files, metadata, len(metadata.metadata_log))
 
 
 def _remove_row(catalog: HiveViewCatalog, storage: Table, name: ViewName) -> None:
@@ -116,7 +116,7 @@ def _remove_row(catalog: HiveViewCatalog, storage: Table, name: ViewName) -> Non
     kept = _metadata_files(storage)
     for location in files:
         if location not in kept:
-            catalog._store.files.delete(location)
+            catalog.store.files.delete(location)
 
 
 def _metadata_files(table: Table) -> list[str]:
@@ -197,7 +197,7 @@ def give_up(
             logger.warning("Snapshot %s of %s was not published and stays: %s", snapshot.snapshot_id, view.name, error)
             return False
     for location in sorted(files_of(staged, snapshot)):
-        catalog._store.files.delete(location)
+        catalog.store.files.delete(location)
     return True
 
 

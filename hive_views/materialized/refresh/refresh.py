@@ -243,7 +243,7 @@ def refresh(
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
-        else plan(view, sources, freshness, leaves, repeatable, schema, catalog._store.files, settings)
+        else plan(view, sources, freshness, leaves, repeatable, schema, catalog.store.files, settings)
     )
     if mode is Mode.INCREMENTAL and planned.action == "full":
         raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {planned.why}")
@@ -297,7 +297,7 @@ def _moved(catalog: HiveViewCatalog, sources: Sources, work: Work) -> list[str]:
     """The tables that were read without naming a snapshot, and are not what they were."""
     found = []
     for item in work.inputs:
-        row = catalog._store.row(item.table) if item.live else None
+        row = catalog.store.get_row(item.table) if item.live else None
         if item.live and (row is None or row.metadata_location != sources.locations[item.table]):
             found.append(str(item.table))
     return found

@@ -122,7 +122,7 @@ def prepare_lineage(
         numbers = extended(known, names, behind)
         return numbers, {} if numbers == known else {SEQUENCE_LINEAGE: _text(numbers)}
     for _ in range(_ATTEMPTS):
-        base = load(catalog._store, view.name)
+        base = load(catalog.store, view.name)
         text = base.metadata.properties.get(SEQUENCE_LINEAGE)
         if text is None:
             text = base.metadata.current_version().summary.get(SEQUENCE_LINEAGE)
@@ -134,7 +134,7 @@ def prepare_lineage(
         changes = [SetProperties({SEQUENCE_LINEAGE: _text(numbers)})]
         try:
             commit(
-                catalog._store, view.name, base, apply(base.metadata, changes, now_ms=now_ms, identifier=str(view.name))
+                catalog.store, view.name, base, apply(base.metadata, changes, now_ms=now_ms, identifier=str(view.name))
             )
         except CommitFailedError:
             continue  # whoever was faster may have given the same numbers to others

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_views.errors import MetastoreRefusedError
+from hive_views.metastore.probes import TemporaryRow
 from hive_views.metastore.transport.client import SWAPS, MetastoreClient
 
 _ATTEMPTS = 5
@@ -54,7 +55,5 @@ def _found_out(server: MetastoreClient, database: str) -> bool:
 
 
 def _tried(client: MetastoreClient, database: str) -> bool:
-    from hive_views.metastore.probes import TemporaryRow  # imports the commit, which imports this
-
     with TemporaryRow(client, database) as row:
         return not row.swap("never written", "1")

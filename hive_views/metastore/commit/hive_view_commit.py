@@ -5,18 +5,18 @@ from __future__ import annotations
 from hive_views.errors import CommitFailedError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import NoSuchObjectException
-from hive_views.metastore.commit.protocol import ChangeRequest, message
-from hive_views.metastore.commit.view_commit import Store
+from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.queries import all_views, databases, rows
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore, rejection_message
 
 
-def drop_hive_view(store: Store, seen: Row) -> None:
+def drop_hive_view(store: MetastoreStore, seen: Row) -> None:
     """Drop a plain Hive view, if it still is what was seen."""
     name = seen.name
     request = ChangeRequest(store.client, store.config, name, refusable=False)
     with request.locked():
-        row = store.row(name)
+        row = store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         if not _is_same(row, seen):
@@ -26,7 +26,7 @@ def drop_hive_view(store: Store, seen: Row) -> None:
         request.ensure_locked()
 
         def is_there() -> bool:
-            found = store.row(name)
+            found = store.get_row(name)
             return found is not None and _is_same(found, seen)
 
         def again() -> None:
@@ -43,11 +43,11 @@ def drop_hive_view(store: Store, seen: Row) -> None:
             raise request.failure("drop_table", refusal)
         found = request.find_out(lambda: _elsewhere(store, seen))
         if found is not None:
-            raise request.unknown(f"{request.unanswered or message(refusal)}; {found} may be it now")
+            raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {found} may be it now")
         request.found_done()
 
 
-def _elsewhere(store: Store, seen: Row) -> ViewName | None:
+def _elsewhere(store: MetastoreStore, seen: Row) -> ViewName | None:
     """The name of a view that may be one which is not found under its own: nothing but its row tells which it is."""
     names = [name for database in databases(store) for name in all_views(store, database)]
     for row in rows(store, names):

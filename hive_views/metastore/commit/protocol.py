@@ -26,35 +26,11 @@ from hive_views.errors import (
     MetastoreUnavailableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import (
-    AlreadyExistsException,
-    InvalidObjectException,
-    InvalidOperationException,
-    MetaException,
-    NoSuchObjectException,
-)
 from hive_views.metastore.commit.cas_support import honors_expectations, swaps_are_safe
 from hive_views.metastore.locking.lock import HeldLock, locked
+from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 
-Refusal = (
-    AlreadyExistsException
-    | InvalidObjectException
-    | InvalidOperationException
-    | MetaException
-    | NoSuchObjectException
-    | MetastoreRefusedError
-)
-"""What a server answers that does not do what it was asked: an error that it declares, or a break-down."""
-
-_DECLARED = (
-    AlreadyExistsException,
-    InvalidObjectException,
-    InvalidOperationException,
-    MetaException,
-    NoSuchObjectException,
-)
-_LONGEST_MESSAGE = 500
 _T = TypeVar("_T")
 _MOST_SUSPECTS = 3
 
@@ -141,7 +117,7 @@ class ChangeRequest:
         if self._lock is not None:
             self._lock.ensure_active()
 
-    def send(self, send: Callable[[], None], again: Callable[[], None] | None = None) -> Refusal | None:
+    def send(self, send: Callable[[], None], again: Callable[[], None] | None = None) -> Rejection | None:
         """Send the request, and again while nobody answers."""
         self._sent = True
         try:
@@ -149,7 +125,7 @@ class ChangeRequest:
         except MetastoreConnectionLostError:
             pass  # what follows is about it
 
-        def repeat() -> Refusal | None:
+        def repeat() -> Rejection | None:
             if not self._will_be_refused():
                 self.ensure_locked()
             return self._tried(again or send)
@@ -195,13 +171,15 @@ class ChangeRequest:
         return CommitStateUnknownError(str(self._name), self._location, reason or str(self.unanswered))
 
     def failure(
-        self, method: str, refusal: Refusal, suspects: Sequence[str] = ()
+        self, method: str, refusal: Rejection, suspects: Sequence[str] = ()
     ) -> MetastoreRefusedError | CommitStateUnknownError:
         """The error for a refusal after which the row is as it was. If a request is unanswered it may still arrive."""
         if self.unanswered is not None:
-            return self.unknown(f"{self.unanswered}; then: {message(refusal)}")
+            return self.unknown(f"{self.unanswered}; then: {rejection_message(refusal)}")
         why = f". Too long for its database, perhaps: {', '.join(suspects[:_MOST_SUSPECTS])}" if suspects else ""
-        return MetastoreRefusedError(method, f"{self._name} was not changed: {message(refusal).rstrip('. ')}{why}")
+        return MetastoreRefusedError(
+            method, f"{self._name} was not changed: {rejection_message(refusal).rstrip('. ')}{why}"
+        )
 
     def _require_swaps(self) -> None:
         try:
@@ -227,7 +205,7 @@ class ChangeRequest:
             reraise=True,
         )
 
-    def _tried(self, send: Callable[[], None]) -> Refusal | None:
+    def _tried(self, send: Callable[[], None]) -> Rejection | None:
         """Send it, without a lock to a server that was tried out: where another one answers by now, that one is too."""
         try:
             return self._once(send)
@@ -237,12 +215,12 @@ class ChangeRequest:
         self._require_swaps()
         return self._once(send)
 
-    def _once(self, send: Callable[[], None]) -> Refusal | None:
+    def _once(self, send: Callable[[], None]) -> Rejection | None:
         self._on_its_way += 1
-        refusal: Refusal | None = None
+        refusal: Rejection | None = None
         try:
             send()
-        except _DECLARED as declared:
+        except DECLARED_REJECTIONS as declared:
             refusal = declared
         except MetastoreRefusedError as error:
             self._broken = True
@@ -263,9 +241,3 @@ class ChangeRequest:
             return self._refusable and honors_expectations(self._client)
         except MetastoreError:
             return False
-
-
-def message(refusal: Refusal) -> str:
-    """What a server said, for a message of ours: servers quote whole view texts, so it is cut."""
-    text = str(refusal if isinstance(refusal, MetastoreRefusedError) else refusal.message or type(refusal).__name__)
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]} …"

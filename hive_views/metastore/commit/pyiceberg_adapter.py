@@ -27,10 +27,10 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
 from hive_views.metastore.commit.cas_support import honors_expectations, swaps_are_safe
-from hive_views.metastore.commit.view_commit import EXPECTED_KEY, EXPECTED_VALUE, MODIFIED
 from hive_views.metastore.locking.lock import HeldLock, acquire
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
-from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.store import CAS_REJECTED
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _DOUBTFUL = (
     MetastoreConnectionLostError,
@@ -122,7 +122,7 @@ class PyIcebergClient:
         previous = (table.parameters or {}).get(PREVIOUS_METADATA_LOCATION)
         renamed = (table.dbName, table.tableName) != (dbname, tbl_name)
         if previous and not renamed:
-            context.update({EXPECTED_KEY: METADATA_LOCATION, EXPECTED_VALUE: previous})
+            context.update({EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: previous})
         with _Declared("alter_table", renames=renamed):
             if renamed:
                 self._alter(dbname, tbl_name, table, context, lambda: self._moved(dbname, tbl_name, table))
@@ -132,7 +132,11 @@ class PyIcebergClient:
             except ours.InvalidOperationException as error:
                 before: Any = getattr(new_tbl, "hive_views_origin", None)
                 is_storage = before is not None and STORAGE_OF in (before.parameters or {})
-                if not is_storage or EXPECTED_KEY not in context or _INCOMPATIBLE not in (error.message or ""):
+                if (
+                    not is_storage
+                    or EXPECTED_PARAMETER_KEY not in context
+                    or _INCOMPATIBLE not in (error.message or "")
+                ):
                     raise
                 bare = copy.copy(before)
                 bare.sd = copy.copy(before.sd)
@@ -155,7 +159,7 @@ class PyIcebergClient:
     def _alter(
         self, dbname: str, tbl_name: str, table: Any, context: dict[str, str], made: Callable[[], bool | None]
     ) -> None:
-        tried = EXPECTED_KEY in context and not self._locks.enabled
+        tried = EXPECTED_PARAMETER_KEY in context and not self._locks.enabled
 
         def send() -> None:
             try:
@@ -285,7 +289,7 @@ class _Declared:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, ours.MetaException) and (error.message or "").startswith(MODIFIED):
+        if isinstance(error, ours.MetaException) and (error.message or "").startswith(CAS_REJECTED):
             raise CommitFailedException(error.message) from error
         if isinstance(error, self._refusals):
             raise MetastoreRefusedError(self._method, _said(error)) from error

@@ -29,8 +29,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
     UnknownDBException,
 )
-from hive_views.metastore.commit.protocol import ChangeRequest, Refusal, message
-from hive_views.metastore.commit.view_commit import EXPECTED_KEY, EXPECTED_VALUE, Store
+from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.drift import Difference, damages, long_values, may_be_damaged
 from hive_views.metastore.identities import HIVE_UUID
 from hive_views.metastore.row_codec import (
@@ -44,6 +43,8 @@ from hive_views.metastore.row_codec import (
     changed_row,
     read_row,
 )
+from hive_views.metastore.store import MetastoreStore, Rejection, rejection_message
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.metadata import ViewMetadata
 
 CHANGE_TIME = "transient_lastDdlTime"
@@ -96,7 +97,7 @@ def fingerprint(row: Row) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def view_names(store: Store, database: str, table_type: str) -> list[ViewName]:
+def view_names(store: MetastoreStore, database: str, table_type: str) -> list[ViewName]:
     """The views of one tableType in a database, sorted."""
     store.client.get_database(database)
     try:
@@ -116,7 +117,7 @@ def with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...]) -> 
 
 
 def converted_row(
-    store: Store,
+    store: MetastoreStore,
     seen: Row,
     metadata: ViewMetadata,
     location: str,
@@ -163,7 +164,7 @@ def _later(before: str | None) -> str:
     return str(max(int(time.time()), then + 1))
 
 
-def swap(store: Store, seen: Row, to: Row, undo: Callable[[], None] | None = None) -> tuple[Difference, ...]:
+def swap(store: MetastoreStore, seen: Row, to: Row, undo: Callable[[], None] | None = None) -> tuple[Difference, ...]:
     """Put a row in a row's place, if that is still what stands there."""
     name = seen.name
     config = replace(store.config, lock=replace(store.config.lock, enabled=True))
@@ -186,14 +187,14 @@ def swap(store: Store, seen: Row, to: Row, undo: Callable[[], None] | None = Non
     if not may_be_damaged(to.table):
         return ()
     try:
-        stored = store.row(name)
+        stored = store.get_row(name)
     except MetastoreError:
         return ()  # the change was made; nobody can tell now whether anything was damaged
     return () if stored is None else damages(to.table, stored.table)
 
 
-def _unchanged(store: Store, seen: Row) -> Row:
-    current = store.row(seen.name)
+def _unchanged(store: MetastoreStore, seen: Row) -> Row:
+    current = store.get_row(seen.name)
     if current is None:
         raise NoSuchViewError(str(seen.name), "dropped meanwhile")
     if fingerprint(current) != fingerprint(seen):
@@ -214,22 +215,22 @@ def _young_for(row: Row) -> float:
     return min(left, _YOUNG_SECONDS)
 
 
-def _alter(store: Store, current: Row, to: Row) -> None:
+def _alter(store: MetastoreStore, current: Row, to: Row) -> None:
     context = {"DO_NOT_UPDATE_STATS": "true"}
     changed = current.parameters.get(CHANGE_TIME)
     if changed and CHANGE_TIME in to.parameters:
-        context |= {EXPECTED_KEY: CHANGE_TIME, EXPECTED_VALUE: changed}
+        context |= {EXPECTED_PARAMETER_KEY: CHANGE_TIME, EXPECTED_PARAMETER_VALUE: changed}
     store.client.alter_table(current.name.database, current.name.name, to.table, context)
 
 
-def _explain(store: Store, before: Row, to: Row, refusal: Refusal, request: ChangeRequest) -> None:
+def _explain(store: MetastoreStore, before: Row, to: Row, refusal: Rejection, request: ChangeRequest) -> None:
     """Decide what a refusal means; returns where the change did take place."""
-    row = request.find_out(lambda: store.row(before.name))
+    row = request.find_out(lambda: store.get_row(before.name))
     if row is not None and _is_ours(row, to):
         request.found_done()
         return
     if request.doubtful:
-        raise request.unknown(f"{request.unanswered or message(refusal)}; the row is another one now")
+        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; the row is another one now")
     if row is None or isinstance(refusal, NoSuchObjectException):
         raise NoSuchViewError(str(before.name), "dropped meanwhile")
     if fingerprint(row) != fingerprint(before) or row.parameters.get(CHANGE_TIME) != before.parameters.get(CHANGE_TIME):

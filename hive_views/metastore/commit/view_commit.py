@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 
-from hive_views.config import CatalogConfig
 from hive_views.errors import (
     CommitFailedError,
     DamagedRowWarning,
@@ -29,7 +27,6 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -38,7 +35,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
-from hive_views.metastore.commit.protocol import ChangeRequest, Refusal, Watch, message
+from hive_views.metastore.commit.protocol import ChangeRequest, Watch
 from hive_views.metastore.commit.verification import took_place
 from hive_views.metastore.drift import damages, long_values, may_be_damaged, unrecorded_text
 from hive_views.metastore.partitions import refuse_other_keys
@@ -53,63 +50,28 @@ from hive_views.metastore.row_codec import (
     read_row,
     renamed_row,
 )
-from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.shared_files import Owner, twins
+from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.lineage_codec import file_id
 from hive_views.spec.metadata import ViewMetadata
 
-EXPECTED_KEY = "expected_parameter_key"
-EXPECTED_VALUE = "expected_parameter_value"
-"""Keys of the environment context that make an alter a compare-and-swap (HIVE-26882)."""
-
-MODIFIED = "The table has been modified"
-"""How the server's refusal of a compare-and-swap begins; the rest of its wording differs."""
-
-
-@dataclass(frozen=True)
-class Store:
-    """What a commit works on."""
-
-    client: MetastoreClient
-    """The metastore."""
-    files: MetadataFiles
-    """Where metadata files are."""
-    config: CatalogConfig
-    """The catalog's properties."""
-
-    def row(self, name: ViewName) -> Row | None:
-        """What stands under a name, whatever it is; None for nothing."""
-        try:
-            table = self.client.get_table(name.database, name.name)
-        except MetaException as error:
-            raise MetastoreRefusedError("get_table", f"{name}: {message(error)}") from error
-        return None if table is None else read_row(table)
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A view as it was at one moment: its row, and the content of the file that the row pointed to."""
-
-    row: Row
-    """The row."""
-    metadata: ViewMetadata
-    """The content of the file at `row.metadata_location`."""
-
 
 def commit(
-    store: Store,
+    store: MetastoreStore,
     name: ViewName,
-    base: Loaded | None,
+    base: LoadedView | None,
     metadata: ViewMetadata,
     *,
     registered: str | None = None,
     discard_text: bool = False,
     watch: Watch | None = None,
-) -> Loaded:
+) -> LoadedView:
     """Make `metadata` the current state of a view, if it still is in the state `base`."""
     if base is not None and metadata is base.metadata:
         # Nothing to write; but what the caller wants to see must still be what stands there.
-        return Loaded(_check_unchanged(name, store.row(name), base), metadata)
+        return LoadedView(_check_unchanged(name, store.get_row(name), base), metadata)
     check_columns(name, metadata, store.config)
     location = registered
     if location is None:
@@ -119,7 +81,7 @@ def commit(
     request = ChangeRequest(store.client, store.config, name, location)
     try:
         with request.locked(watch):
-            current = store.row(name)
+            current = store.get_row(name)
             if base is None:
                 _check_free(name, current)
                 table = new_row(name, metadata, location, store.config, now_s=int(time.time()))
@@ -133,36 +95,36 @@ def commit(
                 table = changed_row(current, base.metadata, metadata, location, store.config)
                 refuse_other_keys(store.client, current, table)
                 request.ensure_locked()
-                _swap(store, Loaded(current, base.metadata), table, metadata, request)
+                _swap(store, LoadedView(current, base.metadata), table, metadata, request)
             request.check_alone()
     except BaseException as error:
         if registered is None and request.left_nothing(error):
             store.files.delete(location)
         raise
-    return Loaded(_stored(store, name, table), metadata)
+    return LoadedView(_stored(store, name, table), metadata)
 
 
-def rename(store: Store, loaded: Loaded, target: ViewName, *, watch: Watch | None = None) -> Loaded:
+def rename(store: MetastoreStore, loaded: LoadedView, target: ViewName, *, watch: Watch | None = None) -> LoadedView:
     """Give a view another name, in the same or another database. Its files and its history stay where they are."""
     name = loaded.row.name
     request = ChangeRequest(store.client, store.config, name)
     with request.locked(watch, target):
-        current = _check_unchanged(name, store.row(name), loaded)
-        _check_free(target, store.row(target), message=f"Cannot rename {name} to {target}. {{}} already exists")
+        current = _check_unchanged(name, store.get_row(name), loaded)
+        _check_free(target, store.get_row(target), message=f"Cannot rename {name} to {target}. {{}} already exists")
         table = renamed_row(current, target)
         request.ensure_locked()
         refusal = request.send(lambda: _alter(store, current, table))
         if refusal is not None:
             _explain_rename(store, current, target, refusal, request)
         request.check_alone()
-    return Loaded(read_row(table), loaded.metadata)
+    return LoadedView(read_row(table), loaded.metadata)
 
 
-def drop(store: Store, name: ViewName, expected: str | None = None) -> Row:
+def drop(store: MetastoreStore, name: ViewName, expected: str | None = None) -> Row:
     """Remove a view's row. Its files are left alone."""
     request = ChangeRequest(store.client, store.config, name, refusable=False)
     with request.locked():
-        row = store.row(name)
+        row = store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         if row.kind is not RowKind.ICEBERG_VIEW:
@@ -189,7 +151,7 @@ def _check_free(name: ViewName, current: Row | None, message: str = "{} already 
     raise TableAlreadyExistsError(str(name), standard if message.startswith("{}") else message.format("Table"))
 
 
-def _check_unchanged(name: ViewName, current: Row | None, base: Loaded) -> Row:
+def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> Row:
     if current is None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
     current.require_iceberg_view()
@@ -202,12 +164,12 @@ def _check_unchanged(name: ViewName, current: Row | None, base: Loaded) -> Row:
     return current
 
 
-def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, *, only_ours: bool) -> None:
+def _create(store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, only_ours: bool) -> None:
     """Add the row; `only_ours` says that nobody else could create a view of this uuid."""
     refusal = request.send(lambda: store.client.create_table(table))
     if refusal is None:
         return
-    row = request.find_out(lambda: store.row(name))
+    row = request.find_out(lambda: store.get_row(name))
     if row is not None and row.uuid == table.parameters[UUID]:
         ours = only_ours or _names(row, table)
         # A server that tried again by itself finds its own first try in the way.
@@ -215,25 +177,29 @@ def _create(store: Store, name: ViewName, table: Table, request: ChangeRequest, 
             request.found_done()
             return
         if not ours and request.doubtful:
-            raise request.unknown(f"{request.unanswered or message(refusal)}; it is at {row.metadata_location} now")
+            raise request.unknown(
+                f"{request.unanswered or rejection_message(refusal)}; it is at {row.metadata_location} now"
+            )
     if isinstance(refusal, AlreadyExistsException):
         _refuse_moved(store, table, refusal, request)
         _check_free(name, row)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
     if isinstance(refusal, InvalidObjectException):
-        raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
+        raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(refusal)}")
     raise request.failure("create_table", refusal, long_values(table))
 
 
-def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, request: ChangeRequest) -> None:
+def _swap(
+    store: MetastoreStore, current: LoadedView, table: Table, metadata: ViewMetadata, request: ChangeRequest
+) -> None:
     before, name = current.row, current.row.name
     refusal = request.send(lambda: _alter(store, before, table))
     if refusal is None:
         return
     # The server's own retries may have applied the request before they refused it, so a refusal is looked into too
     # (Iceberg #17074).
-    row = request.find_out(lambda: store.row(name))
+    row = request.find_out(lambda: store.get_row(name))
     location = table.parameters[METADATA_LOCATION]
     done = None if row is None else took_place(store.files, before, current.metadata, location, metadata, row)
     if done:
@@ -241,11 +207,11 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
         return
     if row is not None and row.metadata_location == before.metadata_location:
         if isinstance(refusal, (InvalidObjectException, InvalidOperationException)) and not request.doubtful:
-            raise InvalidViewError(str(name), f"Invalid Hive object: {message(refusal)}")
+            raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(refusal)}")
         raise request.failure("alter_table", refusal, long_values(table))
     if done is None and request.doubtful:
         since = "it is gone now" if row is None else "others have changed the view several times since"
-        raise request.unknown(f"{request.unanswered or message(refusal)}; {since}")
+        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {since}")
     if row is None or not row.is_same_view(before):
         _refuse_moved(store, table, refusal, request)
     if row is None:
@@ -253,30 +219,32 @@ def _swap(store: Store, current: Loaded, table: Table, metadata: ViewMetadata, r
     raise _conflict(name, before.metadata_location, row.metadata_location)
 
 
-def _alter(store: Store, current: Row, table: Table) -> None:
+def _alter(store: MetastoreStore, current: Row, table: Table) -> None:
     store.client.alter_table(
         current.name.database,
         current.name.name,
         table,
         {
-            EXPECTED_KEY: METADATA_LOCATION,
-            EXPECTED_VALUE: current.metadata_location or "",
+            EXPECTED_PARAMETER_KEY: METADATA_LOCATION,
+            EXPECTED_PARAMETER_VALUE: current.metadata_location or "",
             "DO_NOT_UPDATE_STATS": "true",
         },
         tried=not store.config.lock.enabled,
     )
 
 
-def _explain_rename(store: Store, current: Row, target: ViewName, refusal: Refusal, request: ChangeRequest) -> None:
+def _explain_rename(
+    store: MetastoreStore, current: Row, target: ViewName, refusal: Rejection, request: ChangeRequest
+) -> None:
     """Decide what a refused rename means; returns where it did take place."""
     name = current.name
-    there, here = request.find_out(lambda: store.row(target)), request.find_out(lambda: store.row(name))
+    there, here = request.find_out(lambda: store.get_row(target)), request.find_out(lambda: store.get_row(name))
     if there is not None and there.is_same_view(current) and not (here is not None and here.is_same_view(current)):
         request.found_done()
         return
     if here is None or not here.is_same_view(current):
         if request.doubtful:
-            raise request.unknown(f"{request.unanswered or message(refusal)}; it is under neither name now")
+            raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; it is under neither name now")
         raise NoSuchViewError(str(name), "dropped meanwhile")
     if here.metadata_location != current.metadata_location:
         raise _conflict(name, current.metadata_location, here.metadata_location)
@@ -285,12 +253,12 @@ def _explain_rename(store: Store, current: Row, target: ViewName, refusal: Refus
     raise request.failure("alter_table", refusal)
 
 
-def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
+def _drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> None:
     """Remove a row. The request cannot say which view it means, so it is only repeated while that one is there."""
     name = row.name
 
     def is_there() -> bool:
-        found = store.row(name)
+        found = store.get_row(name)
         return found is not None and found.is_same_view(row)
 
     def again() -> None:
@@ -309,11 +277,11 @@ def _drop(store: Store, row: Row, request: ChangeRequest) -> None:
     found = request.find_out(lambda: _elsewhere(store, row))
     if found is None or found:
         since = "whether it was renamed nobody can tell" if not found else f"{found[0].name} has its UUID or its files"
-        raise request.unknown(f"{request.unanswered or message(refusal)}; {since} now")
+        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {since} now")
     request.found_done()
 
 
-def _refuse_moved(store: Store, table: Table, refusal: Refusal, request: ChangeRequest) -> None:
+def _refuse_moved(store: MetastoreStore, table: Table, refusal: Rejection, request: ChangeRequest) -> None:
     """Make sure that nothing names the file of a change that was refused, when its view is not under the name.
 
     The server may have made the change before it refused its own second try, and others have renamed the view since.
@@ -323,7 +291,7 @@ def _refuse_moved(store: Store, table: Table, refusal: Refusal, request: ChangeR
         request.keep_file()
     for row in found or ():
         if _names(row, table):
-            raise request.unknown(f"{message(refusal)}; {row.name} has its metadata file now")
+            raise request.unknown(f"{rejection_message(refusal)}; {row.name} has its metadata file now")
 
 
 def _names(row: Row, table: Table) -> bool:
@@ -331,10 +299,8 @@ def _names(row: Row, table: Table) -> bool:
     return table.parameters[METADATA_LOCATION] in (row.metadata_location, row.previous_metadata_location)
 
 
-def _elsewhere(store: Store, row: Row) -> list[Row] | None:
+def _elsewhere(store: MetastoreStore, row: Row) -> list[Row] | None:
     """Rows that may be a view which is not found under its own name; None where the server does not say."""
-    from hive_views.metastore.shared_files import Owner, twins  # imports this
-
     known = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     try:
         found = twins(store, Owner(row.uuid or store.files.read(known[0]).view_uuid, known, row.name))
@@ -343,12 +309,12 @@ def _elsewhere(store: Store, row: Row) -> list[Row] | None:
     return [twin.row for twin in found]
 
 
-def _stored(store: Store, name: ViewName, table: Table) -> Row:
+def _stored(store: MetastoreStore, name: ViewName, table: Table) -> Row:
     """The row after a commit, read back where the metastore's database may have hurt it without an error."""
     if not may_be_damaged(table):
         return read_row(table)
     try:
-        row = store.row(name)
+        row = store.get_row(name)
     except MetastoreError:
         return read_row(table)
     if row is None or row.metadata_location != table.parameters[METADATA_LOCATION]:
@@ -377,7 +343,7 @@ def _conflict(name: ViewName, expected: str | None, found: str | None) -> Commit
     )
 
 
-def _raise_missing_namespace(store: Store, name: ViewName) -> None:
+def _raise_missing_namespace(store: MetastoreStore, name: ViewName) -> None:
     try:
         store.client.get_database(name.database)
     except NoSuchNamespaceError:

@@ -29,9 +29,9 @@ from hive_views.legacy_import.planner import Progress as Planned
 from hive_views.legacy_import.readers.detection import is_legacy
 from hive_views.legacy_import.run import Ledger, Progress, RunResult, work_for
 from hive_views.legacy_import.worker import Work, catalog_of
-from hive_views.metastore.commit.view_commit import Loaded
 from hive_views.metastore.queries import rows
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verification import Checked
 from hive_views.spark.legacy_import.verified_run import CheckedRun, run_verified
 from hive_views.spark.legacy_import.work_queue import Announce, Desk, Job, Perform, attend
@@ -165,7 +165,7 @@ class SparkImport:
         self, work: Work, plan: Plan, journal_path: Path, to: HiveViewCatalog | None, progress: Progress | None
     ) -> RunResult:
         with Journal(journal_path, plan) as journal:
-            ledger = Ledger(plan, journal, (to or self._catalog)._store, progress)
+            ledger = Ledger(plan, journal, (to or self._catalog).store, progress)
             before: set[ViewName] = set()
             needs = {}
             for entry in plan.entries:
@@ -237,7 +237,7 @@ class _Planning:
     order: Order
     progress: Planned | None
     done_entries: dict[ViewName, Entry] = field(default_factory=dict)
-    loaded: dict[ViewName, Loaded] = field(default_factory=dict)
+    loaded: dict[ViewName, LoadedView] = field(default_factory=dict)
 
     def task(self, name: ViewName) -> object | None:
         below: dict[ViewName, None] = {}
@@ -296,7 +296,7 @@ class _View:
     circle: tuple[ViewName, ...] | None
     below: tuple[Found, ...]
     entries: Mapping[ViewName, Entry]
-    loaded: Mapping[ViewName, Loaded]
+    loaded: Mapping[ViewName, LoadedView]
 
 
 # -- In the executors -------------------------------------------------------------------------------------------------
@@ -332,9 +332,7 @@ def _catalogs(work: Work) -> tuple[HiveViewCatalog, HiveViewCatalog | None]:
 
 def _look(work: Work, names: list[ViewName], _: Announce) -> Any:
     source, _to = _catalogs(work)
-    return _told(
-        lambda: [look(row, work.options) for row in rows(source._store, names, most_calls=1) if is_legacy(row)]
-    )
+    return _told(lambda: [look(row, work.options) for row in rows(source.store, names, most_calls=1) if is_legacy(row)])
 
 
 @lru_cache(maxsize=1)
@@ -344,7 +342,7 @@ def _others(plan: str) -> dict[ViewName, Row | None]:
 
 
 def _plan(work: Work, plan: str, view: _View, _: Announce) -> Any:
-    def entry() -> tuple[Entry, Loaded | None]:
+    def entry() -> tuple[Entry, LoadedView | None]:
         planner = Planner(*_catalogs(work), work.options)
         planner.know(_others(plan))
         for item in (*view.below, view.item):

@@ -41,7 +41,7 @@ def told_by_spark(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan, tol
     ready = {entry.name for entry in plan.ready}
     settings = {
         row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if key in RECORDED)
-        for row in rows(catalog._store, sorted(ready), most_calls=1)
+        for row in rows(catalog.store, sorted(ready), most_calls=1)
     }
     sessions: dict[frozenset[tuple[str, str]], SparkSession] = {}
     blind: set[ViewName] = set()

@@ -88,7 +88,7 @@ class Guard:
     # -- Parts --------------------------------------------------------------------------------------------------------
 
     def _is_view(self, name: ViewName) -> bool:
-        row = self._catalog._store.row(name)
+        row = self._catalog.store.get_row(name)
         return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
     def _is_on(self, key: str) -> bool:
@@ -140,7 +140,7 @@ class Guard:
 
     def _anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
         """A view of ours that a name without a catalog can mean where any catalog and database may be current."""
-        homes = parts[:1] if len(parts) == 2 else databases(self._catalog._store)
+        homes = parts[:1] if len(parts) == 2 else databases(self._catalog.store)
         for home in homes:
             try:
                 name = ViewName.parse((home, parts[-1]))

@@ -157,7 +157,7 @@ class Reader:
         session = not self._names.iceberg
         for place in places(text):
             name = ViewName.parse(place.parts[-2:] if len(place.parts) > 1 else (database, *place.parts))
-            row = self._catalog._store.row(name)
+            row = self._catalog.store.get_row(name)
             if row is not None and row.kind is RowKind.ICEBERG_VIEW:
                 default = self._catalog.load_view(name.identifier).current_version().default_catalog
                 session = session or default == SESSION_CATALOG
@@ -174,7 +174,7 @@ class Reader:
         target = self._names.resolve(tuple(inside.name.split(".")), self._names.current())
         if target is None:
             return None
-        row = self._catalog._store.row(target.name)
+        row = self._catalog.store.get_row(target.name)
         if row is None or row.kind is not RowKind.ICEBERG_VIEW:
             return None
         texts = sql_texts(self._catalog.load_view(target.name.identifier).current_version())
@@ -232,7 +232,7 @@ class Reader:
     ) -> _Instead | None:
         """What to write at a place instead; None where Spark reads it by itself."""
         target = self._names.resolve(place.parts, context)
-        row = self._catalog._store.row(target.name) if target is not None else None
+        row = self._catalog.store.get_row(target.name) if target is not None else None
         if target is not None and row is not None:
             is_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
             if is_table and self._names.iceberg and not unread:
@@ -291,7 +291,7 @@ class Reader:
 
     def _metadata_table(self, statement: str, place: Place, context: Context, temporary: bool) -> _Instead | None:
         target = self._names.resolve(place.parts[:-1], context)
-        row = self._catalog._store.row(target.name) if target is not None else None
+        row = self._catalog.store.get_row(target.name) if target is not None else None
         if target is None or row is None:
             return None
         if temporary and self._names.is_temporary(place.parts[-2]) and len(place.parts) == 2:

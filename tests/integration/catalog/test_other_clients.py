@@ -49,7 +49,7 @@ def written(catalog: HiveViewCatalog, database: str) -> HiveViewCatalog:
 @pytest.fixture
 def has_get_table(written: HiveViewCatalog) -> bool:
     """Whether the server still has the calls of old clients: Hive 4.0.1 took them away."""
-    return written._store.client.supports("get_table")
+    return written.store.client.supports("get_table")
 
 
 @pytest.mark.hive2

@@ -68,7 +68,7 @@ def test_who_comes_second_waits_and_sees_the_first(changes, catalog, open_catalo
         caught = run(first, open_catalog({"uri": proxy.uri}))
         held.wait_until_held()
         late = run(second, catalog)
-        until(lambda: len(catalog._store.client.show_locks(database, "one")) > 1)
+        until(lambda: len(catalog.store.client.show_locks(database, "one")) > 1)
         held.release()
         assert caught() is None
         assert isinstance(late(), CyclicViewError)

@@ -242,8 +242,8 @@ def test_killed_half_way_it_leaves_no_dangling_view_and_can_be_repeated(shop, ra
     graph = shop.graph(database)
     assert graph.broken() == ()
     assert len(left(raw, database)) == 6 - nth
-    for lock in shop._store.client.show_locks(database, None):
-        shop._store.client.unlock(lock.lockid)
+    for lock in shop.store.client.show_locks(database, None):
+        shop.store.client.unlock(lock.lockid)
     shop.drop_table(f"{database}.orders", cascade=True)
     assert left(raw, database) == []
 

@@ -127,7 +127,7 @@ def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, 
 
 def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_broken(shop, database):
     shop.rename_view(f"{database}.bottom", f"{database}.ground")
-    (dependent,) = Dependents(LineageReader(shop._store), databases=[database]).of(ViewName(database, "ground"))
+    (dependent,) = Dependents(LineageReader(shop.store), databases=[database]).of(ViewName(database, "ground"))
     assert (dependent.name.name, dependent.reads) == ("top", False)
     graph = shop.graph(database)
     (broken,) = graph.broken()

@@ -18,15 +18,15 @@ from tests.proxy import EVERY, DropReply, DropRequest, ThriftProxy
 
 
 def child(catalog, name, **given):
-    return identify(catalog._store, catalog._store.row(name), **given)
+    return identify(catalog.store, catalog.store.get_row(name), **given)
 
 
 def test_writers_that_mark_a_table_at_once_agree(open_catalog, raw, database, hive_table):
     hive_table("orders")
     catalogs = [open_catalog() for _ in range(6)]
-    rows = [catalog._store.row(ViewName(database, "orders")) for catalog in catalogs]
+    rows = [catalog.store.get_row(ViewName(database, "orders")) for catalog in catalogs]
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda pair: identify(pair[0]._store, pair[1]), zip(catalogs, rows, strict=True)))
+        found = list(pool.map(lambda pair: identify(pair[0].store, pair[1]), zip(catalogs, rows, strict=True)))
     assert {(item.uuid, item.by_name) for item in found} == {
         (raw.get_table(database, "orders").parameters[HIVE_UUID], False)
     }
@@ -36,7 +36,7 @@ def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catal
     hive_table("orders")
     name = ViewName(database, "orders")
     hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
-    with locked(catalog._store.client, catalog._config.lock, name):
+    with locked(catalog.store.client, catalog._config.lock, name):
         found = child(hurried, name)
     assert found.by_name
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters
@@ -47,11 +47,11 @@ def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catal
 def test_what_another_program_changed_meanwhile_is_kept(catalog, raw, database, hive_table):
     hive_table("orders")
     name = ViewName(database, "orders")
-    seen = catalog._store.row(name)
+    seen = catalog.store.get_row(name)
     changed = raw.get_table(database, "orders")
     changed.parameters["note"] = "theirs"
     raw.alter_table_with_environment_context(database, "orders", changed, EnvironmentContext({}))
-    identify(catalog._store, seen)
+    identify(catalog.store, seen)
     after = raw.get_table(database, "orders").parameters
     assert (after["note"], HIVE_UUID in after) == ("theirs", True)
 

@@ -21,8 +21,8 @@ ICEBERG = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongT
 
 
 def read(catalog, database, name):
-    row = catalog._store.row(ViewName(database, name))
-    return LineageReader(catalog._store).read(row)
+    row = catalog.store.get_row(ViewName(database, name))
+    return LineageReader(catalog.store).read(row)
 
 
 def rename(raw, database, old, new):
@@ -112,7 +112,7 @@ def foreign_commit(catalog, raw, identifier, change):
     loaded = catalog.load_view(identifier)
     metadata = change(loaded.metadata)
     location = f"{metadata.location}/metadata/00007-{uuid.uuid4()}.gz.metadata.json"
-    catalog._store.files.write(location, metadata)
+    catalog.store.files.write(location, metadata)
     row = raw.get_table(*loaded.name())
     row.parameters["previous_metadata_location"] = row.parameters["metadata_location"]
     row.parameters["metadata_location"] = location

@@ -133,7 +133,7 @@ def test_functions_that_somebody_registered_are_taken_to_be_there(catalog, datab
 
 def test_a_missing_metadata_file_is_told(shop, database):
     location = shop.load_view(f"{database}.named").metadata_location
-    shop._store.files.delete(location)
+    shop.store.files.delete(location)
     assert found(shop, database)["named"].validity is Validity.INVALID
     assert "does not exist" in found(shop, database)["named"].problems[0].reason
 

@@ -80,8 +80,8 @@ def everything(catalog: HiveViewCatalog, metastore, database: str) -> Callable[[
 
     def snapshot() -> dict[str, bytes]:
         found = {}
-        for name in catalog._store.client.get_all_tables(database):
-            row = catalog._store.row(ViewName(database, name))
+        for name in catalog.store.client.get_all_tables(database):
+            row = catalog.store.get_row(ViewName(database, name))
             assert row is not None
             found[f"row {name}"] = encode(row)
         for file in files_below(f"{metastore.warehouse}/{database}.db"):

@@ -43,7 +43,7 @@ def test_renamed_into_another_database_and_back(cli, legacy, other_database, cat
     changed = {key for key, value in everything().items() if before.get(key) != value}
     assert changed == {"row orders"}  # the mark that lineage gives it
     assert cli("--json", "import", "revert", "-j", f"{plan}.journal").json["counts"] == {"reverted": 2}
-    assert catalog._store.client.get_all_tables(other_database) == []
+    assert catalog.store.client.get_all_tables(other_database) == []
 
 
 def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
@@ -69,14 +69,14 @@ def test_a_mangled_view_is_repaired_and_back(cli, add, sales, catalog, tmp_path)
     text = f"select '{damaged}' as `c` from `{sales}`.`orders`"
     original, columns = f"select '{damaged}' as c from orders", [("c", "string", damaged)]
     add(hive_view_row(sales, "v", original, text, columns, **OLD))
-    before = encode(catalog._store.row(name))
+    before = encode(catalog.store.get_row(name))
     assert cli("--json", "import", "plan", sales).json["reasons"] == {"mangled-text": 1}
     cli("import", "plan", sales, "--mangled", "repair", "-o", plan)
     assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 1}
     view = catalog.load_view(name.identifier)
     assert (view.original_text, view.schema().fields[0].doc) == (f"select '{whole}' as c from orders", whole)
     assert cli("--json", "import", "revert", "--view", str(name)).json["counts"] == {"reverted": 1}
-    assert encode(catalog._store.row(name)) == before
+    assert encode(catalog.store.get_row(name)) == before
 
 
 def refused(done: Done, kind: str, *told: str) -> None:

@@ -56,8 +56,8 @@ def target(short: EmbeddedMetastore, views: str) -> Iterator[HiveViewCatalog]:
 def below(short: EmbeddedMetastore, target: HiveViewCatalog, database: str) -> dict[str, bytes]:
     """Rows and files of the database in the other metastore."""
     found = {f"file {file}": file.read_bytes() for file in files_below(f"{short.warehouse}/{database}.db")}
-    for name in target._store.client.get_all_tables(database):
-        found[f"row {name}"] = encode(target._store.row(ViewName(database, name)))
+    for name in target.store.client.get_all_tables(database):
+        found[f"row {name}"] = encode(target.store.get_row(ViewName(database, name)))
     return found
 
 
@@ -88,7 +88,7 @@ def test_to_another_metastore_and_back(catalog, target, short, views, journal, e
     assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
     assert everything() == here
     assert target.list_views(views) == []
-    assert target._store.client.get_all_tables(views) == ["orders"]
+    assert target.store.client.get_all_tables(views) == ["orders"]
 
 
 def test_the_command_line_to_another_metastore_and_back(cli, target, short, views, everything, tmp_path):
@@ -124,7 +124,7 @@ def test_the_command_line_to_another_metastore_and_back(cli, target, short, view
     assert cli("--json", "import", "revert", "-j", journal).error["type"] == "PlanError"
     assert cli("--json", "import", "revert", "-j", journal, *uri).json["counts"] == {"reverted": 2}
     assert everything() == here
-    assert target._store.client.get_all_tables(views) == ["orders"]
+    assert target.store.client.get_all_tables(views) == ["orders"]
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, ra
 
 def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
     found = plan()
-    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in found.entries}
+    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.entries}
     result = run_plan(found, catalog, journal)
     assert sorted(o.name.name for o in result.outcomes if o.status is Status.CONVERTED) == ["above", "big", "tr"]
     assert all(catalog.view_exists(str(entry.name)) for entry in found.ready)
@@ -197,23 +197,23 @@ def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
 
     assert [outcome.name.name for outcome in outcomes] == ["tr", "above", "big"]
     assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in found.entries} == before
+    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.entries} == before
     assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.ALREADY}
 
 
 def test_revert_without_a_journal(plan, views, catalog, journal):
     found = plan()
-    before = {entry.name: encode(catalog._store.row(entry.name)) for entry in found.ready}
+    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.ready}
     run_plan(found, catalog, journal)
     journal.unlink()
     outcomes = revert_views(catalog, [entry.name for entry in found.ready])
     assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog._store.row(entry.name)) for entry in found.ready} == before
+    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.ready} == before
 
 
 def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog, journal, raw):
     found = plan()
-    before = encode(catalog._store.row(ViewName(views, "big")))
+    before = encode(catalog.store.get_row(ViewName(views, "big")))
     run_plan(found, catalog, journal)
     catalog.load_view(f"{views}.big").update().set_properties(later="yes").commit()
     altered = raw.get_table(views, "above")
@@ -226,7 +226,7 @@ def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog
 
     forced = revert_run(catalog, journal, names=[ViewName(views, "big")], force=True)
     assert [outcome.result for outcome in forced] == [Reverted.REVERTED]
-    assert encode(catalog._store.row(ViewName(views, "big"))) == before
+    assert encode(catalog.store.get_row(ViewName(views, "big"))) == before
 
 
 def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):
@@ -234,14 +234,14 @@ def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, j
     row = raw.get_table(views, "big")
     row.viewExpandedText += " and `orders`.`amount` < 100"
     alter(raw, row)
-    changed = fingerprint(catalog._store.row(ViewName(views, "big")))
+    changed = fingerprint(catalog.store.get_row(ViewName(views, "big")))
 
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
 
     assert (ends["big"].status, ends["big"].reason) == (Status.REFUSED, Reason.CHANGED)
     assert (ends["above"].status, ends["above"].blocked_by) == (Status.BLOCKED, ViewName(views, "big"))
     assert ends["tr"].status is Status.CONVERTED
-    assert fingerprint(catalog._store.row(ViewName(views, "big"))) == changed
+    assert fingerprint(catalog.store.get_row(ViewName(views, "big"))) == changed
 
 
 def test_a_run_refuses_a_view_whose_table_changed_since_the_plan(add, sales, catalog, plan, journal, raw):
@@ -387,7 +387,7 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
         transient_lastDdlTime="1600000000",
     )
     add(row)
-    before = encode(catalog._store.row(ViewName(sales, "v")))
+    before = encode(catalog.store.get_row(ViewName(sales, "v")))
     (entry,) = plan(mangled="keep").entries
     assert not [text for text in entry.changes if "latin1" in text]
     (entry,) = plan().entries
@@ -401,11 +401,11 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
     view = catalog.load_view((sales, "v"))
     assert view.schema().fields[0].doc == whole
     assert view.metadata.properties["comment"] == f"die {whole}"
-    after = catalog._store.row(ViewName(sales, "v"))
+    after = catalog.store.get_row(ViewName(sales, "v"))
     assert (after.parameters["comment"], after.columns[0][2]) == (f"die {whole}", whole)
     assert view.drift == ()
     assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
-    assert encode(catalog._store.row(ViewName(sales, "v"))) == before
+    assert encode(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
 def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_database, catalog, journal):
@@ -442,7 +442,7 @@ def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_data
     }
     for place, found in (("there", there), ("here", here)):
         assert run_plan(found, catalog, journal.with_name(place)).complete
-        assert [catalog._store.row(entry.target).owner for entry in found.entries] == ["boss"] * 3
+        assert [catalog.store.get_row(entry.target).owner for entry in found.entries] == ["boss"] * 3
 
 
 def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, plan, journal):
@@ -466,7 +466,7 @@ def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, pla
     assert [field.name for field in view.schema().fields] == ["c", "i"]
     assert view.original_text == "SELECT * FROM orders"
     assert "SELECT `cust`, `id` FROM (" in view.sql_for("spark").sql
-    row = catalog._store.row(ViewName(sales, "v"))
+    row = catalog.store.get_row(ViewName(sales, "v"))
     assert not [key for key in row.parameters if key.startswith(("view.query", "view.catalog"))]
     assert row.parameters["view.sqlConfig.spark.sql.ansi.enabled"] == "true"
 
@@ -495,11 +495,11 @@ def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, 
     parameters = {**LAYOUTS["4.1"][0], "view.catalogAndNamespace.part.1": sales}
     text = "SELECT id AS ID, array(note) AS labels FROM orders"
     add(hive_view_row(sales, "v", text, text, [("id", "bigint"), ("tags", "array<string>")], **parameters))
-    before = encode(catalog._store.row(ViewName(sales, "v")))
+    before = encode(catalog.store.get_row(ViewName(sales, "v")))
     assert run_plan(plan(), catalog, journal).complete
     assert [field.name for field in catalog.load_view((sales, "v")).schema().fields] == ["ID", "tags"]
     assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
-    assert encode(catalog._store.row(ViewName(sales, "v"))) == before
+    assert encode(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
 def test_a_second_run_writes_where_the_database_is_by_then(add, sales, other_database, catalog, raw, journal, tmp_path):

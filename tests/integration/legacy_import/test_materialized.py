@@ -41,7 +41,7 @@ __all__ = ["engine", "market"]
 
 def encoded(catalog, name: str) -> bytes:
     """The row as it stands, without the rows of its sources, which Hive 4 adds when it is asked."""
-    table = catalog._store.row(ViewName.parse(name)).table
+    table = catalog.store.get_row(ViewName.parse(name)).table
     if table.creationMetadata is not None:
         table.creationMetadata.sourceTables = None
     return encode(read_row(table))
@@ -202,12 +202,12 @@ def test_what_trino_read_is_believed_only_where_it_is_exact(catalog, raw, market
     """One storage, whose snapshots say one thing after the other."""
     old = trino(catalog, raw, market, "mv", visible=True)
     storage = catalog.load_table((market, "st_mv"))
-    view = read_view(catalog._store.row(ViewName.parse(old.name)))
+    view = read_view(catalog.store.get_row(ViewName.parse(old.name)))
     reads = (ViewName(market, "sales"),)
     at = catalog.load_table((market, "sales")).metadata.current_snapshot_id
 
     def state(text=view.sql):
-        return recorded_state(catalog._store, replace(view, sql=text), storage.metadata, reads, "f")[0]
+        return recorded_state(catalog.store, replace(view, sql=text), storage.metadata, reads, "f")[0]
 
     def source(found):
         return [(item.name, item.id, item.schema_id) for item in found.sources]

@@ -117,7 +117,7 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
     add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
     found = plan()
     behind = open_catalog({"uri": proxy.uri})
-    before = {name: encode(behind._store.row(ViewName(views, name))) for name in ("late", "later")}
+    before = {name: encode(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
     held = Hold()
     proxy.on(ALTER, held, nth=2)
     with ThreadPoolExecutor(1) as pool:
@@ -129,7 +129,7 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
     assert [ends[name].status for name in ("base", "middle", "top")] == [Status.CONVERTED] * 3
     assert (ends["late"].status, ends["late"].reason) == (Status.REFUSED, Reason.MISSING_TABLE)
     assert (ends["later"].status, ends["later"].blocked_by) == (Status.BLOCKED, ViewName(views, "late"))
-    assert {name: encode(behind._store.row(ViewName(views, name))) for name in before} == before
+    assert {name: encode(behind.store.get_row(ViewName(views, name))) for name in before} == before
 
 
 def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
@@ -176,7 +176,7 @@ def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog
 
 
 def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, plan):
-    rows = [catalog._store.row(ViewName(views, name)) for name in ("base", "middle", "top")]
+    rows = [catalog.store.get_row(ViewName(views, name)) for name in ("base", "middle", "top")]
     found = pickle.loads(pickle.dumps([look(row, Options()) for row in rows]))
     arranged = arrange(found, catalog, Options())
     assert arranged == plan()
@@ -191,7 +191,7 @@ def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, jour
     found = plan()
     raw.drop_table(views, "base", False)
     catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
-    ours = encode(catalog._store.row(ViewName(views, "base")))
+    ours = encode(catalog.store.get_row(ViewName(views, "base")))
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
     assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
-    assert encode(catalog._store.row(ViewName(views, "base"))) == ours
+    assert encode(catalog.store.get_row(ViewName(views, "base"))) == ours

@@ -66,7 +66,7 @@ def test_a_kill_at_any_moment(open_catalog, market, killer, place, layout: str, 
         if not moments:
             assert views.abandoned(market) == NOTHING, "it is too young"
         found = views.abandoned(market, older_than_ms=0)
-        if catalog._store.row(ViewName(*name)) is not None:
+        if catalog.store.get_row(ViewName(*name)) is not None:
             assert found == NOTHING, point
             assert views.freshness(name).is_fresh == (deed == "drop")
         else:
@@ -80,7 +80,7 @@ def test_a_kill_at_any_moment(open_catalog, market, killer, place, layout: str, 
                 views.create(name, QUERY, layout=layout)
                 views.refresh(name, engine)
                 assert not views.remove_abandoned(market, older_than_ms=0).definitions
-        if catalog._store.row(ViewName(*name)) is not None:
+        if catalog.store.get_row(ViewName(*name)) is not None:
             views.refresh(name, engine)
             assert views.load(name).storage.scan().to_arrow().num_rows == 3
             views.drop(name)
@@ -140,7 +140,7 @@ def test_files_of_a_table_that_was_dropped_are_no_storages(catalog, views, marke
     catalog.create_table((market, "mv"), SALES).append(rows((1, "a", 1)))
     catalog.drop_table((market, "mv"))
     files = left_in(place)
-    storage = new_attached(catalog._store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
+    storage = new_attached(catalog.store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
     assert views.remove_abandoned(market, older_than_ms=0).files == (storage,)
     assert left_in(place) == files
 

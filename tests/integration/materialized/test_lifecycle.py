@@ -76,9 +76,7 @@ def test_registered_link_stands_in_the_version(catalog, views, market):
     views.create((market, "mv"), QUERY)
     version = catalog.load_view((market, "mv")).current_version()
     assert version.model_extra["storage-table"] == {"namespace": [market], "name": "mv__storage"}
-    with (
-        catalog._store.files.io("file:/").new_input(catalog.load_view((market, "mv")).metadata_location).open() as file
-    ):
+    with catalog.store.files.io("file:/").new_input(catalog.load_view((market, "mv")).metadata_location).open() as file:
         assert b"storage-table" in __import__("gzip").decompress(file.read())
 
 

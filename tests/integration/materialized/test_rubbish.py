@@ -30,9 +30,9 @@ def views(catalog: HiveViewCatalog):
 def put(catalog, name, text: str) -> None:
     """Write a text over the draft's JSON, past everything that would refuse it."""
     if catalog.view_exists(name):
-        base = load(catalog._store, catalog.materialized._name(name))
+        base = load(catalog.store, catalog.materialized._name(name))
         changed = base.metadata.model_copy(update={"properties": {**base.metadata.properties, METADATA: text}})
-        commit(catalog._store, base.row.name, base, changed)
+        commit(catalog.store, base.row.name, base, changed)
         return
     with catalog.load_table(name).transaction() as transaction:
         transaction.set_properties({METADATA: text})

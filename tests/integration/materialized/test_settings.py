@@ -46,10 +46,10 @@ def set_by_another(catalog, name, updates, removals=()) -> None:
             transaction.set_properties(updates)
             transaction.remove_properties(*removals)
         return
-    base = load(catalog._store, catalog.materialized.load(name).name)
+    base = load(catalog.store, catalog.materialized.load(name).name)
     properties = {key: value for key, value in base.metadata.properties.items() if key not in removals}
     changed = base.metadata.model_copy(update={"properties": {**properties, **updates}})
-    commit(catalog._store, base.row.name, base, changed)
+    commit(catalog.store, base.row.name, base, changed)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

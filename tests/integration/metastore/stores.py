@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from hive_views.config import CatalogConfig
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.changes import Change, apply, create
 from hive_views.spec.metadata import ViewMetadata
@@ -17,11 +18,11 @@ from tests.integration.catalog.samples import SCHEMA, version
 
 
 @contextmanager
-def open_store(properties: Mapping[str, str], **more: str) -> Iterator[Store]:
+def open_store(properties: Mapping[str, str], **more: str) -> Iterator[MetastoreStore]:
     """A store with these catalog properties."""
     config = CatalogConfig.from_properties({**properties, **more})
     with MetastoreClient(config.connection) as client:
-        yield Store(client, MetadataFiles({}), config)
+        yield MetastoreStore(client, MetadataFiles({}), config)
 
 
 def new_metadata(location: str, sql: str = "select 1, 'one'", **properties: str) -> ViewMetadata:
@@ -37,7 +38,7 @@ def new_metadata(location: str, sql: str = "select 1, 'one'", **properties: str)
     )
 
 
-def changed(store: Store, base: Loaded, *changes: Change) -> Loaded:
+def changed(store: MetastoreStore, base: LoadedView, *changes: Change) -> LoadedView:
     """Commit changes to a view once, without a second try."""
     name: ViewName = base.row.name
     return commit(store, name, base, apply(base.metadata, changes, now_ms=2000, identifier=str(name)))

@@ -29,8 +29,9 @@ from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit, drop, rename
+from hive_views.metastore.commit.view_commit import commit, drop, rename
 from hive_views.metastore.loading import load
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, SetLocation, SetProperties, apply
 from tests.integration.catalog.samples import files_below, hive_row, path, version
 from tests.integration.metastore.rpc import connect
@@ -42,7 +43,7 @@ BLUE = SetProperties({"color": "blue"})
 
 
 @pytest.fixture
-def store(properties: dict[str, str]) -> Iterator[Store]:
+def store(properties: dict[str, str]) -> Iterator[MetastoreStore]:
     with open_store(properties) as opened:
         yield opened
 
@@ -59,11 +60,11 @@ def name(database: str) -> ViewName:
 
 
 @pytest.fixture
-def created(store: Store, name: ViewName, tmp_path: Path) -> Loaded:
+def created(store: MetastoreStore, name: ViewName, tmp_path: Path) -> LoadedView:
     return commit(store, name, None, new_metadata(f"{tmp_path.as_uri()}/v"))
 
 
-def test_create(store: Store, name: ViewName, created: Loaded, raw: Client, tmp_path: Path) -> None:
+def test_create(store: MetastoreStore, name: ViewName, created: LoadedView, raw: Client, tmp_path: Path) -> None:
     row = raw.get_table(name.database, name.name)
     assert load(store, name).metadata == created.metadata
     (file,) = files_below(tmp_path)
@@ -74,7 +75,9 @@ def test_create(store: Store, name: ViewName, created: Loaded, raw: Client, tmp_
     assert row.parameters["uuid"] == created.metadata.view_uuid == created.row.uuid
 
 
-def test_each_commit_says_what_it_replaced(store: Store, created: Loaded, raw: Client, tmp_path: Path) -> None:
+def test_each_commit_says_what_it_replaced(
+    store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path
+) -> None:
     first = changed(store, created, BLUE)
     second = changed(store, first, AddVersion(created.metadata.current_schema(), version("d", ("spark", "select 2"))))
     name = created.row.name
@@ -87,14 +90,14 @@ def test_each_commit_says_what_it_replaced(store: Store, created: Loaded, raw: C
     assert row.parameters["color"] == "blue"
 
 
-def test_what_is_returned_can_be_built_on(store: Store, created: Loaded) -> None:
+def test_what_is_returned_can_be_built_on(store: MetastoreStore, created: LoadedView) -> None:
     state = created
     for number in range(3):
         state = changed(store, state, SetProperties({"n": str(number)}))
     assert load(store, created.row.name).row.parameters["n"] == "2"
 
 
-def test_nothing_to_commit(store: Store, created: Loaded, tmp_path: Path) -> None:
+def test_nothing_to_commit(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     again = changed(store, created, SetProperties({}))
     assert again.metadata is created.metadata
     assert again.row.metadata_location == created.row.metadata_location
@@ -104,14 +107,16 @@ def test_nothing_to_commit(store: Store, created: Loaded, tmp_path: Path) -> Non
         changed(store, created, SetProperties({}))
 
 
-def test_a_file_that_is_registered(store: Store, created: Loaded, database: str, tmp_path: Path) -> None:
+def test_a_file_that_is_registered(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
     location = created.row.metadata_location
     registered = commit(store, ViewName(database, "w"), None, created.metadata, registered=location)
     assert registered.row.metadata_location == location
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_new_location_takes_the_next_file(store: Store, created: Loaded, raw: Client, tmp_path: Path) -> None:
+def test_a_new_location_takes_the_next_file(
+    store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path
+) -> None:
     moved = changed(store, created, SetLocation(f"{tmp_path.as_uri()}/elsewhere"))
     assert moved.row.metadata_location is not None
     assert moved.row.metadata_location.startswith(f"{tmp_path.as_uri()}/elsewhere/metadata/00001-")
@@ -126,7 +131,7 @@ def test_a_new_location_takes_the_next_file(store: Store, created: Loaded, raw: 
     ids=["with locks", "without locks"],
 )
 def test_what_a_commit_asks_of_the_server(
-    metastore: EmbeddedMetastore, properties: dict[str, str], created: Loaded, lock: str, requests: list[str]
+    metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView, lock: str, requests: list[str]
 ) -> None:
     """No more than this, once it knows the server."""
     with (
@@ -146,21 +151,21 @@ def test_what_a_commit_asks_of_the_server(
 # -- Refused before anything was written or sent ----------------------------------------------------------------------
 
 
-def test_a_type_that_hive_does_not_know(store: Store, created: Loaded, tmp_path: Path) -> None:
+def test_a_type_that_hive_does_not_know(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     schema = Schema(NestedField(1, "at", TimestampNanoType(), required=False))
     with pytest.raises(InvalidViewError):
         changed(store, created, AddVersion(schema, version("d", ("spark", "select 2"))))
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_place_that_cannot_be_written(store: Store, name: ViewName, raw: Client, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written(store: MetastoreStore, name: ViewName, raw: Client, tmp_path: Path) -> None:
     (tmp_path / "v").write_text("a file where a directory should be")
     with pytest.raises(MetadataWriteError):
         commit(store, name, None, new_metadata(f"{tmp_path.as_uri()}/v"))
     assert raw.get_all_tables(name.database) == []
 
 
-def test_no_such_database(store: Store, tmp_path: Path) -> None:
+def test_no_such_database(store: MetastoreStore, tmp_path: Path) -> None:
     with pytest.raises(NoSuchNamespaceError) as caught:
         commit(store, ViewName("no_such_database", "v"), None, new_metadata(f"{tmp_path.as_uri()}/v"))
     assert caught.value.namespace == "no_such_database"
@@ -177,7 +182,13 @@ TAKEN_IDS = ["Hive view", "Hive table", "Iceberg table"]
 
 @pytest.mark.parametrize(("row", "error"), TAKEN, ids=TAKEN_IDS)
 def test_a_name_that_is_taken(
-    store: Store, raw: Client, database: str, created: Loaded, tmp_path: Path, row: Table, error: type[Exception]
+    store: MetastoreStore,
+    raw: Client,
+    database: str,
+    created: LoadedView,
+    tmp_path: Path,
+    row: Table,
+    error: type[Exception],
 ) -> None:
     row.dbName = database
     raw.create_table(row)
@@ -193,7 +204,7 @@ def test_a_name_that_is_taken(
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_view_s_name_is_taken(store: Store, created: Loaded, tmp_path: Path) -> None:
+def test_a_view_s_name_is_taken(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     for attempt in (
         lambda: commit(store, created.row.name, None, new_metadata(f"{tmp_path.as_uri()}/w")),
         lambda: rename(store, created, created.row.name),
@@ -246,8 +257,8 @@ def pointed_elsewhere(raw: Client, database: str) -> None:
     ],
 )
 def test_something_happened_to_it(
-    store: Store,
-    created: Loaded,
+    store: MetastoreStore,
+    created: LoadedView,
     raw: Client,
     database: str,
     tmp_path: Path,
@@ -270,7 +281,9 @@ def test_something_happened_to_it(
     assert len(files_below(tmp_path)) == 1
 
 
-def test_what_others_wrote_into_the_row_stays(store: Store, created: Loaded, raw: Client, database: str) -> None:
+def test_what_others_wrote_into_the_row_stays(
+    store: MetastoreStore, created: LoadedView, raw: Client, database: str
+) -> None:
     """Also what they wrote after the view was loaded: the row is read again before it is changed."""
     row = raw.get_table(database, "v")
     row.parameters["by.another.tool"] = "kept"
@@ -285,32 +298,32 @@ def test_what_others_wrote_into_the_row_stays(store: Store, created: Loaded, raw
 # -- Rename and drop --------------------------------------------------------------------------------------------------
 
 
-def test_rename(store: Store, created: Loaded, database: str, tmp_path: Path) -> None:
+def test_rename(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
     target = ViewName(database, "w")
     renamed = rename(store, created, target)
     assert renamed.row.name == target
     found = load(store, target)
     assert found.metadata == renamed.metadata == created.metadata
     assert found.row.metadata_location == created.row.metadata_location
-    assert store.row(created.row.name) is None
+    assert store.get_row(created.row.name) is None
     assert len(files_below(tmp_path)) == 1
     changed(store, renamed, BLUE)
 
 
-def test_rename_into_a_database_that_is_not_there(store: Store, created: Loaded, raw: Client) -> None:
+def test_rename_into_a_database_that_is_not_there(store: MetastoreStore, created: LoadedView, raw: Client) -> None:
     with pytest.raises(NoSuchNamespaceError):
         rename(store, created, ViewName("no_such_database", "v"))
     assert raw.get_all_tables(created.row.name.database) == ["v"]
 
 
 @pytest.mark.hive2
-def test_rename_to_a_name_that_the_server_refuses(store: Store, created: Loaded, database: str) -> None:
+def test_rename_to_a_name_that_the_server_refuses(store: MetastoreStore, created: LoadedView, database: str) -> None:
     with pytest.raises(MetastoreRefusedError, match="not a valid object name"):
         rename(store, created, ViewName(database, "a b"))
     assert load(store, created.row.name).metadata == created.metadata
 
 
-def test_drop(store: Store, created: Loaded, raw: Client, tmp_path: Path) -> None:
+def test_drop(store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path) -> None:
     row = drop(store, created.row.name)
     assert row.metadata_location == created.row.metadata_location
     assert raw.get_all_tables(created.row.name.database) == []
@@ -319,13 +332,13 @@ def test_drop(store: Store, created: Loaded, raw: Client, tmp_path: Path) -> Non
         drop(store, created.row.name)
 
 
-def test_drop_of_a_certain_state(store: Store, created: Loaded) -> None:
+def test_drop_of_a_certain_state(store: MetastoreStore, created: LoadedView) -> None:
     state = changed(store, created, BLUE)
     with pytest.raises(CommitFailedError) as caught:
         drop(store, created.row.name, created.row.metadata_location)
     assert caught.value.found == state.row.metadata_location
     drop(store, created.row.name, state.row.metadata_location)
-    assert store.row(created.row.name) is None
+    assert store.get_row(created.row.name) is None
 
 
 # -- Reading back -----------------------------------------------------------------------------------------------------
@@ -333,7 +346,7 @@ def test_drop_of_a_certain_state(store: Store, created: Loaded) -> None:
 
 @pytest.mark.characters
 def test_a_row_that_may_be_hurt_is_read_back(
-    metastore: EmbeddedMetastore, properties: dict[str, str], created: Loaded
+    metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView
 ) -> None:
     """Characters beyond ASCII: this metastore's database holds them, so there is nothing to warn of."""
     umlauts = AddVersion(created.metadata.current_schema(), version("d", ("spark", "select 1, 'Käse 日本'")))

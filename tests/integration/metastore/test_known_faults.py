@@ -35,7 +35,7 @@ def test_commits_without_the_lock_are_refused_where_only_the_lock_protects(
     open_catalog: CatalogFactory, database: str
 ) -> None:
     free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
-    assert honors_expectations(free._store.client) is not WARNINGS["compare-and-swap"]
+    assert honors_expectations(free.store.client) is not WARNINGS["compare-and-swap"]
     if WARNINGS["compare-and-swap"]:
         with pytest.raises(LockError, match="ignores compare-and-swap"):
             free.create_view(f"{database}.v", SCHEMA, version(database))

@@ -22,8 +22,9 @@ from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from hive_views.metastore.commit.view_commit import Loaded, Store, commit
+from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.loading import exists, load, table_names, view_names
+from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import SetProperties
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.samples import hive_row, path
@@ -35,7 +36,7 @@ READ_ROW = "get_table_req"
 
 
 @pytest.fixture
-def store(properties: dict[str, str]) -> Iterator[Store]:
+def store(properties: dict[str, str]) -> Iterator[MetastoreStore]:
     with open_store(properties) as opened:
         yield opened
 
@@ -53,24 +54,26 @@ def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
 
 
 @pytest.fixture
-def behind(properties: dict[str, str], proxy: ThriftProxy) -> Iterator[Store]:
+def behind(properties: dict[str, str], proxy: ThriftProxy) -> Iterator[MetastoreStore]:
     """The store of a reader behind the proxy."""
     with open_store(properties, uri=proxy.uri) as opened:
         yield opened
 
 
 @pytest.fixture
-def created(store: Store, database: str, tmp_path: Path) -> Loaded:
+def created(store: MetastoreStore, database: str, tmp_path: Path) -> LoadedView:
     return commit(store, ViewName(database, "v"), None, new_metadata(f"{tmp_path.as_uri()}/v"))
 
 
-def remove_file(loaded: Loaded) -> Path:
+def remove_file(loaded: LoadedView) -> Path:
     file = path(loaded.row.metadata_location or "")
     file.unlink()
     return file
 
 
-def test_row_and_file_belong_together(store: Store, created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+def test_row_and_file_belong_together(
+    store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
+) -> None:
     loaded = load(behind, created.row.name)
     assert loaded.metadata == created.metadata
     assert loaded.row.metadata_location == created.row.metadata_location
@@ -87,7 +90,12 @@ def test_row_and_file_belong_together(store: Store, created: Loaded, proxy: Thri
     ],
 )
 def test_what_is_no_iceberg_view(
-    store: Store, raw: Client, database: str, table_type: str, parameters: dict[str, str], error: type[Exception]
+    store: MetastoreStore,
+    raw: Client,
+    database: str,
+    table_type: str,
+    parameters: dict[str, str],
+    error: type[Exception],
 ) -> None:
     raw.create_table(hive_row(database, "x", table_type, **parameters))
     with pytest.raises(NoSuchViewError) as caught:
@@ -95,7 +103,7 @@ def test_what_is_no_iceberg_view(
     assert isinstance(caught.value, error)
 
 
-def test_nothing_is_there(store: Store, database: str) -> None:
+def test_nothing_is_there(store: MetastoreStore, database: str) -> None:
     for name in (ViewName(database, "x"), ViewName("no_such_database", "x")):
         assert not exists(store, name)
         with pytest.raises(NoSuchViewError):
@@ -109,7 +117,9 @@ def test_nothing_is_there(store: Store, database: str) -> None:
 # -- While others change it -------------------------------------------------------------------------------------------
 
 
-def test_replaced_and_purged_in_between(store: Store, created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+def test_replaced_and_purged_in_between(
+    store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
+) -> None:
     """The file of the row that was read is gone, and the row names another one by now: that one is read."""
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
@@ -122,7 +132,9 @@ def test_replaced_and_purged_in_between(store: Store, created: Loaded, proxy: Th
         assert reading.result().metadata == newer.metadata
 
 
-def test_dropped_and_purged_in_between(created: Loaded, raw: Client, proxy: ThriftProxy, behind: Store) -> None:
+def test_dropped_and_purged_in_between(
+    created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore
+) -> None:
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
@@ -135,7 +147,7 @@ def test_dropped_and_purged_in_between(created: Loaded, raw: Client, proxy: Thri
             reading.result()
 
 
-def test_made_a_table_in_between(created: Loaded, raw: Client, proxy: ThriftProxy, behind: Store) -> None:
+def test_made_a_table_in_between(created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore) -> None:
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
@@ -149,7 +161,7 @@ def test_made_a_table_in_between(created: Loaded, raw: Client, proxy: ThriftProx
             reading.result()
 
 
-def test_a_file_that_is_gone_for_good(created: Loaded, store: Store) -> None:
+def test_a_file_that_is_gone_for_good(created: LoadedView, store: MetastoreStore) -> None:
     remove_file(created)
     with pytest.raises(MetadataFileNotFoundError) as caught:
         load(store, created.row.name)
@@ -158,7 +170,7 @@ def test_a_file_that_is_gone_for_good(created: Loaded, store: Store) -> None:
     assert view_names(store, created.row.name.database) == [created.row.name]
 
 
-def test_a_broken_file(created: Loaded, store: Store) -> None:
+def test_a_broken_file(created: LoadedView, store: MetastoreStore) -> None:
     file = path(created.row.metadata_location or "")
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidMetadataError):
@@ -170,14 +182,14 @@ def test_a_broken_file(created: Loaded, store: Store) -> None:
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
 def test_a_read_is_repeated(
-    action: DropRequest | DropReply, created: Loaded, proxy: ThriftProxy, behind: Store
+    action: DropRequest | DropReply, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
     proxy.on(READ_ROW, action)
     proxy.on(READ_ROW, action, nth=2)
     assert load(behind, created.row.name).metadata == created.metadata
 
 
-def test_a_read_is_not_repeated_for_ever(created: Loaded, proxy: ThriftProxy, behind: Store) -> None:
+def test_a_read_is_not_repeated_for_ever(created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore) -> None:
     proxy.on(READ_ROW, DropReply(), nth=EVERY)
     for read in (load, exists):
         with pytest.raises(MetastoreConnectionLostError):
@@ -190,7 +202,7 @@ def test_a_read_is_not_repeated_for_ever(created: Loaded, proxy: ThriftProxy, be
     ids=["declared", "broken"],
 )
 def test_no_error_of_thrift_s_leaves(
-    answer: Exception, created: Loaded, metastore: EmbeddedMetastore, properties: dict[str, str]
+    answer: Exception, created: LoadedView, metastore: EmbeddedMetastore, properties: dict[str, str]
 ) -> None:
     name = created.row.name
     with ScriptedServer(metastore.port) as scripted, open_store(properties, uri=scripted.uri) as store:
@@ -205,7 +217,7 @@ def test_no_error_of_thrift_s_leaves(
 
 
 def test_a_server_that_cannot_filter_is_asked_for_the_rows(
-    created: Loaded, metastore: EmbeddedMetastore, properties: dict[str, str]
+    created: LoadedView, metastore: EmbeddedMetastore, properties: dict[str, str]
 ) -> None:
     name = created.row.name
     with ScriptedServer(metastore.port) as scripted, open_store(properties, uri=scripted.uri) as store:

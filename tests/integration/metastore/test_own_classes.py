@@ -285,7 +285,7 @@ def test_tables_and_partitions_of_another_catalog(elsewhere: tuple[HiveViewCatal
     table.transaction().set_properties(a="b").commit_transaction()
     assert mine.load_table(f"{database}.t").properties["a"] == "b"
     assert mine.list_tables(database) == [(database, "t")]
-    client = mine._store.client
+    client = mine.store.client
     assert client.get_table(database, "t").catName == name
     assert client.get_table_names_by_type(database, "EXTERNAL_TABLE") == ["t"]
     assert [row.tableName for row in client.get_tables(database, ["t"])] == ["t"]

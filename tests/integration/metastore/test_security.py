@@ -192,7 +192,7 @@ def test_secrets_are_in_no_log_and_in_no_process_list(
         assert catalog.list_namespaces()
         with pytest.raises(NoSuchViewError) as raised:
             catalog.load_view("default.none")
-    seen = [caplog.text, repr(catalog), repr(catalog._store), *traceback.format_exception(raised.value)]
+    seen = [caplog.text, repr(catalog), repr(catalog.store), *traceback.format_exception(raised.value)]
     assert PASSWORD not in "".join(seen)
     # The server has the same password, and that of its key store, in its configuration.
     for name in ("cmdline", "environ"):

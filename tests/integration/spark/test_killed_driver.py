@@ -76,10 +76,10 @@ def test_a_driver_that_is_killed(metastore, catalog, database):
         for held in late:
             held.release()
     # What the server does when `hive.txn.timeout` has passed without a sign of life, 300 s by default.
-    forgotten = {lock.lockid for lock in catalog._store.client.show_locks(database, None)}
+    forgotten = {lock.lockid for lock in catalog.store.client.show_locks(database, None)}
     assert len(forgotten) == 5, "each of those that were killed within a commit"
     for number in forgotten:
-        catalog._store.client.unlock(number)
+        catalog.store.client.unlock(number)
 
     for (layout, whose, method), name in names.items():
         published = (whose, method) == ("catalog", ALTER)

@@ -195,10 +195,10 @@ def corpus(
     plain.sql("USE default")
     plan = plan_import(catalog, databases=DATABASES)
     before = plain.contents(queries(entry.name for entry in plan.ready if entry.writer is not Writer.TRINO))
-    store = catalog._store
+    store = catalog.store
     rows = {}
     for entry in plan.entries:
-        row = store.row(entry.name)
+        row = store.get_row(entry.name)
         assert row is not None
         rows[entry.name] = encode(row)
     session = fast(spark)
@@ -380,8 +380,8 @@ def test_z_revert_puts_rows_back_to_the_byte(corpus: Corpus, catalog: HiveViewCa
     with ThreadPoolExecutor(4) as pool:
         outcomes = [outcome for part in pool.map(lambda name: revert_views(catalog, [name]), names) for outcome in part]
     assert [outcome for outcome in outcomes if outcome.result is not Reverted.REVERTED] == []
-    store = catalog._store
+    store = catalog.store
     for name, row in corpus.rows.items():  # what was refused was never touched
-        now = store.row(name)
+        now = store.get_row(name)
         assert now is not None
         assert encode(now) == row, name

@@ -60,8 +60,8 @@ def test_iceberg_s_java_catalog_keeps_the_lineage_of_a_version(spark, catalog, m
     assert children_of(after.current_version()) == children_of(made.current_version())
     with connect(metastore.port) as raw:
         assert ROW_LINEAGE in raw.get_table(database, "top").parameters
-    row = catalog._store.row(ViewName(database, "top"))
-    assert LineageReader(catalog._store).read(row).source is LineageSource.VERSION
+    row = catalog.store.get_row(ViewName(database, "top"))
+    assert LineageReader(catalog.store).read(row).source is LineageSource.VERSION
     assert [name.name for name in catalog.dependents(f"{database}.orders", namespaces=[database]).views] == ["top"]
     assert catalog.check_view(f"{database}.top").validity is Validity.VALID
 
@@ -70,8 +70,8 @@ def test_a_replace_by_iceberg_s_java_catalog_is_noticed(spark, catalog, database
     shop("top", "SELECT id, total FROM orders")
     spark.sql(f"USE prod.{database}")
     spark.sql(f"CREATE OR REPLACE VIEW prod.{database}.top AS SELECT id FROM refunds")
-    row = catalog._store.row(ViewName(database, "top"))
-    lineage = LineageReader(catalog._store).read(row)
+    row = catalog.store.get_row(ViewName(database, "top"))
+    lineage = LineageReader(catalog.store).read(row)
     assert lineage.source is LineageSource.TEXT
     assert [child.name.name for child in lineage.children] == ["refunds"]
     assert catalog.dependents(f"{database}.orders", namespaces=[database]).views == ()

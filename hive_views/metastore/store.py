@@ -1,0 +1,83 @@
+"""The metastore, its metadata files and the configuration of a catalog as one object: `MetastoreStore`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_views.config import CatalogConfig
+from hive_views.errors import MetastoreRefusedError
+from hive_views.identifiers import ViewName
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+from hive_views.metastore.row_codec import Row, read_row
+from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.spec.metadata import ViewMetadata
+
+CAS_REJECTED = "The table has been modified"
+"""How the server's rejection of a compare-and-swap begins; the rest of its wording differs between releases."""
+
+DECLARED_REJECTIONS = (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+"""The errors that the metastore's Thrift methods declare."""
+
+Rejection = (
+    AlreadyExistsException
+    | InvalidObjectException
+    | InvalidOperationException
+    | MetaException
+    | NoSuchObjectException
+    | MetastoreRefusedError
+)
+"""An answer by which the server does not carry out a request: an error that it declares, or an internal one."""
+
+_MAX_MESSAGE_LENGTH = 500
+
+
+@dataclass(frozen=True)
+class MetastoreStore:
+    """A metastore client with the metadata files and the configuration of its catalog."""
+
+    client: MetastoreClient
+    """The metastore."""
+    files: MetadataFiles
+    """Access to metadata files."""
+    config: CatalogConfig
+    """The catalog's properties."""
+
+    def get_row(self, name: ViewName) -> Row | None:
+        """Return the row of a table or view of any kind, or None if there is none."""
+        try:
+            table = self.client.get_table(name.database, name.name)
+        except MetaException as error:
+            raise MetastoreRefusedError("get_table", f"{name}: {rejection_message(error)}") from error
+        return None if table is None else read_row(table)
+
+
+@dataclass(frozen=True)
+class LoadedView:
+    """A view at one moment: its row, and the content of the metadata file that the row points to."""
+
+    row: Row
+    """The row."""
+    metadata: ViewMetadata
+    """The content of the file at `row.metadata_location`."""
+
+
+def rejection_message(rejection: Rejection) -> str:
+    """Return a server's message for a message of ours, shortened because servers quote whole view texts."""
+    if isinstance(rejection, MetastoreRefusedError):
+        text = str(rejection)
+    else:
+        text = str(rejection.message or type(rejection).__name__)
+    return text if len(text) <= _MAX_MESSAGE_LENGTH else f"{text[:_MAX_MESSAGE_LENGTH]} …"
