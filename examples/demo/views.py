@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Analyzer
     from hive_views.catalog.views import HiveView
+    from hive_views.dependencies.view_builder import Analyzer
 
 
 @dataclass(frozen=True)

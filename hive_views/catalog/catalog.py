@@ -15,9 +15,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.catalog.dependencies import DependencyMethods
-from hive_views.catalog.views import HiveView, change, check_location, check_view_properties
+from hive_views.catalog.views import HiveView
 from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view, refuse_shared
 from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     InvalidIdentifierError,
     InvalidPropertyError,
@@ -27,6 +28,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit.view_commit import commit, rename
+from hive_views.metastore.commit.view_properties import check_location, check_view_properties
 from hive_views.metastore.loading import exists, load, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.view.metadata import ViewVersion
 
-    from hive_views.catalog.view_builder import Analyzer, Definition
+    from hive_views.dependencies.view_builder import Analyzer, Definition
     from hive_views.materialized.views import MaterializedViews
     from hive_views.statements.views import Result
 
@@ -133,7 +135,7 @@ class HiveViewCatalog(DependencyMethods):
         Raises:
             SqlError: If the text cannot be read, or names something that is not there; it points at line and column.
         """
-        from hive_views.catalog.view_builder import author  # sqlglot takes 0.1 s to import
+        from hive_views.dependencies.view_builder import author  # sqlglot takes 0.1 s to import
 
         name = self._name(identifier)
         return author(
@@ -253,7 +255,7 @@ class HiveViewCatalog(DependencyMethods):
         ]
         if location is not None:
             changes.append(SetLocation(check_location(location)))
-        return HiveView(change(self.store, loaded, changes, any_version=True), self.store)
+        return HiveView(commit_changes(self.store, loaded, changes, any_version=True), self.store)
 
     def create_or_replace_view(
         self,

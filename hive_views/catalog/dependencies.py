@@ -21,12 +21,12 @@ from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName, parse_namespace
 
 if TYPE_CHECKING:
-    from hive_views.catalog.view_builder import Analyzer
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.impact import Affected
     from hive_views.dependencies.recompile import Recompiled
     from hive_views.dependencies.render import Direction, Picture
     from hive_views.dependencies.validity import Finding
+    from hive_views.dependencies.view_builder import Analyzer
 
 
 class DependencyMethods(PartitionMethods):

@@ -6,51 +6,29 @@ history, and `update()`. It shows the state that was loaded; `refresh()` and eve
 
 from __future__ import annotations
 
-import logging
-import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.view import View
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-from tenacity.stop import stop_after_delay
 
-from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
-    CommitFailedError,
-    DefinitionChangedError,
     InvalidPropertyError,
     NoSuchVersionError,
     SqlError,
-    UnrecordedTextError,
 )
-from hive_views.io.locations import steps_out
-from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.commit.view_properties import check_location, check_view_properties
 from hive_views.metastore.drift import Difference, differences
 from hive_views.metastore.loading import load
-from hive_views.metastore.row_codec import check_properties
 from hive_views.metastore.store import LoadedView, MetastoreStore
-from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, version_at
-from hive_views.spec.file_codec import METADATA_PATH
+from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
-from hive_views.spec.version_texts import same_definition, sql_texts
+from hive_views.spec.version_texts import sql_texts
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
     from pyiceberg.view.metadata import ViewVersion as IcebergViewVersion
-
-logger = logging.getLogger(__name__)
-
-RETRIES = ("commit.retry.num-retries", 4)
-RETRY_MIN_WAIT_MS = ("commit.retry.min-wait-ms", 100)
-RETRY_MAX_WAIT_MS = ("commit.retry.max-wait-ms", 60_000)
-RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
-"""View properties (Iceberg's TableProperties) and their defaults: how a conflicting commit is repeated."""
-
-
-_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 
 
 class HiveView(View):
@@ -351,146 +329,10 @@ class ViewUpdate:
             CommitStateUnknownError: If the metastore did not say whether it took place.
             HiveViewsError: As `hive_views.metastore.commit.view_commit.commit` says.
         """
-        return HiveView(change(self._store, self._loaded, self._changes, any_version=self._any_version), self._store)
-
-
-def change(
-    store: MetastoreStore, loaded: LoadedView, changes: Sequence[Change], *, any_version: bool = False
-) -> LoadedView:
-    """Apply changes to a view and commit them, again on the newer state after a conflict that hides nothing.
-
-    Args:
-        store: Metastore, files and properties.
-        loaded: The state that the caller saw.
-        changes: What to change.
-        any_version: Build on whatever version is current by then (create-or-replace), rather than only on the one
-            that the caller saw.
-
-    Returns:
-        The view as it now is.
-
-    Raises:
-        CommitFailedError: If the definition was changed meanwhile, or conflicts did not end.
-        CyclicViewError: If the view would read itself.
-        DependentsError: If its new columns would break a view that reads it, in strict mode.
-        HiveViewsError: As `hive_views.metastore.commit.view_commit.commit` says.
-    """
-    definition = any(isinstance(item, (AddVersion, SetCurrentVersion)) for item in changes)
-    name = loaded.row.name
-    properties = loaded.metadata.properties
-    current: LoadedView | None = loaded
-
-    def attempt_once() -> LoadedView:
-        nonlocal current
-        if current is None:
-            current = load(store, name)
-            _check_same(loaded, current, definition and not any_version)
-        base, current = current, None
-        metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
-        watch = None
-        if definition and metadata.current_version() != base.metadata.current_version():
-            watch = refuse_cycle(store, name, metadata.current_version())
-            if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
-                from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
-
-                refuse_breaking_definition(store, name, metadata)
-        return commit(store, name, base, metadata, watch=watch)
-
-    return Retrying(
-        retry=retry_if_exception(_may_repeat),
-        stop=stop_after_attempt(1 + _stored_number(properties, RETRIES))
-        | stop_after_delay(_stored_number(properties, RETRY_TOTAL_MS) / 1000),
-        wait=wait_random_exponential(
-            multiplier=_stored_number(properties, RETRY_MIN_WAIT_MS) / 1000,
-            max=_stored_number(properties, RETRY_MAX_WAIT_MS) / 1000,
-        ),
-        reraise=True,
-    )(attempt_once)
-
-
-def _check_same(seen: LoadedView, now: LoadedView, definition: bool) -> None:
-    name = str(seen.row.name)
-    if now.metadata.view_uuid != seen.metadata.view_uuid:
-        raise DefinitionChangedError(
-            name,
-            "it was dropped and created again meanwhile",
-            expected=seen.metadata.view_uuid,
-            found=now.metadata.view_uuid,
-        )
-    if definition and not same_definition(now.metadata.current_version(), seen.metadata.current_version()):
-        raise DefinitionChangedError(
-            name,
-            f"somebody else changed its definition meanwhile (version {now.metadata.current_version_id} is current, "
-            f"this change was built on version {seen.metadata.current_version_id}). Load it again and decide",
-            expected=seen.row.metadata_location,
-            found=now.row.metadata_location,
+        return HiveView(
+            commit_changes(self._store, self._loaded, self._changes, any_version=self._any_version), self._store
         )
 
 
 def _both(key: str, value: str | None) -> InvalidPropertyError:
     return InvalidPropertyError(key, value, "Cannot remove and update the same key")
-
-
-def _may_repeat(error: BaseException) -> bool:
-    return isinstance(error, CommitFailedError) and not isinstance(error, (DefinitionChangedError, UnrecordedTextError))
-
-
-def check_view_properties(properties: Mapping[str, str]) -> None:
-    """Refuse view properties that could not be stored, or that would stop the view's later commits.
-
-    Args:
-        properties: View properties that a caller wants to set.
-
-    Raises:
-        InvalidPropertyError: If a key or value cannot be stored, a number for `commit.retry.` is none, or
-            `write.metadata.path` is neither a URI nor an absolute path.
-    """
-    check_properties(properties)
-    if METADATA_PATH in properties:
-        check_location(properties[METADATA_PATH], METADATA_PATH)
-    for key, default in (RETRIES, RETRY_MIN_WAIT_MS, RETRY_MAX_WAIT_MS, RETRY_TOTAL_MS):
-        _number(properties, (key, default))
-
-
-def check_location(location: object, key: str = "location") -> str:
-    """Refuse a directory that means another one to every process, before it is stored for good.
-
-    Args:
-        location: What a caller wants to be a view's base location.
-        key: What to call it in the message.
-
-    Returns:
-        The URI or absolute path without a slash at its end.
-
-    Raises:
-        InvalidPropertyError: If it is neither, or has a `..`.
-    """
-    if not isinstance(location, str) or not _ABSOLUTE.match(location):
-        raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
-    if location.startswith("//") or re.match(r"file://[^/]", location):
-        raise InvalidPropertyError(key, location, "a local directory has no host: write file:/dir or /dir")
-    if steps_out(location):
-        raise InvalidPropertyError(key, location, "'..' leads elsewhere for some readers: name the directory itself")
-    if "#" in location or "?" in location:
-        raise InvalidPropertyError(key, location, "a '#' or '?' would cut it off where it is read as a URI")
-    return location.rstrip("/")
-
-
-def _stored_number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
-    """A number that others may have written: a wrong one must not keep its owner from putting it right."""
-    try:
-        return _number(properties, key)
-    except InvalidPropertyError as error:
-        logger.warning("%s. Using %s", error, key[1])
-        return key[1]
-
-
-def _number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
-    value = properties.get(key[0], key[1])
-    try:
-        number = int(value)
-    except ValueError:
-        raise InvalidPropertyError(key[0], value, "it must be a whole number") from None
-    if number < 0:
-        raise InvalidPropertyError(key[0], value, "it must not be negative")
-    return number

@@ -14,9 +14,9 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from sqlglot import exp
 
-from hive_views.catalog.view_builder import Analyzer, author
-from hive_views.catalog.views import change
 from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
+from hive_views.dependencies.view_builder import Analyzer, author
+from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
@@ -85,7 +85,7 @@ def recompile(
     derived = (LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, "operation")
     kept = {key: value for key, value in before.summary.items() if key not in derived}
     version = made.version.model_copy(update={"summary": {**kept, **made.version.summary}})
-    after = change(store, loaded, [AddVersion(new, version)])
+    after = commit_changes(store, loaded, [AddVersion(new, version)])
     types = {field.name: field.field_type for field in old.fields}
     return Recompiled(
         after,
@@ -146,7 +146,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     comments = [comment for _, _, comment in row.columns]
     schema = Schema(*(_commented(*pair) for pair in zip(made.schema.fields, comments, strict=True)))
     # The texts in other dialects say what the view was before.
-    return change(store, loaded, [AddVersion(schema, made.version, may_lose_dialects=True)])
+    return commit_changes(store, loaded, [AddVersion(schema, made.version, may_lose_dialects=True)])
 
 
 def _refuse_other_catalogs(store: MetastoreStore, text: ViewText, default: str | None, own: str | None) -> None:

@@ -1,6 +1,6 @@
 """A legacy view to the metadata of an Iceberg view: the texts, what may be claimed of them, and what is not converted.
 
-Everything passes through `hive_views.catalog.view_builder`, so that the typed, the stored and the expanded text
+Everything passes through `hive_views.dependencies.view_builder`, so that the typed, the stored and the expanded text
 hold what they hold for any other view. What is added here is what a legacy view leaves open: which text is the source,
 which names and columns were meant, and whether what looks like the author's text is one.
 """
@@ -15,8 +15,8 @@ from functools import partial
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
-from hive_views.catalog.view_builder import Definition, author
 from hive_views.config import CatalogConfig
+from hive_views.dependencies.view_builder import Definition, author
 from hive_views.errors import HiveViewsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.model import LegacyView, Reason, Refusal, Writer

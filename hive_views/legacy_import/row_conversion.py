@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hive_views.catalog.catalog import HiveViewCatalog
-from hive_views.catalog.view_builder import Definition
 from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.view_builder import Definition
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_WRITER, Made, RefusedError, changed_types, make, prepared
 from hive_views.legacy_import.materialized_rows import detached

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 
-from hive_views.catalog.view_builder import Definition
-from hive_views.catalog.views import change
 from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.view_builder import Definition
+from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitStateUnknownError,
     HiveViewsError,
@@ -249,7 +249,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
         settled = agreed(loaded.metadata.properties, loaded.metadata.properties)
         kept = {key: settled[key] for key in (ALLOW_STALE_DATA,) if key in settled}
         changes = [SetProperties({DETACHED_METADATA: settled[METADATA], **kept}, frozenset({METADATA}))]
-    change(catalog.store, loaded, changes)
+    commit_changes(catalog.store, loaded, changes)
 
 
 def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Sequence[str] = ()) -> None:
@@ -261,7 +261,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
     if DETACHED_METADATA in metadata.properties:
         text = metadata.properties[DETACHED_METADATA]
         AttachedView.decode(text)
-        change(catalog.store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
+        commit_changes(catalog.store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
         return
     raw = metadata.raw_schema(metadata.current_schema_id)
     assert raw is not None, "every version's schema is there"
@@ -280,7 +280,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
         SetProperties({STORAGE_TABLE_COPY: link.encode()}, frozenset({DETACHED})),
     ]
     try:
-        change(catalog.store, loaded, changes)
+        commit_changes(catalog.store, loaded, changes)
     except CommitStateUnknownError:
         raise
     except HiveViewsError:  # a refusal: what else ends it may come after the metastore's change

@@ -27,8 +27,8 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import NestedField
 
-from hive_views.catalog.views import change
 from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Definition
+    from hive_views.dependencies.view_builder import Definition
 
 _ATTEMPTS = 10
 
@@ -145,7 +145,7 @@ def set_properties(catalog: HiveViewCatalog, view: MaterializedView, changed: Se
     if view.layout is Layout.TABLE:
         return _set_on_table(catalog, view, changed)
     loaded = load(catalog.store, view.name)
-    after = change(catalog.store, loaded, [changed])
+    after = commit_changes(catalog.store, loaded, [changed])
     return after.row.metadata_location != loaded.row.metadata_location
 
 

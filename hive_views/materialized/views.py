@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Analyzer, Definition
     from hive_views.dependencies.drop import DropReport
+    from hive_views.dependencies.view_builder import Analyzer, Definition
     from hive_views.materialized.refresh.stage import Engine
 
 

@@ -19,8 +19,8 @@ from hive_views.statements.describe import COMMENT
 from hive_views.statements.views import Result, Run, dropped, like_pattern, refused, statement_properties
 
 if TYPE_CHECKING:
-    from hive_views.catalog.view_builder import Definition
     from hive_views.catalog.views import HiveView
+    from hive_views.dependencies.view_builder import Definition
     from hive_views.identifiers import ViewName
 
 LAYOUT = "hive-views.layout"

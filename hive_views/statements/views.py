@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hive_views.catalog.view_builder import Analyzer, Definition, author_statement
 from hive_views.catalog.views import HiveView
+from hive_views.dependencies.view_builder import Analyzer, Definition, author_statement
 from hive_views.errors import (
     HiveViewsError,
     InvalidIdentifierError,

@@ -20,7 +20,6 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 
 from hive_views.catalog.tables import TableCatalog
-from hive_views.catalog.views import check_location
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
@@ -47,6 +46,7 @@ from hive_views.materialized.maintenance.directories import (
 )
 from hive_views.materialized.maintenance.orphans import OLDER_THAN_MS
 from hive_views.materialized.refresh.publish import is_staging
+from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import all_rows
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import every_catalog

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Analyzer
+    from hive_views.dependencies.view_builder import Analyzer
 
 
 class Definer:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Analyzer
+    from hive_views.dependencies.view_builder import Analyzer
 
 _KINDS = (sql.CreateMaterializedView, sql.RefreshMaterializedView, sql.AlterMaterializedViewRewrite)
 

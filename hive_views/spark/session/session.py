@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.catalog.view_builder import Analyzer
+    from hive_views.dependencies.view_builder import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.spark.session.stored_rows import Note
 

@@ -27,7 +27,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from hive_views import HiveViewCatalog
-from hive_views.catalog.view_builder import Definition
+from hive_views.dependencies.view_builder import Definition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode

@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from pyspark.sql import SparkSession
 
-from hive_views.catalog.view_builder import Definition
+from hive_views.dependencies.view_builder import Definition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import ViewSession

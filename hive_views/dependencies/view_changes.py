@@ -1,0 +1,82 @@
+"""Commits of changes to a view, with the checks of the dependency graph and retries after conflicts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from hive_views.dependencies.graph import refuse_cycle
+from hive_views.errors import CommitFailedError, DefinitionChangedError, UnrecordedTextError
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.commit.view_properties import commit_retries
+from hive_views.metastore.loading import load
+from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, apply
+from hive_views.spec.version_texts import same_definition
+
+
+def commit_changes(
+    store: MetastoreStore, loaded: LoadedView, changes: Sequence[Change], *, any_version: bool = False
+) -> LoadedView:
+    """Apply changes to a view and commit them.
+
+    After a conflict the changes are applied to the newer state, provided that the definition did not change.
+
+    Args:
+        store: Metastore, files and properties.
+        loaded: The state that the caller read.
+        changes: The changes to apply.
+        any_version: Also retry if the definition changed (create-or-replace).
+
+    Raises:
+        CommitFailedError: If the definition changed concurrently, or the retries are exhausted.
+        CyclicViewError: If the view would read itself.
+        DependentsError: If the new columns would break a dependent view, in strict mode.
+        HiveViewsError: As `hive_views.metastore.commit.view_commit.commit`.
+    """
+    changes_definition = any(isinstance(change, (AddVersion, SetCurrentVersion)) for change in changes)
+    name = loaded.row.name
+    current: LoadedView | None = loaded
+
+    def attempt_commit() -> LoadedView:
+        nonlocal current
+        if current is None:
+            current = load(store, name)
+            _check_same(loaded, current, definition=changes_definition and not any_version)
+        base, current = current, None
+        metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
+        watch = None
+        if changes_definition and metadata.current_version() != base.metadata.current_version():
+            watch = refuse_cycle(store, name, metadata.current_version())
+            if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
+                from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
+
+                refuse_breaking_definition(store, name, metadata)
+        return commit(store, name, base, metadata, watch=watch)
+
+    return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)
+
+
+def _check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> None:
+    """Reject a retry on a view that was created again or, with `definition`, whose definition changed."""
+    name = str(base.row.name)
+    if current.metadata.view_uuid != base.metadata.view_uuid:
+        raise DefinitionChangedError(
+            name,
+            "it was dropped and created again meanwhile",
+            expected=base.metadata.view_uuid,
+            found=current.metadata.view_uuid,
+        )
+    if definition and not same_definition(current.metadata.current_version(), base.metadata.current_version()):
+        raise DefinitionChangedError(
+            name,
+            "somebody else changed its definition meanwhile (version "
+            f"{current.metadata.current_version_id} is current, this change was built on version "
+            f"{base.metadata.current_version_id}). Load it again and decide",
+            expected=base.row.metadata_location,
+            found=current.row.metadata_location,
+        )
+
+
+def _is_retryable(error: BaseException) -> bool:
+    return isinstance(error, CommitFailedError) and not isinstance(error, (DefinitionChangedError, UnrecordedTextError))

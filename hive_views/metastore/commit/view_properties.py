@@ -1,0 +1,94 @@
+"""Checks of view properties and locations before they are stored, and the retry properties of a commit."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity.stop import stop_after_delay
+
+from hive_views.errors import InvalidPropertyError
+from hive_views.io.locations import steps_out
+from hive_views.metastore.row_codec import check_properties
+from hive_views.spec.file_codec import METADATA_PATH
+
+logger = logging.getLogger(__name__)
+
+_RETRIES = ("commit.retry.num-retries", 4)
+_RETRY_MIN_WAIT_MS = ("commit.retry.min-wait-ms", 100)
+_RETRY_MAX_WAIT_MS = ("commit.retry.max-wait-ms", 60_000)
+_RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
+"""View properties and their defaults as in Iceberg's TableProperties."""
+
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
+
+
+def check_view_properties(properties: Mapping[str, str]) -> None:
+    """Reject view properties that cannot be stored or that would make later commits of the view fail.
+
+    Raises:
+        InvalidPropertyError: If a key or value cannot be stored, a `commit.retry.*` value is not a whole number, or
+            `write.metadata.path` is neither a URI nor an absolute path.
+    """
+    check_properties(properties)
+    if METADATA_PATH in properties:
+        check_location(properties[METADATA_PATH], METADATA_PATH)
+    for key in (_RETRIES, _RETRY_MIN_WAIT_MS, _RETRY_MAX_WAIT_MS, _RETRY_TOTAL_MS):
+        _number(properties, key)
+
+
+def check_location(location: object, key: str = "location") -> str:
+    """Return a directory's location without a trailing slash; reject one that readers would resolve differently.
+
+    Args:
+        location: Base location of a view's files.
+        key: Property name for the error message.
+
+    Raises:
+        InvalidPropertyError: If the location is neither a URI nor an absolute path, or contains `..`, `#` or `?`.
+    """
+    if not isinstance(location, str) or not _ABSOLUTE.match(location):
+        raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
+    if location.startswith("//") or re.match(r"file://[^/]", location):
+        raise InvalidPropertyError(key, location, "a local directory has no host: write file:/dir or /dir")
+    if steps_out(location):
+        raise InvalidPropertyError(key, location, "'..' leads elsewhere for some readers: name the directory itself")
+    if "#" in location or "?" in location:
+        raise InvalidPropertyError(key, location, "a '#' or '?' would cut it off where it is read as a URI")
+    return location.rstrip("/")
+
+
+def commit_retries(properties: Mapping[str, str], is_retryable: Callable[[BaseException], bool]) -> Retrying:
+    """Return the retry policy that a view's `commit.retry.*` properties describe."""
+    return Retrying(
+        retry=retry_if_exception(is_retryable),
+        stop=stop_after_attempt(1 + _stored_number(properties, _RETRIES))
+        | stop_after_delay(_stored_number(properties, _RETRY_TOTAL_MS) / 1000),
+        wait=wait_random_exponential(
+            multiplier=_stored_number(properties, _RETRY_MIN_WAIT_MS) / 1000,
+            max=_stored_number(properties, _RETRY_MAX_WAIT_MS) / 1000,
+        ),
+        reraise=True,
+    )
+
+
+def _stored_number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
+    """Return a stored number, or its default: an invalid value must not prevent the commit that corrects it."""
+    try:
+        return _number(properties, key)
+    except InvalidPropertyError as error:
+        logger.warning("%s. Using %s", error, key[1])
+        return key[1]
+
+
+def _number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
+    value = properties.get(key[0], key[1])
+    try:
+        number = int(value)
+    except ValueError:
+        raise InvalidPropertyError(key[0], value, "it must be a whole number") from None
+    if number < 0:
+        raise InvalidPropertyError(key[0], value, "it must not be negative")
+    return number
