@@ -30,9 +30,8 @@ from hive_views.spec.lineage_codec import LINEAGE, children_of
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.lexer import Text, line_and_column
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.rewriting.definition import position_of
 
 _SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
 """Row parameter of plain Spark: the database that was current when the view's text was written."""
@@ -158,7 +157,7 @@ def _refuse_other_catalogs(store: MetastoreStore, text: ViewText, default: str |
     for table in references(text.typed, text.dialect).tables:
         catalog = table.catalog if table.catalog is not None else default
         if catalog is not None and catalog not in ours:
-            line, column = position_of(text.typed, table.start)
+            line, column = line_and_column(text.typed, table.start)
             shown = ".".join(table.parts if table.catalog is not None else (catalog, *table.parts))
             reason = (
                 f"{shown}, which {text.view} reads, is in another catalog: only an engine that has it can recompile it"

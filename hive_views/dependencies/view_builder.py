@@ -21,13 +21,13 @@ from hive_views.spec.lineage_codec import LINEAGE, ChildKind, children_of, encod
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import define
 from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
-from hive_views.sql.rewriting.definition import define_view, position_of
+from hive_views.sql.rewriting.definition import define_view
 from hive_views.sql.rewriting.dialects import hive_text
-from hive_views.sql.rewriting.expand import Expansion
-from hive_views.sql.types.analyzer import RuleAnalyzer, unknown_type
+from hive_views.sql.rewriting.expand import Expansion, RuleAnalyzer, unknown_type
 from hive_views.sql.types.iceberg_types import parse_type
-from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
 
 Analyzer = Callable[[str], Schema]
 """Gives the columns that a query returns, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
@@ -164,7 +164,7 @@ def _partitioned_on(
     last = tuple(column.lower() for column in expansion.names[-len(keys) :])
     if last == keys and len(expansion.names) > len(keys):
         return keys
-    line, column = position_of(statement.text, statement.query.start)
+    line, column = line_and_column(statement.text, statement.query.start)
     raise SqlError(
         f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, behind at least "
         f"one other; this one ends with {', '.join(last)}. CREATE OR REPLACE VIEW can name others",
@@ -188,7 +188,7 @@ def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, st
         if query.sql[: function.start].rstrip(" `").endswith("."):
             found[function.name.lower()] = "udf"
         elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
-            line, column = position_of(statement.text, query.start + function.start)
+            line, column = line_and_column(statement.text, query.start + function.start)
             raise SqlError(
                 f"{function.name} is no function that {dialect.capitalize()} has built in. A view cannot call a "
                 "temporary function; name a permanent one with its database",

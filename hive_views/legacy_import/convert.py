@@ -30,12 +30,11 @@ from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, 
 from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL
 from hive_views.sql.analysis.references import References, references
-from hive_views.sql.parsing.lexer import QUOTES, Text
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.rewriting.dialects import plain_strings
-from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.rewriting.rename import rename_tables
-from hive_views.sql.types.analyzer import UnknownTypeError
 from hive_views.sql.types.iceberg_types import parse_type
 
 LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
@@ -290,7 +289,7 @@ class _Maker:
         if wanted is not None and len(wanted) == len(lower) and names != wanted and set(wanted) <= set(names):
             # A star that gives more than it did, or in another order: the recorded columns, by name, as Spark takes
             # them.
-            quote = QUOTES[view.dialect]
+            quote = IDENTIFIER_QUOTES[view.dialect]
             listed = ", ".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in wanted)
             self._changes.append("the query's star is narrowed to the columns that the view was created with")
             inner = f"SELECT {listed} FROM ({_whole(self._sql, view.dialect)}) {quote}{view.name.name}{quote}"

@@ -4,8 +4,7 @@ from hive_views.sql.analysis.references import FunctionReference, References, Ta
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
-from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
-from hive_views.sql.types.analyzer import Analyzer, RuleAnalyzer, UnknownTypeError
+from hive_views.sql.rewriting.expand import Analyzer, Expansion, OutputColumn, RuleAnalyzer, UnknownTypeError, expand
 
 __all__ = [
     "Analyzer",

@@ -14,8 +14,9 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
-from hive_views.sql.parsing.lexer import QUOTES
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
 from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal, without_variables
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 COMMENT = "comment"
 """The view property that holds COMMENT."""
@@ -28,11 +29,11 @@ def create_statement(store: MetastoreStore, view: HiveView) -> str:
     """The CREATE VIEW that makes a view as it is, with what its author typed."""
     name = ViewName(*view.name())
     text = of_version(name, view.current_version())
-    quote = QUOTES[text.dialect]
+    quote = IDENTIFIER_QUOTES[text.dialect]
     lines = []
     if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
         lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
-    head = f"CREATE VIEW {_quoted(name.database, quote)}.{_quoted(name.name, quote)}"
+    head = f"CREATE VIEW {quote_name((name.database, name.name), quote)}"
     columns = _column_list(store, view, text, quote)
     lines.append(f"{head} (\n  {columns})" if columns else head)
     partitioned_on = partition_columns(view.current_version())
@@ -41,7 +42,7 @@ def create_statement(store: MetastoreStore, view: HiveView) -> str:
     if comment is not None:
         lines.append(f"COMMENT {string_literal(comment, text.dialect)}")
     if partitioned_on:
-        lines.append(f"PARTITIONED ON ({', '.join(_quoted(column, quote) for column in partitioned_on)})")
+        lines.append(f"PARTITIONED ON ({', '.join(quote_identifier(column, quote) for column in partitioned_on)})")
     if properties:
         pairs = (
             f"{string_literal(key, text.dialect)} = {string_literal(value, text.dialect)}"
@@ -64,7 +65,8 @@ def _column_list(store: MetastoreStore, view: HiveView, text: ViewText, quote: s
         if not any(comments) and _produced(store, text) == [name.lower() for name in names]:
             return ""
     listed = (
-        _quoted(name, quote) + (f" COMMENT {string_literal(comment, text.dialect)}" if comment is not None else "")
+        quote_identifier(name, quote)
+        + (f" COMMENT {string_literal(comment, text.dialect)}" if comment is not None else "")
         for name, comment in zip(names, comments, strict=True)
     )
     return ",\n  ".join(listed)
@@ -109,7 +111,3 @@ def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ..
     rows += [("", None, None), ("# Detailed View Information", None, None)]
     rows += [(key, value, None) for key, value in details if value is not None]
     return tuple(rows)
-
-
-def _quoted(name: str, quote: str) -> str:
-    return quote + name.replace(quote, quote * 2) + quote

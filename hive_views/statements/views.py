@@ -28,8 +28,8 @@ from hive_views.metastore.row_codec import RowKind
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import ParseTextError
-from hive_views.sql.rewriting.definition import position_of
 from hive_views.statements.describe import COMMENT, create_statement, describe
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def point_into(statement: sql.Statement, database: str, error: HiveViewsError) -
         place = (parts[-2] if len(parts) > 1 else database).lower()
         alone = isinstance(error, MetadataFileError) and len(names) == 1
         if alone or namespace == place or identifier == f"{place}.{parts[-1].lower()}":
-            error.point_at(*position_of(statement.text, start))
+            error.point_at(*line_and_column(statement.text, start))
             return
 
 
@@ -148,7 +148,7 @@ class Run:
         try:
             return ViewName.parse(parts, catalog=self.catalog.name)
         except InvalidIdentifierError as error:
-            line, column = position_of(self.statement.text, written.start)
+            line, column = line_and_column(self.statement.text, written.start)
             reason = f"{written}: {error.reason}"
             if len(parts) == 3:
                 reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
@@ -171,7 +171,7 @@ class Run:
             raise _in_statement(error, self.statement.text, query.start) from error
         for table in named:
             if table.catalog is not None and table.catalog not in own:
-                line, column = position_of(self.statement.text, query.start + table.start)
+                line, column = line_and_column(self.statement.text, query.start + table.start)
                 shown = ".".join(table.parts)
                 reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
                 raise SqlError(reason, line=line, column=column, name=shown)
@@ -181,7 +181,7 @@ def _in_statement(error: ParseTextError, text: str, start: int) -> ParseTextErro
     """An error in a query, at its place in the statement."""
     if error.line is None or error.column is None:
         return error
-    line, column = position_of(text, start)
+    line, column = line_and_column(text, start)
     column = error.column + (column - 1 if error.line == 1 else 0)
     return ParseTextError(error.reason, line=line + error.line - 1, column=column, name=error.name)
 
@@ -190,7 +190,7 @@ def refused(statement: sql.Statement, reason: str) -> SqlError:
     """An error about a statement as a whole; it points at its name."""
     written = getattr(statement, "name", None)
     start = written.start if isinstance(written, sql.ObjectName) else 0
-    line, column = position_of(statement.text, start)
+    line, column = line_and_column(statement.text, start)
     return SqlError(reason, line=line, column=column, name=None if written is None else str(written))
 
 

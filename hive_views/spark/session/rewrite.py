@@ -15,11 +15,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text, parser_of
+from hive_views.sql.parsing.lexer import Text, parser_of, unquote_identifier
 from hive_views.sql.parsing.parser import check_depth
 from hive_views.sql.parsing.spark_lexer import Word, words
 from hive_views.sql.parsing.statement_targets import asked
-from hive_views.sql.resolver.context import unquoted
 
 _EXPLAIN = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
 _SYSTEM = re.compile(r"\bSYSTEM_(VERSION|TIME)(?=\s+AS\s+OF\b)", re.IGNORECASE)
@@ -143,9 +142,9 @@ def _possible(listed: list[Word], index: int) -> Place:
             inner = list(words(plain[1:-1])) if _PLAIN.fullmatch(plain) else []
             known = bool(inner) and not parts and all(each.kind in _NAMES for each in inner[::2])
             known = known and len(inner) % 2 == 1 and all(each.text == "." for each in inner[1::2])
-            parts = [unquoted(each.text) for each in inner[::2]] if known else []
+            parts = [unquote_identifier(each.text) for each in inner[::2]] if known else []
             break
-        parts.append(unquoted(word.text))
+        parts.append(unquote_identifier(word.text))
         if not (behind[:1] == ["."] and last + 2 < len(listed) and listed[last + 2].kind in _NAMES):
             break
         last += 2
@@ -299,7 +298,7 @@ def _whole_table(text: Text) -> Iterator[Place]:
     index = 1
     parts: list[str] = []
     while index < len(text.tokens):
-        parts.append(unquoted(text.raw(index)))
+        parts.append(unquote_identifier(text.raw(index)))
         if index + 1 < len(text.tokens) and text.tokens[index + 1].token_type is TokenType.DOT:
             index += 2
             continue
@@ -320,7 +319,7 @@ def _unqualified(sql: str, qualifiers: set[tuple[str, ...]], taken: set[int]) ->
             last = index + 2 * (length - 1)
             if last + 1 >= len(tokens) or tokens[last + 1].token_type is not TokenType.DOT:
                 break
-            names = tuple(unquoted(text.raw(at)).lower() for at in range(index, last + 1, 2))
+            names = tuple(unquote_identifier(text.raw(at)).lower() for at in range(index, last + 1, 2))
             dots = all(tokens[at].token_type is TokenType.DOT for at in range(index + 1, last, 2))
             if dots and names in qualifiers:
                 yield token.start, tokens[last].start, ""

@@ -21,11 +21,10 @@ from hive_views.spark.session.rewrite import Rewritten, offset_of
 from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spark.session.variables import with_values
 from hive_views.sql.parsing import statements as ddl
-from hive_views.sql.parsing.cursor import Cursor
-from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.ddl import Cursor, parse_statement
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.spark_lexer import words
 from hive_views.sql.parsing.statement_targets import asked
-from hive_views.sql.rewriting.definition import position_of
 from hive_views.statements.views import execute_statement, point_into
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ class ViewSession:
         change = head.changes[0] if head.changes else None
         if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
             # To the reader of statements it is a name, and brackets behind it.
-            line, column = position_of(text, change.start)
+            line, column = line_and_column(text, change.start)
             raise SqlError("IDENTIFIER(…) may be one of our views: write its name", line=line, column=column)
         try:
             return parse_statement(text, "spark")
@@ -271,7 +270,7 @@ class ViewSession:
             return None
         parts = statement.new_name.parts
         if len(parts) == 3 and not self._names.is_ours(parts[0]):
-            line, column = position_of(statement.text, statement.new_name.start)
+            line, column = line_and_column(statement.text, statement.new_name.start)
             reason = f"{statement.new_name} is in another catalog: a view stays in its metastore"
             raise SqlError(reason, line=line, column=column, name=str(statement.new_name))
         named = replace(statement, new_name=ddl.ObjectName(parts[-2:], statement.new_name.start))
@@ -282,7 +281,7 @@ class ViewSession:
         own = self._own(statement.name)
         if statement.kind == "table":
             if own is not None:
-                line, column = position_of(statement.text, statement.name.start)
+                line, column = line_and_column(statement.text, statement.name.start)
                 raise SqlError(f"{own} is a view: DROP VIEW drops it", line=line, column=column, name=str(own))
             if statement.behavior is None:
                 return None
@@ -334,7 +333,7 @@ class ViewSession:
         return answers.answer(self.spark, result)
 
     def _elsewhere(self, statement: Any) -> HiveViewsError:
-        line, column = position_of(statement.text, statement.name.start)
+        line, column = line_and_column(statement.text, statement.name.start)
         reason = f"{statement.name} is not on the metastore of the catalog {self.catalog.name}"
         return SqlError(reason, line=line, column=column, name=str(statement.name))
 
@@ -350,7 +349,7 @@ def _move(error: HiveViewsError, typed: Rewritten) -> None:
     assert error.column is not None
     shown = f"line {error.line}:{error.column} "
     at = typed.offset(offset_of(typed.text, error.line, error.column - 1))
-    error.line, error.column = position_of(typed.original, at)
+    error.line, error.column = line_and_column(typed.original, at)
     error.args = (str(error).replace(shown, f"line {error.line}:{error.column} ", 1),)
 
 

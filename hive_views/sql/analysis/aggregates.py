@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
+from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 
 AGGREGATES = frozenset(
     """

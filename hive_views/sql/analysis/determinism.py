@@ -7,9 +7,9 @@ import re
 from sqlglot import exp
 
 from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
 
 # ruff: noqa: SIM905 (a long list of words)
 _CHANGING = frozenset(

@@ -24,7 +24,8 @@ from hive_views.sql.analysis.aggregates import may_aggregate
 from hive_views.sql.analysis.references import table_nodes
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.trees import bare, expressions
+from hive_views.sql.parsing.syntax_tree import bare, expressions
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 
 class Part(Enum):
@@ -100,9 +101,8 @@ class Leaves:
     def render(self, replacement: Callable[[int, Leaf], str]) -> str:
         """The text with each table's name replaced; the old name becomes its alias where it has none."""
         pieces, at = [], 0
-        quoted = self._text.quoted
         for number, leaf in sorted(enumerate(self.leaves), key=lambda item: item[1].start):
-            alias = "" if leaf.aliased else f" AS {quoted(leaf.name[1])}"
+            alias = "" if leaf.aliased else f" AS {quote_identifier(leaf.name[1], self._text.quote)}"
             pieces += [self.sql[at : leaf.start], replacement(number, leaf), alias]
             at = leaf.end
         return "".join([*pieces, self.sql[at:]])

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.hive_keywords import PARSED_ELSEWHERE, RESERVED
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
+from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.spans import function_token
-from hive_views.sql.resolver.context import unquoted
+from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.types import hive_functions as known
-from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:
     for index, token in enumerate(tokens):
         if index in named:
             continue
-        written = unquoted(text.raw(index))
+        written = unquote_identifier(text.raw(index))
         lower = written.lower()
         followed = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         word = token.token_type is TokenType.VAR and lower not in RESERVED
@@ -144,4 +142,4 @@ def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:
             yield FunctionReference(written, not own, token.start)
 
 
-_BUILT_IN = known.ALL | PARSED_ELSEWHERE
+_BUILT_IN = HIVE_FUNCTIONS | PARSED_ELSEWHERE

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from hive_views.sql.resolver.context import State
-from hive_views.sql.types import hive_types as typetext
-from hive_views.sql.types.arithmetic import INTEGERS, arithmetic
+from hive_views.sql.types import hive_types
+from hive_views.sql.types.hive_types import INTEGERS, arithmetic
 
 TypeOf = Callable[[exp.Expr], str | None]
 
-_NUMBERS = frozenset({*typetext.NUMERIC, "decimal"})
-_STRINGS = frozenset(typetext.STRINGS)
+_NUMBERS = frozenset({*hive_types.NUMERIC, "decimal"})
+_STRINGS = frozenset(hive_types.STRINGS)
 _NESTED = frozenset({"array", "map", "struct", "uniontype"})
 _TIMES = frozenset({"date", "timestamp"})
 _UNKNOWN = (None, "void")
@@ -41,9 +41,9 @@ def refused_operands(kind: type, left: str | None, right: str | None) -> bool:
         return not {left, right}.isdisjoint({"binary", "date", "timestamp"})
     if left in _UNKNOWN or right in _UNKNOWN:
         known = left if right in _UNKNOWN else right
-        base = typetext.base(known or "")
+        base = hive_types.base(known or "")
         return None not in (left, right) and kind in _ARITHMETIC and base in {"boolean", "binary", *_TIMES, *_NESTED}
-    one, other = typetext.base(str(left)), typetext.base(str(right))
+    one, other = hive_types.base(str(left)), hive_types.base(str(right))
     if kind is exp.DPipe:
         return other in _NESTED
     if kind in _BITS:
@@ -72,7 +72,7 @@ def check_sign(state: State, node: exp.Expr, type_of: TypeOf) -> None:
     inner = type_of(node.this)
     if inner in _UNKNOWN:
         return
-    base = typetext.base(str(inner))
+    base = hive_types.base(str(inner))
     if type(node) is exp.Not:
         wrong = base in ("binary", *_TIMES)
     elif type(node) is exp.BitwiseNot:
@@ -85,11 +85,11 @@ def check_sign(state: State, node: exp.Expr, type_of: TypeOf) -> None:
 
 def check_cast(state: State, node: exp.Expr, target: str | None, type_of: TypeOf) -> None:
     """`cast(x as type)`."""
-    taken = _CASTS.get(typetext.base(target or ""))
+    taken = _CASTS.get(hive_types.base(target or ""))
     if taken is None:
         return
     inner = type_of(node.this)
-    if inner not in _UNKNOWN and typetext.base(str(inner)) not in taken:
+    if inner not in _UNKNOWN and hive_types.base(str(inner)) not in taken:
         raise state.fail(f"Wrong arguments: a value of type {inner} cannot be cast to {target}", node.this)
 
 
@@ -97,7 +97,7 @@ def check_choice(
     state: State,
     options: Sequence[exp.Expr],
     type_of: TypeOf,
-    both: Callable[[str, str], str | None] = typetext.choice,
+    both: Callable[[str, str], str | None] = hive_types.choice,
 ) -> None:
     """The results of CASE, IF, COALESCE and GREATEST must have one type."""
     result: str | None = None
@@ -107,7 +107,7 @@ def check_choice(
             return
         if found == "void":
             continue
-        shared = found if result is None and both is typetext.choice else both(result or found, found)
+        shared = found if result is None and both is hive_types.choice else both(result or found, found)
         if shared is None:
             raise state.fail(
                 f'Argument type mismatch: the results should all have the same type: "{result}" is expected but '
@@ -129,7 +129,7 @@ def check_member(state: State, node: exp.In, type_of: TypeOf) -> None:
 
 
 def _comparable(wanted: str, found: str) -> bool:
-    one, other = typetext.base(wanted), typetext.base(found)
+    one, other = hive_types.base(wanted), hive_types.base(found)
     if {one, other} & {"boolean", "binary"} or {one, other} & _NESTED:
         return one == other and (one not in _NESTED or wanted == found)
     if "timestamp" in (one, other):
@@ -144,14 +144,14 @@ def check_between(state: State, node: exp.Between, type_of: TypeOf) -> None:
         found = type_of(node.args[side])
         if wanted in _UNKNOWN or found in _UNKNOWN:
             continue
-        one, other = typetext.base(str(wanted)), typetext.base(str(found))
+        one, other = hive_types.base(str(wanted)), hive_types.base(str(found))
         if one in _NESTED or (one == "timestamp" and other in _NUMBERS):
             raise state.fail(f"Wrong arguments: BETWEEN does not take {wanted} and {found}", node.args[side])
 
 
 def compares(kind: type, one: str, other: str) -> bool:
     """Whether a comparison takes two types."""
-    left, right = typetext.base(one), typetext.base(other)
+    left, right = hive_types.base(one), hive_types.base(other)
     if left in _NESTED or right in _NESTED:
         return kind in (exp.EQ, exp.NEQ, exp.NullSafeEQ) and one == other
     kinds = {left, right}

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.spans import key
-from hive_views.sql.parsing.trees import bare
+from hive_views.sql.parsing.syntax_tree import bare, key
 
 TypeOf = Callable[[exp.Expr], str | None]
 

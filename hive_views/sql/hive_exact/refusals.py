@@ -12,11 +12,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact import operand_types
-from hive_views.sql.parsing.spans import function_token
-from hive_views.sql.parsing.trees import bare
+from hive_views.sql.parsing.syntax_tree import bare, function_token
 from hive_views.sql.resolver.context import State
 from hive_views.sql.resolver.scopes import Scope
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import COUNTS, MEASURED_TYPES, TAKES_ONE, WITHOUT_ARGUMENTS
 
 TypeOf = Callable[[exp.Expr], str | None]
@@ -73,14 +72,14 @@ def is_correlated(state: State, query: exp.Expr, outer: Scope) -> bool:
 def check_function(state: State, name: str, node: exp.Expr, arguments: list[exp.Expr], type_of: TypeOf) -> None:
     """The type of a built-in function's first argument, where Hive is strict about it."""
     if name in ("coalesce", "nvl", "greatest", "least"):
-        both = typetext.choice if name in ("coalesce", "nvl") else typetext.greatest
+        both = hive_types.choice if name in ("coalesce", "nvl") else hive_types.greatest
         operand_types.check_choice(state, list(node.iter_expressions()), type_of, both)
     _check_signature(state, name, node, type_of)
     refused = _REFUSED.get(name)
     if refused is None or not arguments:
         return
     type_text = element_type(state, arguments[0], type_of)
-    if type_text is not None and typetext.base(type_text) in refused:
+    if type_text is not None and hive_types.base(type_text) in refused:
         raise state.fail(f"Wrong arguments: {name}() does not take {type_text}", arguments[0], name)
 
 
@@ -114,7 +113,7 @@ def _check_signature(state: State, name: str, node: exp.Expr, type_of: TypeOf) -
         raise state.fail(f"Arguments length mismatch: {name}() needs more than one argument", start, name)
     only = next(node.iter_expressions(), None)
     kind = element_type(state, _own(state, only, at), type_of) if only is not None else None
-    base = typetext.base(kind or "void")
+    base = hive_types.base(kind or "void")
     if base in MEASURED_TYPES and base not in taken:
         raise state.fail(f"Wrong arguments: {name}() does not take {kind}", start, name)
 
@@ -133,7 +132,7 @@ def _check_second(state: State, name: str, node: exp.Expr, type_of: TypeOf) -> N
     """The second argument of functions of dates."""
     at = function_token(state.text, node)
     arguments = [_own(state, item, at) for item in node.iter_expressions()]
-    kinds = [typetext.base(type_of(item) or "void") for item in arguments[:2]]
+    kinds = [hive_types.base(type_of(item) or "void") for item in arguments[:2]]
     if name in ("date_add", "date_sub") and len(kinds) > 1:
         if kinds[1] not in ("tinyint", "smallint", "int", "void"):
             raise state.fail(f"Wrong arguments: {name}() does not take days of type {kinds[1]}", arguments[1], name)
@@ -186,10 +185,10 @@ def check_comparison(
     if not isinstance(left, simple) or not isinstance(right, simple):
         return
     for exact, loose in ((one, other), (other, one)):
-        base = typetext.base(loose)
-        lossy = (exact == "bigint" or exact.startswith("decimal")) and base in typetext.STRINGS
+        base = hive_types.base(loose)
+        lossy = (exact == "bigint" or exact.startswith("decimal")) and base in hive_types.STRINGS
         lossy = lossy or (exact == "bigint" and base == "double")
-        if lossy or (exact == "timestamp" and base in (*typetext.NUMERIC, "decimal")):
+        if lossy or (exact == "timestamp" and base in (*hive_types.NUMERIC, "decimal")):
             raise state.fail(
                 f"Unsafe compares between different types are disabled: {one} and {other} "
                 "(hive.strict.checks.type.safety). Cast one of them",
@@ -200,9 +199,9 @@ def check_comparison(
 def check_index(state: State, node: exp.Bracket, type_of: TypeOf) -> None:
     """`array[index]`: Hive takes int and what becomes one without loss."""
     outer = element_type(state, node.this, type_of)
-    if outer is not None and typetext.base(outer) not in ("array", "map", "void"):
+    if outer is not None and hive_types.base(outer) not in ("array", "map", "void"):
         raise state.fail(f"[] not valid on non-collection types: {outer}", node)
-    if outer is None or typetext.base(outer) != "array" or len(node.expressions) != 1:
+    if outer is None or hive_types.base(outer) != "array" or len(node.expressions) != 1:
         return
     index = type_of(node.expressions[0])
     if index not in (None, "tinyint", "smallint", "int", "void"):
@@ -213,14 +212,14 @@ def element_type(state: State, node: exp.Expr, type_of: TypeOf) -> str | None:
     """The type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
     found = type_of(node)
     node = bare(node)
-    if found is None or typetext.base(found) != "array" or type(node) not in (exp.Column, exp.Dot):
+    if found is None or hive_types.base(found) != "array" or type(node) not in (exp.Column, exp.Dot):
         return found
     column = state.bindings.get(id(node))
     last = (node.parts[-1] if isinstance(node, exp.Column) else node.expression).name.lower()
-    listed = column is not None and column.name != last and typetext.base(column.type or "") == "array"
+    listed = column is not None and column.name != last and hive_types.base(column.type or "") == "array"
     if not listed and type(node) is exp.Dot:
-        listed = typetext.base(type_of(node.this) or "") == "array"
-    return typetext.arguments(found)[0] if listed else found
+        listed = hive_types.base(type_of(node.this) or "") == "array"
+    return hive_types.arguments(found)[0] if listed else found
 
 
 def check_grouping_sets(state: State, keys: list[exp.Expr], key_of: Callable[[exp.Expr], str]) -> None:
@@ -235,10 +234,10 @@ def check_grouping_sets(state: State, keys: list[exp.Expr], key_of: Callable[[ex
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
-_NUMBERS = frozenset({*typetext.NUMERIC, "decimal"})
+_NUMBERS = frozenset({*hive_types.NUMERIC, "decimal"})
 _NESTED = frozenset({"array", "map", "struct"})
 _TIMES = frozenset({"date", "timestamp"})
-_SIMPLE = frozenset({*_NUMBERS, *_TIMES, *typetext.STRINGS, "boolean", "binary"})
+_SIMPLE = frozenset({*_NUMBERS, *_TIMES, *hive_types.STRINGS, "boolean", "binary"})
 _REFUSED: dict[str, frozenset[str]] = {
     "length": _NUMBERS | _TIMES | _NESTED | {"boolean"},
     **dict.fromkeys(("rlike", "regexp"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
@@ -252,7 +251,7 @@ _REFUSED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("date_add", "date_sub"), _NUMBERS | {"boolean"}),
     **dict.fromkeys(("round", "bround"), _TIMES | _NESTED),
     "sqrt": _TIMES | _NESTED,
-    "base64": frozenset(typetext.STRINGS),
+    "base64": frozenset(hive_types.STRINGS),
     "sum": _NESTED | {"boolean"},
     "avg": _NESTED | {"boolean", "date"},
     **dict.fromkeys(("min", "max"), frozenset({"map"})),

@@ -1,14 +1,9 @@
-"""A text as tokens, and edits on it: the token replacement by which Hive expands a view (its `UnparseTranslator`).
-
-Everything that is not replaced stays to the letter: case, comments, white space, literals.
-"""
+"""SQL text as tokens: tokenizers, parsers and identifier quotes of the dialects, and positions in a text."""
 
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left, insort
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from itertools import count
 from operator import attrgetter
 
@@ -22,15 +17,15 @@ from sqlglot.tokens import Tokenizer
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.spark_lexer import without_comments
 
-QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
-"""What stands around an identifier in each dialect."""
+IDENTIFIER_QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
+"""The identifier quote of each dialect."""
 
 
 @cache
 def dialect_of(name: str) -> Dialect:
     """Sqlglot's dialect of one of our dialect names."""
-    if name not in QUOTES:
-        raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(QUOTES)}", name=name)
+    if name not in IDENTIFIER_QUOTES:
+        raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(IDENTIFIER_QUOTES)}", name=name)
     return sqlglot.Dialect.get_or_raise(name)
 
 
@@ -77,7 +72,7 @@ class Text:
     def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
         self.sql = sql
         self.dialect = dialect
-        self.quote = QUOTES.get(dialect, "`")
+        self.quote = IDENTIFIER_QUOTES.get(dialect, "`")
         self.whole = sql if whole is None else whole
         self.offset = offset
         try:
@@ -126,30 +121,12 @@ class Text:
         """Line and column, from 1, of a character of the text in the text that the user gave."""
         if start is None:
             return None, None
-        at = min(max(start + self.offset, 0), len(self.whole))
-        line_start = self.whole.rfind("\n", 0, at) + 1
-        return self.whole.count("\n", 0, at) + 1, at - line_start + 1
+        return line_and_column(self.whole, min(max(start + self.offset, 0), len(self.whole)))
 
     def error(self, reason: str, start: int | None, name: str | None = None) -> SqlError:
         """An error that points at a character of the text."""
         line, column = self.position(start)
         return SqlError(reason, line=line, column=column, name=name)
-
-    def quoted(self, name: str) -> str:
-        """A name in this dialect's quotes, the quotes within doubled."""
-        return quoted(name, self.quote)
-
-
-@lru_cache(maxsize=16384)
-def quoted(name: str, quote: str) -> str:
-    """A name in some quotes, the quotes within doubled."""
-    return f"{quote}{name.replace(quote, quote * 2)}{quote}"
-
-
-@lru_cache(maxsize=16384)
-def dotted(table: str, name: str, quote: str) -> str:
-    """A column behind its table, both in some quotes."""
-    return f"{quoted(table, quote)}.{quoted(name, quote)}"
 
 
 _START = attrgetter("start")
@@ -164,125 +141,20 @@ def _reason(error: Exception) -> str:
     return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
 
 
-class Edits:
-    """Replacements of token ranges in one text.
-
-    Of overlapping ones the widest wins, of equal ranges the last: so a whole expression that Hive takes for a column
-    swallows what was replaced in it. A copy replaces a range by what another range has become (GROUP BY keys).
-    """
-
-    def __init__(self, text: Text) -> None:
-        self.text = text
-        self._edits: dict[tuple[int, int], str] = {}
-        """What each range becomes, by its first token and the last one's negative: so the outer ones sort first."""
-        self._copies: list[tuple[int, int, int, int]] = []
-        self._additions: dict[int, str] = {}
-
-    def replace(self, first: int, last: int, replacement: str) -> None:
-        """Replace the tokens `first` to `last`, both included."""
-        self._edits[first, -last] = replacement
-
-    def replace_all(self, replacements: list[tuple[tuple[int, int], str]]) -> None:
-        """Make some replacements; each range by its first token and the negative of its last one."""
-        self._edits.update(replacements)
-
-    def copy(self, target: tuple[int, int], source: tuple[int, int]) -> None:
-        """Replace the tokens of `target` by what those of `source` become."""
-        if target != source:
-            self._copies.append((*target, *source))
-
-    def append(self, last: int, addition: str) -> None:
-        """Write something behind a token, and behind what replaced it."""
-        self._additions[last] = addition
-
-    def apply(self, untouched: Callable[[int], str | None] | None = None) -> str:
-        """The text with every replacement made."""
-        tokens = self.text.tokens
-        if not tokens:
-            return ""
-        edits = dict(self._edits) if self._copies or self._additions else self._edits
-        order = sorted(edits)
-        for first, last, source_first, source_last in self._copies:
-            become = _render(self.text, edits, order, source_first, source_last, untouched)
-            if become != _render(self.text, edits, order, first, last, untouched):
-                if (first, -last) not in edits:
-                    insort(order, (first, -last))
-                edits[first, -last] = become
-        if self._additions:
-            order = self._with_additions(edits, order)
-        return _render(self.text, edits, order, 0, len(tokens) - 1, untouched)
-
-    def _with_additions(self, edits: dict[tuple[int, int], str], order: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Put the additions behind the outermost ranges that end them; returns the ranges' new order."""
-        ends: dict[int, tuple[int, int]] = {}
-        """The last token of each outermost range, to the range."""
-        beyond = 0
-        for first, negative in order:
-            if first >= beyond:
-                ends[-negative] = (first, negative)
-                beyond = 1 - negative
-        borders = sorted(ends)
-        for last, addition in self._additions.items():
-            at = bisect_left(borders, last)
-            range_ = ends[borders[at]] if at < len(borders) else None
-            if range_ is not None and range_[0] <= last:
-                edits[range_] += addition
-            else:
-                edits[last, -last] = self.text.raw(last) + addition
-        return sorted(edits)
+def unquote_identifier(raw: str) -> str:
+    """An identifier without its quotes, doubled quotes made single."""
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
+        return raw[1:-1].replace(raw[0] * 2, raw[0])
+    return raw
 
 
-def _render(
-    text: Text,
-    edits: dict[tuple[int, int], str],
-    order: list[tuple[int, int]],
-    first: int,
-    last: int,
-    untouched: Callable[[int], str | None] | None,
-) -> str:
-    """The tokens `first` to `last` as they become; of the ranges in `order` those that are in no other one count."""
-    sql, tokens = text.sql, text.tokens
-    pieces: list[str] = []
-    at = tokens[first].start
-    if untouched is None and first == 0 and last == len(tokens) - 1:
-        behind = 0
-        for range_ in order:
-            start, negative = range_
-            if start >= behind:
-                pieces += (sql[at : tokens[start].start], edits[range_])
-                at = tokens[-negative].end + 1
-                behind = 1 - negative
-        pieces.append(sql[at : tokens[last].end + 1])
-        return "".join(pieces)
-    following = first
-    for index in range(bisect_left(order, (first, -last)), len(order)) if first else range(len(order)):
-        start, stop = order[index]
-        stop = -stop
-        if start > last:
-            break
-        if start < following or stop > last:
-            continue
-        if untouched is not None:
-            at = _unquoted_between(text, following, start, at, untouched, pieces)
-        pieces.append(sql[at : tokens[start].start])
-        pieces.append(edits[start, -stop])
-        at = tokens[stop].end + 1
-        following = stop + 1
-    if untouched is not None:
-        at = _unquoted_between(text, following, last + 1, at, untouched, pieces)
-    pieces.append(sql[at : tokens[last].end + 1])
-    return "".join(pieces)
+def line_and_column(sql: str, start: int) -> tuple[int, int]:
+    """Line and column, both from 1, of the character at an offset."""
+    line_start = sql.rfind("\n", 0, start) + 1
+    return sql.count("\n", 0, start) + 1, start - line_start + 1
 
 
-def _unquoted_between(
-    text: Text, first: int, behind: int, at: int, untouched: Callable[[int], str | None], pieces: list[str]
-) -> int:
-    """Write the tokens from `first` that `untouched` changes; returns the character up to which the text is written."""
-    for index in range(first, behind):
-        written = untouched(index)
-        if written is not None:
-            token = text.tokens[index]
-            pieces.append(text.sql[at : token.start])
-            pieces.append(written)
-            at = token.end + 1
-    return at
+def error_at(sql: str, start: int, reason: str, name: str | None = None) -> SqlError:
+    """An error that points at a character of a text."""
+    line, column = line_and_column(sql, start)
+    return SqlError(reason, line=line, column=column, name=name)

@@ -12,11 +12,21 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.hive_exact.grammar import FOREIGN_PAIRS, foreign, foreign_pair
-from hive_views.sql.parsing.hive_keywords import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
+from hive_views.sql.parsing.builtin_functions import (
+    HIVE_FUNCTIONS,
+    HIVE_PARTITIONED_FUNCTIONS,
+    SPARK_FUNCTIONS,
+    may_call_partitioned_function,
+)
+from hive_views.sql.parsing.hive_grammar import (
+    BEFORE_OPERAND,
+    FOREIGN_PAIRS,
+    INTERVAL_UNITS,
+    PARSED_ELSEWHERE,
+    foreign,
+    foreign_pair,
+)
 from hive_views.sql.parsing.lexer import Text, parser_of
-from hive_views.sql.types import hive_functions as functions
-from hive_views.sql.types.spark_functions import SPARK_FUNCTIONS
 
 MAX_DEPTH = 120
 """The deepest nesting of parentheses, CASE, NOT and signs that is read."""
@@ -83,9 +93,9 @@ def _trees(text: Text) -> list[exp.Expr | None]:
 def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
     """The tokens with other names for the functions that only other engines have; None where there are none."""
     own = (
-        functions.ALL | PARSED_ELSEWHERE
+        HIVE_FUNCTIONS | PARSED_ELSEWHERE
         if text.dialect == "hive"
-        else functions.ALL | SPARK_FUNCTIONS | PARSED_ELSEWHERE
+        else HIVE_FUNCTIONS | SPARK_FUNCTIONS | PARSED_ELSEWHERE
     )
     kept: list[Token] = []
     found = False
@@ -167,7 +177,7 @@ def _masked(text: Text) -> list[Token]:
         "minute" in lower or "second" in lower
     ):
         tokens = _with_intervals(text)
-    if not ("tablesample" in lower or functions.may_be_partitioned(lower)):
+    if not ("tablesample" in lower or may_call_partitioned_function(lower)):
         return tokens
     kept: list[Token] = []
     skip = -1
@@ -179,7 +189,7 @@ def _masked(text: Text) -> list[Token]:
             continue
         kept.append(token)
         if (
-            token.text.lower() in functions.PARTITIONED
+            token.text.lower() in HIVE_PARTITIONED_FUNCTIONS
             and index + 2 < len(tokens)
             and tokens[index + 1].token_type is TokenType.L_PAREN
             and tokens[index + 2].token_type is TokenType.ON

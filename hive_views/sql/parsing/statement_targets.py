@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.spark_lexer import Word, words
-from hive_views.sql.resolver.context import unquoted
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
 """Words in front of VIEW where a view is made, changed or dropped that is no temporary one."""
@@ -109,7 +109,7 @@ def _change(sql: str, listed: Sequence[Word], keywords: Sequence[str], index: in
         following = listed[index + 1].text if index + 1 < len(listed) else ""
         if word.kind not in ("word", "quoted") or (word.keyword == "IDENTIFIER" and following == "("):
             return Change(None, start, makes)
-        parts.append(unquoted(word.text))
+        parts.append(unquote_identifier(word.text))
         if following != ".":
             return Change(tuple(parts), start, makes)
         index += 2

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Edits, Text
-from hive_views.sql.parsing.trees import starts
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.syntax_tree import starts
 from hive_views.sql.resolver.scopes import Column, Schemas, Scope
+from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.rewriting.token_edits import TokenEdits
 
 
 class UnknownNameError(SqlError):
@@ -72,8 +74,8 @@ class State:
         self.conf = conf
         self.regex_names = conf.get("hive.support.quoted.identifiers") == "none"
         """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
-        self.edits = Edits(text)
-        self.stars = Edits(text)
+        self.edits = TokenEdits(text)
+        self.stars = TokenEdits(text)
         self.bindings: dict[int, Column] = {}
         self.tables: dict[tuple[str, str], int] = {}
         self.read: set[tuple[str, str, str]] = set()
@@ -97,6 +99,10 @@ class State:
                 return self.bindings.get(id(node))
         return None
 
+    def quoted(self, name: str) -> str:
+        """Quote an identifier in the dialect of the text."""
+        return quote_identifier(name, self.text.quote)
+
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """An error that points at an expression, or at a character."""
         start = at if isinstance(at, int) or at is None else start_of(at)
@@ -107,10 +113,3 @@ class State:
 def start_of(node: exp.Expr) -> int | None:
     """The first character of an expression whose place is known, in the text."""
     return min(starts(node), default=None)
-
-
-def unquoted(raw: str) -> str:
-    """An identifier without its quotes, doubled quotes made single."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
-        return raw[1:-1].replace(raw[0] * 2, raw[0])
-    return raw

@@ -11,12 +11,18 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact import operand_types, refusals
-from hive_views.sql.parsing.hive_keywords import CAST_TARGETS, INTERVAL_UNITS, PARSED_ELSEWHERE
-from hive_views.sql.parsing.spans import function_token, key, span
-from hive_views.sql.resolver.context import VALUE, Place, unquoted
+from hive_views.sql.parsing.builtin_functions import (
+    HIVE_AGGREGATES,
+    HIVE_FUNCTIONS,
+    HIVE_TABLE_FUNCTIONS,
+    HIVE_WINDOW_FUNCTIONS,
+)
+from hive_views.sql.parsing.hive_grammar import CAST_TARGETS, INTERVAL_UNITS, PARSED_ELSEWHERE
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.syntax_tree import function_token, key, span
+from hive_views.sql.resolver.context import VALUE, Place
 from hive_views.sql.resolver.names import Names
 from hive_views.sql.resolver.scopes import Column, Scope
-from hive_views.sql.types import hive_functions as functions
 
 
 class Operators(Names):
@@ -180,14 +186,14 @@ class Operators(Names):
             return
         state = self.state
         meta = {"start": state.text.tokens[at].start}
-        written = unquoted(state.text.raw(at))
+        written = unquote_identifier(state.text.raw(at))
         name = written.lower()
         if name in _KNOWN:
             if name == "grouping" and not place.scopes[0].with_sets:
                 raise state.fail("grouping() needs GROUP BY with ROLLUP, CUBE or GROUPING SETS", meta["start"], name)
-            if name in functions.AGGREGATES and name not in functions.WINDOW and not place.aggregates:
+            if name in HIVE_AGGREGATES and name not in HIVE_WINDOW_FUNCTIONS and not place.aggregates:
                 raise state.fail(f"Not yet supported place for UDAF '{name}'", meta["start"], name)
-            if name in functions.TABLE_GENERATING:
+            if name in HIVE_TABLE_FUNCTIONS:
                 raise state.fail(
                     f"{name}: UDTF's are not supported outside the SELECT clause, nor nested in expressions",
                     meta["start"],
@@ -199,7 +205,7 @@ class Operators(Names):
         if state.text.tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
             return
         if name in state.functions:
-            state.pending.append(((at, -at), state.text.quoted(written)))
+            state.pending.append(((at, -at), state.quoted(written)))
         elif name not in PARSED_ELSEWHERE:
             raise state.fail(
                 f"Invalid function '{written}': it is neither built in nor registered", meta["start"], written
@@ -220,7 +226,7 @@ class Operators(Names):
         return VALUE
 
 
-_KNOWN = functions.ALL
+_KNOWN = HIVE_FUNCTIONS
 _COMPARISONS = frozenset({exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ})
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ, exp.EQ, exp.NEQ, exp.And, exp.Or})
 _SPANS = frozenset({"year to month", "day to second"})

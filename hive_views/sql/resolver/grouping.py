@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from hive_views.sql.hive_exact import refusals
-from hive_views.sql.parsing.spans import function_token, key, span
-from hive_views.sql.parsing.trees import bare, expressions, is_star
-from hive_views.sql.resolver.context import Place, unquoted
+from hive_views.sql.parsing.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.syntax_tree import bare, expressions, function_token, is_star, key, span
+from hive_views.sql.resolver.context import Place
 from hive_views.sql.resolver.lateral_views import Block
 from hive_views.sql.resolver.scopes import Column, Scope
 from hive_views.sql.resolver.stars import Stars
-from hive_views.sql.types import hive_functions as functions
 
 
 class Grouping(Stars):
@@ -71,7 +71,7 @@ class Grouping(Stars):
                 if name is not None:
                     if not inside and name in ("lead", "lag") and self.state.strict:
                         raise self.state.fail(f"Missing over clause for function: {name}", current, name)
-                    if name in functions.AGGREGATES or self.state.functions.get(name) == "udaf":
+                    if name in HIVE_AGGREGATES or self.state.functions.get(name) == "udaf":
                         found.append(current)
                         continue
             for value in reversed(list(current.args.values())):
@@ -199,9 +199,9 @@ class Grouping(Stars):
     def _quote_function(self, node: exp.Expr) -> None:
         index = function_token(self.state.text, node)
         if index is not None:
-            written = unquoted(self.state.text.raw(index))
+            written = unquote_identifier(self.state.text.raw(index))
             if written.lower() in self.state.functions:
-                self.state.edits.replace(index, index, self.state.text.quoted(written))
+                self.state.edits.replace(index, index, self.state.quoted(written))
 
     def _alternate(self, item: exp.Expr, plain: Scope, scope: Scope, column: Column) -> None:
         """A grouping key that is a plain column can be named with and without its table."""
@@ -257,7 +257,7 @@ class Grouping(Stars):
                     raise self.state.fail("lag() and lead() do not support null treatment", window)
                 function = function.this
             written = self.function_name(function)
-            if written is not None and written not in functions.ALL and written not in self.state.functions:
+            if written is not None and written not in HIVE_FUNCTIONS and written not in self.state.functions:
                 raise self.state.fail(f"Invalid function '{written}'", function, written)
             for value in function.args.values():
                 for item in expressions(value):

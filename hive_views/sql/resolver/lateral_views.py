@@ -14,7 +14,7 @@ from hive_views.sql.hive_exact.refusals import element_type
 from hive_views.sql.resolver.context import Place
 from hive_views.sql.resolver.expressions import Operators
 from hive_views.sql.resolver.scopes import Column, Scope
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types import hive_types
 
 
 @dataclass(slots=True)
@@ -189,10 +189,10 @@ class Laterals(Operators):
             type_text = element_type(self.state, arguments[0], self.type_of)
         if type_text is None:
             return None
-        inner = typetext.arguments(type_text)
-        kind = typetext.base(type_text)
+        inner = hive_types.arguments(type_text)
+        kind = hive_types.base(type_text)
         if name == "inline":
-            row = typetext.fields(inner[0]) if kind == "array" and inner else None
+            row = hive_types.fields(inner[0]) if kind == "array" and inner else None
             if row is None:
                 raise self.state.fail(f"inline() takes an array of structs, not {type_text}", function, name)
             return list(row.items())

@@ -14,13 +14,13 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact import refusals
-from hive_views.sql.parsing.hive_keywords import BEFORE_OPERAND, RESERVED
-from hive_views.sql.parsing.lexer import dotted
-from hive_views.sql.parsing.spans import function_token, key, span
-from hive_views.sql.parsing.trees import bare
-from hive_views.sql.resolver.context import FIELD, VALUE, Place, State, UnknownNameError, unquoted
+from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.syntax_tree import bare, function_token, key, span
+from hive_views.sql.resolver.context import FIELD, VALUE, Place, State, UnknownNameError
 from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.rewriting.quoting import quote_qualified
+from hive_views.sql.types import hive_types
 
 
 class Names:
@@ -93,7 +93,7 @@ class Names:
     def function_name(self, node: exp.Expr) -> str | None:
         """The name of a function as it stands in the text, in lower case."""
         index = function_token(self.state.text, node)
-        return unquoted(self.state.text.raw(index)).lower() if index is not None else None
+        return unquote_identifier(self.state.text.raw(index)).lower() if index is not None else None
 
     def visit_children(self, node: exp.Expr, place: Place) -> None:
         """Look up the names in everything under a node."""
@@ -265,8 +265,8 @@ class Names:
     def written(self, table: str, name: str) -> str:
         """A column's complete name; the name alone where its table has no name in the text."""
         if table.startswith("__") and not self.state.exact:
-            return self.state.text.quoted(name)
-        return dotted(table, name, self.state.text.quote)
+            return self.state.quoted(name)
+        return quote_qualified(table, name, self.state.text.quote)
 
     def check_identifier(self, identifier: Any) -> None:
         """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore."""
@@ -290,7 +290,7 @@ class Names:
         self.check_identifier(identifier)
         index = self._starts.get(identifier._meta["start"])
         if index is not None:
-            self.state.edits.replace(index, index, self.state.text.quoted(identifier.name))
+            self.state.edits.replace(index, index, self.state.quoted(identifier.name))
 
     def _parentheses(self, first: int, last: int) -> tuple[int, int]:
         kinds = self.state.text.kinds
@@ -320,9 +320,9 @@ class Names:
         state = self.state
         for part in parts:
             if type_text is not None:
-                is_list = typetext.base(type_text) == "array"
-                inner = typetext.arguments(type_text)[0] if is_list and typetext.arguments(type_text) else type_text
-                known = typetext.fields(inner)
+                is_list = hive_types.base(type_text) == "array"
+                inner = hive_types.arguments(type_text)[0] if is_list and hive_types.arguments(type_text) else type_text
+                known = hive_types.fields(inner)
                 name = part.name.lower()
                 if known is None:
                     if state.strict:
@@ -341,7 +341,7 @@ class Names:
             if state.strict and part._meta and "start" in part._meta:
                 at = self._starts.get(part._meta["start"])
                 if at is not None:
-                    state.pending.append(((at, -at), state.text.quoted(part.name.lower())))
+                    state.pending.append(((at, -at), state.quoted(part.name.lower())))
 
     def _table_scope(self, place: Place, alias: str, at: exp.Expr) -> Scope | None:
         found = [scope for scope in place.scopes if scope.has_table(alias)]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.spans import span
-from hive_views.sql.parsing.trees import bare, expressions
+from hive_views.sql.parsing.syntax_tree import bare, expressions, span
 from hive_views.sql.resolver.context import Place
 from hive_views.sql.resolver.grouping import Grouping
 from hive_views.sql.resolver.scopes import Scope
@@ -99,7 +98,7 @@ class Ordering(Grouping):
             for part in column.parts[2:]:
                 at = span(self.state.text, part)
                 if at is not None:
-                    self.state.edits.replace(*at, self.state.text.quoted(part.name.lower()))
+                    self.state.edits.replace(*at, self.state.quoted(part.name.lower()))
         return bool(found)
 
     def _try(self, item: exp.Expr, place: Place) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql.hive_exact import refusals
-from hive_views.sql.parsing.trees import begins_with_with, is_star
+from hive_views.sql.parsing.syntax_tree import begins_with_with, is_star
 from hive_views.sql.resolver.context import Place, State
 from hive_views.sql.resolver.lateral_views import Block, CteDefinition
 from hive_views.sql.resolver.ordering import Ordering
 from hive_views.sql.resolver.scopes import Column, Scope
 from hive_views.sql.resolver.sources import either_type
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types import hive_types
 from hive_views.sql.types.inference import Types
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
@@ -159,7 +159,7 @@ class Blocks(Ordering):
             else:
                 first, second = one.type, other.type
                 if first is not None and second is not None:
-                    shared = typetext.common(first, second)
+                    shared = hive_types.common(first, second)
                     if shared is None:
                         raise self.state.fail(
                             f"Schema of both sides of setop should match: Column {name} is of type {first} "

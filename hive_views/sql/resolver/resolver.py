@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.context import State
 from hive_views.sql.resolver.queries import Blocks
 from hive_views.sql.resolver.scopes import Column, Schemas, Scope
-from hive_views.sql.types import hive_functions as known
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def _without_cbo(text: Text, tree: exp.Expr) -> bool:
     lower = text.lower
     if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):
         return True
-    if known.may_be_partitioned(lower) and any(name in lower for name in known.PARTITIONED):
+    if may_call_partitioned_function(lower) and any(name in lower for name in HIVE_PARTITIONED_FUNCTIONS):
         return True
     if "using" in lower and tree.find(exp.QueryTransform) is not None:
         return True

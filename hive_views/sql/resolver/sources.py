@@ -12,13 +12,13 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
+from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.resolver.context import Place, unquoted
+from hive_views.sql.resolver.context import Place
 from hive_views.sql.resolver.lateral_views import Block, CteDefinition, Laterals
 from hive_views.sql.resolver.scopes import Column, Scope, Using, columns_of
-from hive_views.sql.types import hive_functions as functions
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types import hive_types
 
 
 class Sources(Laterals):
@@ -34,7 +34,7 @@ class Sources(Laterals):
     def _with_joins(self, first: exp.Expr, joins: Any, laterals: Any, block: Block) -> Scope:
         alias, scope = self.source(first, block)
         joins = joins or ()
-        if laterals and self.state.strict and first.name.lower() in functions.PARTITIONED:
+        if laterals and self.state.strict and first.name.lower() in HIVE_PARTITIONED_FUNCTIONS:
             raise self.state.fail("A partitioned table function cannot have a lateral view", laterals[0])
         if laterals and joins and self.state.strict:
             raise self.state.fail(
@@ -92,7 +92,7 @@ class Sources(Laterals):
         parts = node.parts
         name = parts[-1].name
         lower = name.lower()
-        if lower in functions.PARTITIONED and state.strict:
+        if lower in HIVE_PARTITIONED_FUNCTIONS and state.strict:
             opened = self._after(parts[-1])
             if opened is not None and state.text.tokens[opened].token_type is TokenType.L_PAREN:
                 return self._partitioned(node, opened, block)
@@ -145,7 +145,7 @@ class Sources(Laterals):
 
     def _point_table(self, parts: list[Any]) -> None:
         state = self.state
-        quoted = str if state.exact and state.regex_names else state.text.quoted
+        quoted = str if state.exact and state.regex_names else state.quoted
         prefix = f"{quoted(state.database)}." if len(parts) == 1 else ""
         for part in parts:
             meta = part._meta
@@ -185,15 +185,15 @@ class Sources(Laterals):
         for item in items:
             if not item:
                 continue
-            name = unquoted(state.text.raw(item[0]))
+            name = unquote_identifier(state.text.raw(item[0]))
             column = scope.find(None, name.lower()) if len(item) == 1 else None
             if len(item) == 1 and column is None:
                 raise state.fail(f"Invalid column reference '{name}'", tokens[item[0]].start, name)
             if column is not None and not (name.lower() in buckets and state.exact):
                 owner, column_name = scope.original(column)
-                written = f"{state.text.quoted(str(owner))}.{state.text.quoted(column_name)}"
+                written = f"{state.quoted(str(owner))}.{state.quoted(column_name)}"
             elif column is not None or state.exact:
-                written = state.text.quoted(name)
+                written = state.quoted(name)
             else:
                 continue
             state.edits.replace(item[0], item[0], written)
@@ -430,7 +430,7 @@ class Sources(Laterals):
         return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
 
 
-_INTEGERS = typetext.NUMERIC[:4]
+_INTEGERS = hive_types.NUMERIC[:4]
 _PARTITION_CLAUSES = frozenset(
     {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
 )
@@ -451,8 +451,8 @@ def either_type(one: Column, other: Column, *, by_name: bool = False) -> Callabl
             return first if first == second and not by_name else None
         if first in _INTEGERS and second in _INTEGERS:
             return max(first, second, key=_INTEGERS.index)
-        if typetext.base(first) in typetext.STRINGS and typetext.base(second) in typetext.STRINGS:
-            return typetext.common(first, second)
+        if hive_types.base(first) in hive_types.STRINGS and hive_types.base(second) in hive_types.STRINGS:
+            return hive_types.common(first, second)
         return {first, second}.difference({"void"}).pop() if "void" in (first, second) else None
 
     return shared

@@ -9,14 +9,14 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql.hive_exact.planner_names import planned_column
-from hive_views.sql.parsing.select_items import end_of, item_ends
-from hive_views.sql.parsing.trees import is_star, starts
-from hive_views.sql.resolver.context import Place, State, unquoted
+from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.syntax_tree import end_of, is_star, item_ends, starts
+from hive_views.sql.resolver.context import Place, State
 from hive_views.sql.resolver.lateral_views import Block, CteDefinition
 from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.resolver.sources import Sources
-from hive_views.sql.types import hive_functions as functions
-from hive_views.sql.types.function_types import CONVERSIONS
+from hive_views.sql.types.function_signatures import CONVERSIONS
 
 
 class Stars(Sources):
@@ -318,7 +318,7 @@ class Stars(Sources):
         if first is None or last is None:
             return
         self.starred = True
-        quoted = state.text.quoted
+        quoted = state.quoted
         if not state.exact:
             self._star_texts.append((first, last, chosen))
             return
@@ -334,8 +334,8 @@ class Stars(Sources):
             meta = item.args["alias"]._meta
             if meta:
                 index = self._starts[meta["start"]]
-                self.state.edits.replace(index, index, self.state.text.quoted(name))
-                self.state.stars.replace(index, index, self.state.text.quoted(name))
+                self.state.edits.replace(index, index, self.state.quoted(name))
+                self.state.stars.replace(index, index, self.state.quoted(name))
             return
         last = end_of(self.state.text, item)
         if last is not None:
@@ -344,7 +344,7 @@ class Stars(Sources):
     def finish(self) -> None:
         """Write the stars, and the names of columns that need one, once it is known which columns got another name."""
         state = self.state
-        quoted = state.text.quoted
+        quoted = state.quoted
         for first, last, chosen in self._star_texts:
             behind = [f" AS {quoted(self.renamed[new])}" if new in self.renamed else "" for _, _, new in chosen]
             texts = [self.written(table, name) + added for (table, name, _), added in zip(chosen, behind, strict=True)]
@@ -371,7 +371,7 @@ class Stars(Sources):
         kind = type(item)
         inner = item.this if kind in (exp.Alias, exp.Aliases) else item
         name = self.function_name(inner)
-        if name is None or not (name in functions.TABLE_GENERATING or self.state.functions.get(name) == "udtf"):
+        if name is None or not (name in HIVE_TABLE_FUNCTIONS or self.state.functions.get(name) == "udtf"):
             return None
         state = self.state
         if len(items) > 1:
@@ -383,7 +383,7 @@ class Stars(Sources):
         self._arguments(inner, Place((scope,), None, scope, False))
         if state.functions.get(name) == "udtf" and inner._meta:
             index = self._starts[inner._meta["start"]]
-            state.edits.replace(index, index, state.text.quoted(unquoted(state.text.raw(index))))
+            state.edits.replace(index, index, state.quoted(unquote_identifier(state.text.raw(index))))
         names: list[str] = []
         aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []
         for alias in aliases:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import QUOTES
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def define_view(
     expanded = expansion.expanded
     if isinstance(statement, CreateMaterializedView):
         if mode == "hive-exact" and (listed is not None or (statement.clustered_on and statement.distributed_on)):
-            line, column = position_of(statement.text, statement.name.start)
+            line, column = line_and_column(statement.text, statement.name.start)
             raise SqlError(
                 "Hive's CREATE MATERIALIZED VIEW takes no column list, and either CLUSTERED ON or DISTRIBUTED ON",
                 line=line,
@@ -104,7 +105,7 @@ def _check_listed(listed: tuple[ColumnSpec, ...], text: str, dialect: str) -> No
     seen: set[str] = set()
     for spec in listed:
         if spec.name.lower() in seen:
-            line, column = position_of(text, spec.start)
+            line, column = line_and_column(text, spec.start)
             raise SqlError(f"Duplicate column name: {spec.name}", line=line, column=column, name=spec.name)
         seen.add(spec.name.lower())
 
@@ -119,7 +120,7 @@ def _check_known(statement: CreateMaterializedView, columns: list[OutputColumn])
     )
     for name in wanted:
         if name.lower() not in names:
-            line, column = position_of(statement.text, statement.name.start)
+            line, column = line_and_column(statement.text, statement.name.start)
             raise SqlError(
                 f"Column {name} is not a column of the materialized view: it has {', '.join(sorted(names))}",
                 line=line,
@@ -137,16 +138,15 @@ def _reordered(
     expansion: Expansion, statement: CreateMaterializedView, columns: list[OutputColumn], keys: list[OutputColumn]
 ) -> str:
     """Hive moves a materialized view's partition columns to the end of its text."""
-    quote = QUOTES[statement.dialect]
-    names = ", ".join(f"{quote}{column.name.replace(quote, quote * 2)}{quote}" for column in (*columns, *keys))
-    view = statement.name.parts[-1].replace(quote, quote * 2)
-    return f"SELECT {names} FROM ({expansion.expanded}) {quote}{view}{quote}"
+    quote = IDENTIFIER_QUOTES[statement.dialect]
+    names = ", ".join(quote_identifier(column.name, quote) for column in (*columns, *keys))
+    return f"SELECT {names} FROM ({expansion.expanded}) {quote_identifier(statement.name.parts[-1], quote)}"
 
 
 def _last(
     columns: list[OutputColumn], partitions: tuple[str, ...], statement: CreateView | AlterViewAs
 ) -> tuple[list[OutputColumn], list[OutputColumn]]:
-    line, column = position_of(statement.text, statement.name.start)
+    line, column = line_and_column(statement.text, statement.name.start)
     count = len(partitions)
     if [item.name for item in columns[-count:]] != list(partitions):
         raise SqlError(
@@ -164,9 +164,3 @@ def _last(
             name=str(statement.name),
         )
     return columns[:-count], columns[-count:]
-
-
-def position_of(text: str, start: int) -> tuple[int, int]:
-    """Line and column, from 1, of a character of a statement."""
-    begin = text.rfind("\n", 0, start) + 1
-    return text.count("\n", 0, start) + 1, start - begin + 1

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.spark_lexer import plain_comments
-from hive_views.sql.resolver.context import unquoted
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 READERS: dict[str, tuple[str, ...]] = {
     "iceberg-spark": ("spark", "hive", "trino"),
@@ -173,8 +173,7 @@ def requoted(sql: str) -> str:
             raise text.error(f"Hive does not know {raw[:20]}", token.start)  # U&'…' and X'…'
         if raw.startswith('"'):
             pieces.append(sql[at : token.start])
-            name = unquoted(raw)
-            pieces.append("`" + name.replace("`", "``") + "`")
+            pieces.append(quote_identifier(unquote_identifier(raw)))
             at = token.end + 1
     pieces.append(sql[at:])
     return "".join(pieces)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Edits, Text
-from hive_views.sql.resolver.context import start_of, unquoted
+from hive_views.errors import SqlError
+from hive_views.sql.parsing.lexer import Text, unquote_identifier
+from hive_views.sql.resolver.context import start_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.rewriting.token_edits import TokenEdits
 
 MODES = ("portable", "hive-exact")
 """What an expansion can be for: our own stored views, or equality with what Hive 4.1 stores."""
@@ -82,7 +87,7 @@ def expand(
             text.tokens[0].start,
         )
     if exact:
-        original = Edits(text).apply(_unquoting(text, found))
+        original = TokenEdits(text).apply(_unquoting(text, found))
         expanded = found.state.edits.apply(_unquoting(text, found))
         stored = original
     else:
@@ -90,8 +95,8 @@ def expand(
         original = sql
         stored = found.state.stars.apply() if found.resolver.starred else text.between(0, len(text.tokens) - 1)
         expanded = found.state.edits.apply()
-    quoted = text.quoted
     if column_names is not None:
+        quoted = partial(quote_identifier, quote=text.quote)
         given = [name.lower() for name in column_names] if exact else column_names
         listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
         expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
@@ -122,7 +127,7 @@ def _name_columns(found: Resolution, names: list[str]) -> None:
     """Add `AS name` where a column of the query has no name."""
     text = found.text
     for last, name in found.resolver.naming:
-        addition = f" AS {text.quoted(name)}"
+        addition = f" AS {quote_identifier(name, text.quote)}"
         found.state.edits.append(last, addition)
         if found.resolver.starred:
             found.state.stars.append(last, addition)
@@ -139,6 +144,43 @@ def _unquoting(text: Text, found: Resolution) -> Callable[[int], str | None] | N
         raw = text.raw(index)
         if token.token_type is TokenType.HINT:
             return raw[3:-2] if raw.endswith("*/") else raw
-        return unquoted(raw) if not regex and len(raw) > 1 and raw[0] == "`" else None
+        return unquote_identifier(raw) if not regex and len(raw) > 1 and raw[0] == "`" else None
 
     return untouched
+
+
+class UnknownTypeError(SqlError):
+    """A column whose type cannot be told; `name` is the column's."""
+
+
+class Analyzer(Protocol):
+    """Says the types of a view's columns."""
+
+    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
+        """The columns of an expanded query, each with its Hive type."""
+        ...
+
+
+class RuleAnalyzer:
+    """Types by Hive's rules over sqlglot's tree and the schemas of the tables: no engine is needed."""
+
+    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
+        """The columns of an expanded query; see `Analyzer`."""
+        columns = expansion.columns
+        for number, column in enumerate(columns):
+            if column.type is None:
+                raise unknown_type(expansion, number, f"The type of column {column.name} is not known")
+        return columns
+
+
+def unknown_type(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
+    """An error about a column's type that points at it."""
+    found = expansion.resolution
+    item = found.resolver.items_of.get(found.columns[number][1])
+    line, at = found.text.position(start_of(item) if item is not None else None)
+    return UnknownTypeError(
+        f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
+        line=line,
+        column=at,
+        name=expansion.names[number],
+    )

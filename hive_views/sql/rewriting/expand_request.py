@@ -12,9 +12,10 @@ from sqlglot.errors import SqlglotError
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView, Drop, Statement
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.definition import ViewDefinition, define_view, position_of
+from hive_views.sql.rewriting.definition import ViewDefinition, define_view
 
 _FUNCTION = re.compile(r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.]+)`?(.*)", re.IGNORECASE | re.DOTALL)
 _TABLE = re.compile(r"\s*create\s+(?:(temporary)|external|managed|\s)*\s*table\b", re.IGNORECASE)
@@ -161,7 +162,7 @@ def _check_target(statement: Statement, catalog: Catalog, database: str, conf: M
     key = (statement.name.database(database), statement.name.name)
     shown = ".".join(key)
     existing = catalog.tables.get(key)
-    line, column = position_of(statement.text, statement.name.start)
+    line, column = line_and_column(statement.text, statement.name.start)
 
     def refused(reason: str) -> SqlError:
         return SqlError(reason, line=line, column=column, name=shown)
@@ -204,7 +205,7 @@ def _check_cycle(
         path = (*paths[parent], table)
         if table == target:
             shown = " -> ".join(".".join(item) for item in path)
-            line, column = position_of(statement.text, statement.name.start)
+            line, column = line_and_column(statement.text, statement.name.start)
             name = ".".join(target)
             raise SqlError(f"Recursive view {name} detected (cycle: {shown})", line=line, column=column, name=name)
         if table not in paths:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from hive_views.sql.analysis.references import named_tables
-from hive_views.sql.parsing.lexer import QUOTES, Text
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 Name = tuple[str, ...]
 """A name's parts without quotes: `table`, `database.table` or `catalog.database.table`."""
@@ -36,7 +37,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
         renamed[tuple(part.lower() for part in old)] = new
         start, end = _start(parts[0]), _end(parts[-1])
         written = [sql[_start(part) : _end(part) + 1] for part in parts]
-        replacement = ".".join(_parts(new, old, written, QUOTES[dialect]))
+        replacement = ".".join(_parts(new, old, written, IDENTIFIER_QUOTES[dialect]))
         if new[-1].lower() != old[-1].lower() and not table.alias:
             if any(table.args.get(key) for key in ("sample", "when", "version", "pivots")):
                 raise text.error(f"{'.'.join(old)} cannot be renamed here: give it an alias", start, old[-1])
@@ -45,7 +46,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
     if not edits:
         return sql
     for column in tree.find_all(exp.Column):
-        edit = _qualifier(text, column, renamed, QUOTES[dialect])
+        edit = _qualifier(text, column, renamed, IDENTIFIER_QUOTES[dialect])
         if edit is not None:
             edits.append(edit)
     for start, end, replacement in sorted(edits, reverse=True):
@@ -64,7 +65,7 @@ def _parts(new: Name, old: Name, written: list[str], quote: str) -> list[str]:
         elif before is not None and not before.startswith(("`", '"')) and _PLAIN.fullmatch(part):
             found.append(part)
         else:
-            found.append(quote + part.replace(quote, quote * 2) + quote)
+            found.append(quote_identifier(part, quote))
     return found
 
 

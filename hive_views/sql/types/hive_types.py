@@ -1,4 +1,4 @@
-"""Hive's type texts (`array<struct<sku:string,qty:int>>`) taken apart."""
+"""Hive's type texts (`array<struct<sku:string,qty:int>>`): their parts, common types and arithmetic."""
 
 from __future__ import annotations
 
@@ -165,3 +165,63 @@ def as_decimal(type_text: str) -> tuple[int, int]:
         "double": (15, 15),
     }
     return decimal(type_text) or exact.get(type_text, (38, 18))
+
+
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+"""The types of whole numbers, each wider than the one before."""
+_TIMES = ("date", "timestamp")
+
+
+def bounded(precision: int, scale: int) -> str:
+    """A decimal type in Hive's limits: where the precision is too much, digits after the point go first."""
+    if precision > 38:
+        scale = max(38 - (precision - scale), min(scale, 6))
+        precision = 38
+    return f"decimal({precision},{scale})"
+
+
+def arithmetic(operator: str, left: str, right: str) -> str | None:
+    """The type of `left operator right`; None where Hive refuses it, or the type is not known."""
+    numbers = (*NUMERIC, "decimal")
+    left_base, right_base = base(left), base(right)
+    if operator in ("Add", "Sub") and left == "date" and right == "int":
+        return "date"
+    if operator == "Sub" and left in _TIMES and right in _TIMES:
+        return "interval_day_time"
+    if "void" in (left, right) and left != right:
+        known = left if right == "void" else right
+        if known in NUMERIC:
+            return known
+        return "double" if base(known) in (*numbers, *STRINGS) else None
+    if left_base in STRINGS or left == "void":
+        left = left_base = "double"
+    if right_base in STRINGS or right == "void":
+        right = right_base = "double"
+    if left_base not in numbers or right_base not in numbers:
+        return None
+    if operator == "IntDiv":
+        return "bigint" if left in INTEGERS and right in INTEGERS else None
+    floating = [kind for kind in (left, right) if kind in ("float", "double")]
+    if "decimal" in (left_base, right_base) and not floating:
+        return _decimal_arithmetic(operator, as_decimal(left), as_decimal(right))
+    if operator == "Div":
+        return "double"
+    if floating:
+        return "double" if "double" in floating else "float"
+    return max(left, right, key=NUMERIC.index)
+
+
+def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, int]) -> str | None:
+    (p1, s1), (p2, s2) = left, right
+    if operator in ("Add", "Sub"):
+        scale = max(s1, s2)
+        return bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if operator == "Mul":
+        return bounded(p1 + p2 + 1, s1 + s2)
+    if operator == "Div":
+        scale = max(6, s1 + p2 + 1)
+        return bounded(p1 - s1 + s2 + scale, scale)
+    if operator == "Mod":
+        scale = max(s1, s2)
+        return bounded(min(p1 - s1, p2 - s2) + scale, scale)
+    return None

@@ -12,11 +12,17 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.spans import function_token
+from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.resolver.scopes import Column
-from hive_views.sql.types import hive_types as typetext
-from hive_views.sql.types.arithmetic import INTEGERS, arithmetic, bounded
-from hive_views.sql.types.function_types import CONVERSIONS, DIFFERENT_IN_SPARK, FIXED, SAME_AS_FIRST, STRINGS_IN_HIVE
+from hive_views.sql.types import hive_types
+from hive_views.sql.types.function_signatures import (
+    CONVERSIONS,
+    DIFFERENT_IN_SPARK,
+    FIXED,
+    SAME_AS_FIRST,
+    STRINGS_IN_HIVE,
+)
+from hive_views.sql.types.hive_types import INTEGERS, arithmetic, bounded
 
 Arguments = list[exp.Expr]
 
@@ -73,7 +79,7 @@ class Types:
             ):
                 at = 1
             for part in parts[at + 1 :]:
-                type_text = typetext.field_of(type_text, part.name)
+                type_text = hive_types.field_of(type_text, part.name)
         return type_text
 
     def _dot(self, node: exp.Expr) -> str | None:
@@ -96,13 +102,13 @@ class Types:
         else:
             type_text = self.of(inner)
         for name in names:
-            type_text = typetext.field_of(type_text, name)
+            type_text = hive_types.field_of(type_text, name)
         return type_text
 
     def _bracket(self, node: exp.Expr) -> str | None:
         outer = self.of(node.this)
-        inner = typetext.arguments(outer) if outer is not None else ()
-        return inner[-1] if inner and typetext.base(str(outer)) in ("array", "map") else None
+        inner = hive_types.arguments(outer) if outer is not None else ()
+        return inner[-1] if inner and hive_types.base(str(outer)) in ("array", "map") else None
 
     def _literal(self, node: exp.Expr) -> str | None:
         if node.args.get("is_string"):
@@ -190,11 +196,10 @@ class Types:
             return self._interval(node, left, right)
         if self.text.dialect != "hive" and {left, right} & {"date", "timestamp", "void"}:
             return None
-        if self.text.dialect == "spark" and (
-            isinstance(node, exp.IntDiv) or {typetext.base(left), typetext.base(right)} & {*typetext.STRINGS, "date"}
-        ):
+        bases = {hive_types.base(left), hive_types.base(right)}
+        if self.text.dialect == "spark" and (isinstance(node, exp.IntDiv) or bases & {*hive_types.STRINGS, "date"}):
             return None  # Spark's are other types, and depend on ANSI mode
-        if "decimal" in (typetext.base(left), typetext.base(right)):
+        if "decimal" in bases:
             if self.text.dialect != "hive" and "float" in (left, right):
                 return None
             left, right = _digits(node.this, left), _digits(node.expression, right)
@@ -220,7 +225,7 @@ class Types:
         inner = self.of(node.this)
         if inner is None:
             return None
-        return "double" if typetext.base(inner) in typetext.STRINGS else inner
+        return "double" if hive_types.base(inner) in hive_types.STRINGS else inner
 
     def _bitwise(self, node: exp.Expr) -> str | None:
         left, right = self.of(node.this), self.of(node.expression)
@@ -238,8 +243,8 @@ class Types:
         """The type of `||` and of concat: as long as its parts together, where each has a length."""
         found = [kind for kind in kinds if kind is not None]
         if len(found) < len(kinds):
-            return "string" if any(typetext.base(kind) not in ("char", "varchar") for kind in found) else None
-        bases = {typetext.base(kind) for kind in found}
+            return "string" if any(hive_types.base(kind) not in ("char", "varchar") for kind in found) else None
+        bases = {hive_types.base(kind) for kind in found}
         if not bases or not bases <= {"char", "varchar"}:
             return "string"
         length = sum(int(kind.partition("(")[2][:-1]) for kind in found)
@@ -264,7 +269,7 @@ class Types:
             if result is None or result == found:
                 result = found
                 continue
-            rule = typetext.choice if self.text.dialect == "hive" else typetext.choice_in_spark
+            rule = hive_types.choice if self.text.dialect == "hive" else hive_types.choice_in_spark
             shared = rule(result, found)
             if shared is None:
                 return None
@@ -288,7 +293,7 @@ class Types:
             return result
         if choice.find(exp.Column) is None:
             return result
-        kind = typetext.base(result)
+        kind = hive_types.base(result)
         if kind in ("varchar", "char"):
             return "string"
         return self._shortest(nodes, kinds) if kind == "decimal" else result
@@ -301,7 +306,7 @@ class Types:
         nodes = [node.this, *node.expressions]
         kinds = [self.of(item) for item in nodes]
         result = self._shared(kinds)
-        if result is None or typetext.base(result) != "decimal" or self.text.dialect != "hive":
+        if result is None or hive_types.base(result) != "decimal" or self.text.dialect != "hive":
             return result
         return result if kinds[0] in INTEGERS else self._shortest(nodes, kinds)
 
@@ -388,10 +393,14 @@ class Types:
         first = self.of(arguments[0])
         if name in _DEPENDS_ON_FIRST:
             return (
-                first if first is not None and typetext.base(first) in ("varchar", "char") else fixed if first else None
+                first
+                if first is not None and hive_types.base(first) in ("varchar", "char")
+                else fixed
+                if first
+                else None
             )
         if first is None or rule is None:
-            number = name in _NUMBERS_OF_STRINGS and first is not None and typetext.base(first) in typetext.STRINGS
+            number = name in _NUMBERS_OF_STRINGS and first is not None and hive_types.base(first) in hive_types.STRINGS
             return "double" if number else first
         return rule(self, first, arguments)
 
@@ -402,38 +411,38 @@ class Types:
             kind = None if first is None else self.of(first)
             if kind is None:
                 return name not in STRINGS_IN_HIVE
-            base = typetext.base(kind)
+            base = hive_types.base(kind)
             return base == "decimal" if name in ("round", "bround") else base in ("array", "binary")
         return name in DIFFERENT_IN_SPARK
 
     def _sum(self, first: str, arguments: Arguments) -> str | None:
         if first in INTEGERS:
             return "bigint"
-        size = typetext.decimal(first)
+        size = hive_types.decimal(first)
         if size is not None:
             return f"decimal({min(38, size[0] + 10)},{size[1]})"
-        return "double" if first in ("float", "double") or typetext.base(first) in typetext.STRINGS else None
+        return "double" if first in ("float", "double") or hive_types.base(first) in hive_types.STRINGS else None
 
     def _average(self, first: str, arguments: Arguments) -> str | None:
-        size = typetext.decimal(first)
+        size = hive_types.decimal(first)
         if size is not None:
             return bounded(size[0] + 4, size[1] + 4)
-        numbers = first in typetext.NUMERIC or typetext.base(first) in typetext.STRINGS
+        numbers = first in hive_types.NUMERIC or hive_types.base(first) in hive_types.STRINGS
         return "double" if numbers else None
 
     def _collected(self, first: str, arguments: Arguments) -> str | None:
         return f"array<{first}>"
 
     def _element(self, first: str, arguments: Arguments) -> str | None:
-        inner = typetext.arguments(first)
+        inner = hive_types.arguments(first)
         return inner[0] if inner else None
 
     def _keys(self, first: str, arguments: Arguments) -> str | None:
-        inner = typetext.arguments(first)
+        inner = hive_types.arguments(first)
         return f"array<{inner[0]}>" if len(inner) == 2 else None
 
     def _values(self, first: str, arguments: Arguments) -> str | None:
-        inner = typetext.arguments(first)
+        inner = hive_types.arguments(first)
         return f"array<{inner[1]}>" if len(inner) == 2 else None
 
     def _greatest(self, first: str, arguments: Arguments) -> str | None:
@@ -442,17 +451,17 @@ class Types:
             return self._shared(list(kinds))
         result: str | None = first
         for found in kinds[1:]:
-            result = typetext.greatest(result, found) if result is not None and found is not None else None
+            result = hive_types.greatest(result, found) if result is not None and found is not None else None
         return result
 
     def _rounded_up(self, first: str, arguments: Arguments) -> str | None:
-        size = typetext.decimal(first)
+        size = hive_types.decimal(first)
         if size is not None:
             precision, scale = size
             return f"decimal({min(38, precision - scale + (1 if scale else 0)) or 1},0)"
         if first == "timestamp":
             return "timestamp"
-        return "bigint" if first in (*typetext.NUMERIC, "string") else None
+        return "bigint" if first in (*hive_types.NUMERIC, "string") else None
 
     def _absolute(self, first: str, arguments: Arguments) -> str | None:
         if first in ("tinyint", "smallint", "int"):
@@ -461,9 +470,9 @@ class Types:
 
     def _rounded(self, first: str, arguments: Arguments) -> str | None:
         """Hive's `GenericUDFRound`: rounding can bring one more digit in front of the point."""
-        size = typetext.decimal(first)
+        size = hive_types.decimal(first)
         if size is None:
-            return "double" if typetext.base(first) in typetext.STRINGS else first
+            return "double" if hive_types.base(first) in hive_types.STRINGS else first
         digits = 0
         if len(arguments) > 1:
             written = arguments[1]
@@ -478,11 +487,11 @@ class Types:
         return f"decimal({min(whole + kept, 38)},{kept})"
 
     def _sign(self, first: str, arguments: Arguments) -> str | None:
-        return "int" if typetext.base(first) == "decimal" else "double"
+        return "int" if hive_types.base(first) == "decimal" else "double"
 
     def _remainder(self, first: str, arguments: Arguments) -> str | None:
         second = self.of(arguments[1]) if len(arguments) > 1 else None
-        if second is None or "decimal" in (typetext.base(first), typetext.base(second)):
+        if second is None or "decimal" in (hive_types.base(first), hive_types.base(second)):
             return None
         return arithmetic("Mod", first, second)
 
@@ -491,10 +500,10 @@ class Types:
         if self.text.dialect != "hive":
             return None
         longest = {"varchar": "varchar(65535)", "char": "char(255)", "decimal": "decimal(38,18)"}
-        return longest.get(typetext.base(first), first)
+        return longest.get(hive_types.base(first), first)
 
     def _truncated(self, first: str, arguments: Arguments) -> str | None:
-        return "string" if typetext.base(first) in (*typetext.STRINGS, "date", "timestamp") else None
+        return "string" if hive_types.base(first) in (*hive_types.STRINGS, "date", "timestamp") else None
 
     def _percentile(self, first: str, arguments: Arguments) -> str | None:
         of_array = len(arguments) > 1 and isinstance(arguments[1], exp.Array)

@@ -8,8 +8,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing import statements as s
-from hive_views.sql.parsing.cursor import first_word
-from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.ddl import first_word, parse_statement
 
 NAME = s.ObjectName(("v",))
 QUERY = s.Query("select 1")

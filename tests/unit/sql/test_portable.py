@@ -16,8 +16,7 @@ from hive_views.sql.rewriting.dialects import (
     text_for,
     without_variables,
 )
-from hive_views.sql.rewriting.expand import expand
-from hive_views.sql.types.analyzer import RuleAnalyzer, UnknownTypeError
+from hive_views.sql.rewriting.expand import RuleAnalyzer, UnknownTypeError, expand
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()

@@ -12,7 +12,7 @@ import pytest
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
-from hive_views.sql.types import hive_types as typetext
+from hive_views.sql.types import hive_types
 from tests.unit.sql.answers import FUNCTIONS, WAREHOUSE, Warehouse, lines
 
 pytestmark = pytest.mark.spark
@@ -34,8 +34,8 @@ SIMPLE: dict[str, list[str]] = {
 
 def value(type_text: str, chance: random.Random) -> str:
     """A literal of a Hive type."""
-    kind = typetext.base(type_text)
-    inner = typetext.arguments(type_text)
+    kind = hive_types.base(type_text)
+    inner = hive_types.arguments(type_text)
     if kind in SIMPLE:
         return chance.choice(SIMPLE[kind])
     if kind in ("varchar", "char"):
@@ -46,7 +46,7 @@ def value(type_text: str, chance: random.Random) -> str:
         return f"array({value(inner[0], chance)}, {value(inner[0], chance)})"
     if kind == "map":
         return f"map({value(inner[0], chance)}, {value(inner[1], chance)})"
-    fields = typetext.fields(type_text) or {}
+    fields = hive_types.fields(type_text) or {}
     return f"named_struct({', '.join(f'{name!r}, {value(field, chance)}' for name, field in fields.items())})"
 
 

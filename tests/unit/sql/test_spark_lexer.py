@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.rewrite import places
-from hive_views.sql.parsing.cursor import first_word
+from hive_views.sql.parsing.ddl import first_word
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.spark_lexer import plain_comments, without_comments, words
 from hive_views.sql.rewriting.dialects import plain_strings
