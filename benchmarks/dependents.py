@@ -15,8 +15,7 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.resolved_texts import Overlay, schemas_of_rows
 from hive_views.dependencies.validity import _found, _read
 from hive_views.identifiers import ViewName
-from hive_views.metastore.loading import FILTER_FIELD
-from hive_views.metastore.queries import all_views, recorded_readers, rows
+from hive_views.metastore.queries import FILTER_FIELD, all_view_names, read_rows, recorded_dependents
 from hive_views.metastore.table_schemas import MetastoreSchemas
 
 TABLE = ViewName(DATABASE, "fact_7")
@@ -46,10 +45,10 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         return store.client.get_table_names_by_filter(DATABASE, condition)
 
     def by_name(_: int) -> None:
-        _check(recorded_readers(store, DATABASE, TABLE, None))
+        _check(recorded_dependents(store, DATABASE, TABLE, None))
 
     def by_name_and_uuid(_: int) -> None:
-        _check(recorded_readers(store, DATABASE, TABLE, child.uuid))
+        _check(recorded_dependents(store, DATABASE, TABLE, child.uuid))
 
     def recorded(_: int) -> None:
         _check(Dependents(reader, databases=[DATABASE], recorded_only=True).of(TABLE))
@@ -95,7 +94,7 @@ def _sweep(catalog: HiveViewCatalog, reader: LineageReader) -> list[Result]:
     if bad or len(findings) != VIEWS:
         raise AssertionError(f"{len(bad)} of {len(findings)} views are not valid: {bad[:1]}")
     parts = {}
-    parts["rows from the metastore"], views = _timed(lambda: list(rows(store, all_views(store, DATABASE))))
+    parts["rows from the metastore"], views = _timed(lambda: list(read_rows(store, all_view_names(store, DATABASE))))
     schemas = Overlay(MetastoreSchemas(store), schemas_of_rows({row.name: row for row in views}))
     for kind, count in (("fact", FACTS), ("dim", DIMENSIONS)):
         for number in range(count):

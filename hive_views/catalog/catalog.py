@@ -29,7 +29,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit.view_commit import commit, rename
 from hive_views.metastore.commit.view_properties import check_location, check_view_properties
-from hive_views.metastore.loading import exists, load, view_names
+from hive_views.metastore.queries import load_view, view_exists, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
 from hive_views.spec.lineage_codec import ChildKind
@@ -86,7 +86,7 @@ class HiveViewCatalog(DependencyMethods):
             NoSuchViewError: If there is none, or a table has the name; NotAnIcebergViewError for a plain Hive view.
             MetadataFileError: If its metadata file is missing or broken.
         """
-        return HiveView(load(self.store, self._name(identifier)), self.store)
+        return HiveView(load_view(self.store, self._name(identifier)), self.store)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
         """Whether an Iceberg view has that name; False too for a name that no metastore could hold.
@@ -101,7 +101,7 @@ class HiveViewCatalog(DependencyMethods):
             name = self._name(identifier)
         except InvalidIdentifierError:
             return False
-        return exists(self.store, name)
+        return view_exists(self.store, name)
 
     def author(
         self,
@@ -244,7 +244,7 @@ class HiveViewCatalog(DependencyMethods):
         """
         name = self._name(identifier)
         try:
-            loaded = load(self.store, name)
+            loaded = load_view(self.store, name)
         except NoSuchViewError:
             self._refuse_table(name)
             raise
@@ -329,7 +329,7 @@ class HiveViewCatalog(DependencyMethods):
             HiveViewsError: As `hive_views.metastore.commit.view_commit.rename` says.
         """
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
-        loaded = load(self.store, source)
+        loaded = load_view(self.store, source)
         self.store.client.get_database(target.database)
         watch = refuse_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
@@ -369,7 +369,7 @@ class HiveViewCatalog(DependencyMethods):
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
         if behavior is not Behavior.NONE:
-            loaded = load(self.store, name)
+            loaded = load_view(self.store, name)
             if purge_files:
                 refuse_shared(self.store, loaded)  # before its dependents are gone
         return self._drop(name, behavior, lambda: drop_view(self.store, name, purge_files=purge_files), purge_files)

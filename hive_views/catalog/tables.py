@@ -37,7 +37,7 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
-from hive_views.metastore.loading import table_names
+from hive_views.metastore.queries import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
 from hive_views.metastore.store import MetastoreStore

@@ -20,7 +20,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore.commit.view_properties import check_location, check_view_properties
 from hive_views.metastore.drift import Difference, differences
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
@@ -175,7 +175,7 @@ class HiveView(View):
         Raises:
             NoSuchViewError: If it is gone.
         """
-        return HiveView(load(self._store, self._loaded.row.name), self._store)
+        return HiveView(load_view(self._store, self._loaded.row.name), self._store)
 
     def update(self) -> ViewUpdate:
         """Begin a change: chain what is to change, then `commit()`."""

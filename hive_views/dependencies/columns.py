@@ -19,7 +19,7 @@ from sqlglot.optimizer.qualify import qualify
 from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -43,7 +43,7 @@ def text_of(store: MetastoreStore, row: Row) -> ViewText:
     """The texts of a view."""
     if row.kind is RowKind.HIVE_VIEW:
         return of_hive_view(row)
-    loaded = load(store, row.name)
+    loaded = load_view(store, row.name)
     return of_version(row.name, loaded.metadata.current_version())
 
 

@@ -21,7 +21,7 @@ from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
 from hive_views.metastore.store import LoadedView, MetastoreStore
@@ -162,7 +162,7 @@ def drop_view(
     """Drop one Iceberg view, whatever depends on it."""
     if not purge_files:
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
-    loaded = load(store, name)
+    loaded = load_view(store, name)
     expected = expected or loaded.row.metadata_location
     if not is_collected(loaded.metadata.properties):
         return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)

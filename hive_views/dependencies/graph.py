@@ -25,7 +25,13 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.protocol import Watch
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
-from hive_views.metastore.queries import all_views, databases, recorded_readers, rows, unrecorded_views
+from hive_views.metastore.queries import (
+    all_view_names,
+    database_names,
+    read_rows,
+    recorded_dependents,
+    views_without_row_lineage,
+)
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.lineage_codec import Child, ChildKind
@@ -107,12 +113,12 @@ class Dependents:
         there = self._reader.child(name)
         uuid = None if there is None else there.uuid
         found: dict[ViewName, Dependent] = {}
-        for database in self._databases or databases(store):
-            candidates = None if database in self._scanned else recorded_readers(store, database, name, uuid)
+        for database in self._databases or database_names(store):
+            candidates = None if database in self._scanned else recorded_dependents(store, database, name, uuid)
             if candidates is None:
                 views: Iterable[tuple[Row, Lineage]] = self._scan(database)
             else:
-                views = [(row, self._reader.read(row)) for row in rows(store, sorted(candidates))]
+                views = [(row, self._reader.read(row)) for row in read_rows(store, sorted(candidates))]
                 if not self._recorded_only:
                     views += self._others(database)
             for row, lineage in views:
@@ -151,14 +157,16 @@ class Dependents:
         if database not in self._scanned:
             store = self._reader.store
             self._unrecorded.pop(database, None)
-            self._scanned[database] = [(row, self._reader.read(row)) for row in rows(store, all_views(store, database))]
+            self._scanned[database] = [
+                (row, self._reader.read(row)) for row in read_rows(store, all_view_names(store, database))
+            ]
         return self._scanned[database]
 
     def _others(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._unrecorded:
             store = self._reader.store
             self._unrecorded[database] = [
-                (row, self._reader.read(row)) for row in rows(store, unrecorded_views(store, database))
+                (row, self._reader.read(row)) for row in read_rows(store, views_without_row_lineage(store, database))
             ]
         return self._unrecorded[database]
 
@@ -309,13 +317,13 @@ class Graph:
 def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
     """The graph of all views of some databases, by reading their rows."""
     store = reader.store
-    names = [name for database in scanned or databases(store) for name in all_views(store, database)]
-    known: dict[ViewName, Row | None] = {row.name: row for row in rows(store, names)}
+    names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
+    known: dict[ViewName, Row | None] = {row.name: row for row in read_rows(store, names)}
     views = [row for row in known.values() if row is not None]
     lineages = {row.name: reader.recorded(row) for row in views}
     wanted = {name for said in lineages.values() for name in said if name not in known}
     known |= dict.fromkeys(wanted)
-    known |= {row.name: row for row in rows(store, sorted(wanted))}
+    known |= {row.name: row for row in read_rows(store, sorted(wanted))}
     nodes: dict[ViewName, Node] = {}
     for name, row in known.items():
         child = None if row is None else reader.identified(row)

@@ -13,7 +13,7 @@ from enum import Enum
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS, identify
-from hive_views.metastore.queries import named_by_uuid, tables_without_uuid
+from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.lineage_codec import Child, ChildKind, children_in_row, children_of
@@ -240,7 +240,7 @@ class LineageReader:
 
     def _named(self, child: Child) -> Child | None:
         """What has a child's UUID today: by the server's filter, or by the metadata files of tables without one."""
-        for name in named_by_uuid(self.store, child.uuid):
+        for name in names_by_uuid(self.store, child.uuid):
             found = self.child(name)
             if found is not None and found.uuid == child.uuid:
                 return found

@@ -21,7 +21,7 @@ from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import differences
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -57,7 +57,7 @@ def recompile(
     store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None, *, own: str | None = None
 ) -> Recompiled:
     """Expand what a view's author typed again, and make that the current version if it is another one."""
-    loaded = load(store, name)
+    loaded = load_view(store, name)
     before = loaded.metadata.current_version()
     text = of_version(name, before)
     _refuse_other_catalogs(store, text, before.default_catalog, own)
@@ -101,7 +101,7 @@ def recompile(
 
 def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Write a view's row again from its metadata file, where another program changed it."""
-    loaded = load(store, name)
+    loaded = load_view(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
         return loaded
     return commit(store, name, loaded, loaded.metadata.model_copy(), discard_text=True)
@@ -109,7 +109,7 @@ def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
 
 def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
     """Make what another program wrote into a view's row the view's new version."""
-    loaded = load(store, name)
+    loaded = load_view(store, name)
     if not differences(loaded.row, loaded.metadata, store.config):
         return loaded
     row = loaded.row

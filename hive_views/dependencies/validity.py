@@ -20,8 +20,7 @@ from hive_views.dependencies.resolved_texts import Overlay, ViewText, of_hive_vi
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import differences
-from hive_views.metastore.loading import load
-from hive_views.metastore.queries import all_views, databases, rows
+from hive_views.metastore.queries import all_view_names, database_names, load_view, read_rows
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -85,18 +84,18 @@ def check_view(reader: LineageReader, name: ViewName) -> Finding:
 def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4) -> tuple[Finding, ...]:
     """Check all views of some databases."""
     store = reader.store
-    names = [name for database in scanned or databases(store) for name in all_views(store, database)]
+    names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
     schemas = Overlay(MetastoreSchemas(store), {})
     found: list[Finding] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        coming = rows(store, names)
+        coming = read_rows(store, names)
         # The server reads the next rows while these are looked at.
         while batch := list(islice(coming, BATCH_SIZE)):
             schemas.known |= schemas_of_rows({row.name: row for row in batch})
             read = list(pool.map(lambda row: _read(reader, row), batch))
             wanted = {name for row in batch for name in reader.recorded(row)} - schemas.known.keys()
             schemas.known |= dict.fromkeys(wanted)
-            schemas.known |= schemas_of_rows({row.name: row for row in rows(store, sorted(wanted))})
+            schemas.known |= schemas_of_rows({row.name: row for row in read_rows(store, sorted(wanted))})
             found += [_found(item, schemas) for item in read]
     return tuple(sorted(found, key=lambda finding: finding.view))
 
@@ -143,7 +142,7 @@ def _load(reader: LineageReader, row: Row) -> LoadedView:
         return LoadedView(row, reader.store.files.read(row.metadata_location or ""))
     except MetadataFileError:
         # A commit with a purge, or a drop, between the listing and now.
-        return load(reader.store, row.name)
+        return load_view(reader.store, row.name)
 
 
 def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[Problem]:

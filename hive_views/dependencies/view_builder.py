@@ -10,13 +10,12 @@ from pyiceberg.types import NestedField
 
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.engine_schemas import EngineSchemas
 from hive_views.metastore.identities import children
-from hive_views.metastore.loading import load
 from hive_views.metastore.partitions import partition_keys
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ChildKind, children_of, encode
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import define
@@ -234,7 +233,7 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
 def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
     """Whether a view of ours reads Iceberg's tables, itself or through views: the session catalog cannot follow it."""
     try:
-        version = load(store, name).metadata.current_version()
+        version = load_view(store, name).metadata.current_version()
     except NoSuchViewError:
         return True
     if version.default_catalog is not None:

@@ -9,7 +9,7 @@ from hive_views.dependencies.graph import refuse_cycle
 from hive_views.errors import CommitFailedError, DefinitionChangedError, UnrecordedTextError
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import commit_retries
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, apply
 from hive_views.spec.version_texts import same_definition
@@ -41,7 +41,7 @@ def commit_changes(
     def attempt_commit() -> LoadedView:
         nonlocal current
         if current is None:
-            current = load(store, name)
+            current = load_view(store, name)
             _check_same(loaded, current, definition=changes_definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))

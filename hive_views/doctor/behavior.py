@@ -8,8 +8,7 @@ from dataclasses import replace
 from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, CatalogConfig
 from hive_views.doctor.report import Finding, Level, guarded, short
 from hive_views.errors import LockError, MetastoreError
-from hive_views.metastore.commit.cas_support import honors_expectations
-from hive_views.metastore.probes import PREFIX, Content, TemporaryRow
+from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, RowContent, TemporaryRow, honors_cas
 from hive_views.metastore.transport.client import MetastoreClient
 
 TEXT_SIZES = (30_000, 100_000, 1_000_000)
@@ -92,7 +91,7 @@ def _clock(row: TemporaryRow) -> Iterator[Finding]:
 
 def _compare_and_swap(client: MetastoreClient, config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
     subject = row.name.database
-    expected = honors_expectations(client)
+    expected = honors_cas(client)
     try:
         right = row.swap("0", "1")
     except MetastoreError as error:
@@ -161,7 +160,7 @@ def _lock_concurrency(client: MetastoreClient, row: TemporaryRow) -> Iterator[Fi
     if not called.startswith(_LOCKS_HANG_ON_DERBY):
         return
     try:
-        row.store(Content(text=_long("text", _TOO_LONG_FOR_DERBY)))
+        row.store(RowContent(text=_long("text", _TOO_LONG_FOR_DERBY)))
     except MetastoreError as error:
         yield Finding(
             "lock-concurrency",
@@ -196,7 +195,7 @@ def _filter(row: TemporaryRow) -> Iterator[Finding]:
 
 def _characters(row: TemporaryRow) -> Iterator[Finding]:
     for text, what in ((GREEK, "beyond Latin-1"), (ASTRAL, "beyond 16 bits (emoji)")):
-        content = Content(f"SELECT '{text}' AS n", text, text)
+        content = RowContent(f"SELECT '{text}' AS n", text, text)
         try:
             damaged = row.store(content)
             message = f"characters {what} are damaged in: {', '.join(damaged)}"
@@ -231,7 +230,7 @@ def _sizes(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
         kept, failure, reason = 0, "", ""
         for size in sizes:
             try:
-                damaged = row.store(Content(**{name: _long(name, size)}))
+                damaged = row.store(RowContent(**{name: _long(name, size)}))
             except MetastoreError as error:
                 failure, reason = f"{size:,} are refused", short(str(error))
             else:
@@ -252,7 +251,7 @@ def _leftovers(row: TemporaryRow) -> Iterator[Finding]:
             "leftovers",
             Level.WARNING,
             row.name.database,
-            f"other rows named {PREFIX}…: {', '.join(others)}",
+            f"other rows named {TEMPORARY_ROW_PREFIX}…: {', '.join(others)}",
             "They belong to a run at this moment, or to one that was killed; drop them in the latter case",
             {"rows": others},
         )

@@ -17,7 +17,7 @@ from hive_views.doctor.report import Finding, Level, short
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.jvm import INSTALL_JAVA, OLDEST_JAVA, find_jars, find_java
-from hive_views.metastore.probes import PREFIX, timed
+from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
 from hive_views.metastore.transport.client import MetastoreClient
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles
         )
     for location in locations:
         try:
-            spent = timed(partial(_write_and_read, files, location))
+            spent = elapsed_ms(partial(_write_and_read, files, location))
         except (OSError, ValueError, TypeError, ImportError) as error:
             yield Finding(
                 "storage",
@@ -62,7 +62,7 @@ def _is_below(location: str, directory: str) -> bool:
 
 
 def _write_and_read(files: MetadataFiles, directory: str) -> None:
-    location = f"{directory}/{PREFIX}{uuid4().hex[:16]}.tmp"
+    location = f"{directory}/{TEMPORARY_ROW_PREFIX}{uuid4().hex[:16]}.tmp"
     io = files.io(location)
     content = uuid4().bytes
     made = _missing_directories(directory)

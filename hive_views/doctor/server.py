@@ -11,7 +11,7 @@ from functools import partial
 from hive_views.config import LOCK_HEARTBEAT_INTERVAL_MS, CatalogConfig, ConnectionConfig
 from hive_views.doctor.report import Finding, Level
 from hive_views.errors import MetastoreError
-from hive_views.metastore.probes import timed, try_connection
+from hive_views.metastore.capabilities import elapsed_ms, try_connection
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.metastore.transport.sasl import SecurityFailure
 
@@ -52,7 +52,7 @@ def reach(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
     worse = Level.PROBLEM if alone else Level.WARNING
     limit = config.connection.connect_timeout_ms
     try:
-        connecting = timed(partial(try_connection, connection(config, uri)))
+        connecting = elapsed_ms(partial(try_connection, connection(config, uri)))
     except SecurityFailure as error:
         return Finding("reachable", worse, uri, f"connects, but not securely: {error}", _CANNOT_SPEAK)
     except OSError as error:
@@ -62,7 +62,7 @@ def reach(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
     with MetastoreClient(connection(config, uri)) as client:
         try:
             client.server_version()
-            call = statistics.median(timed(client.get_all_databases) for _ in range(_CALLS))
+            call = statistics.median(elapsed_ms(client.get_all_databases) for _ in range(_CALLS))
         except MetastoreError as error:
             return Finding("reachable", worse, uri, f"connects, but does not answer: {error.reason}", _CANNOT_SPEAK)
     details = {"connect_ms": round(connecting, 1), "call_ms": round(call, 1)}

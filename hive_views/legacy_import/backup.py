@@ -8,8 +8,7 @@ import json
 
 from hive_views.errors import MetadataWriteError, RevertError
 from hive_views.io.metadata_files import MetadataFiles, _sync_local
-from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint, readable
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
 
 FORMAT = 1
 """The number of the file's form."""
@@ -17,13 +16,13 @@ FORMAT = 1
 
 def packed(row: Row) -> str:
     """A row as text: its Thrift bytes in base64. See `unpacked`."""
-    return base64.b64encode(encode(row)).decode("ascii")
+    return base64.b64encode(encode_row(row)).decode("ascii")
 
 
 def unpacked(text: str) -> Row:
     """Read what `packed` gave."""
     try:
-        return decode(base64.b64decode(text, validate=True))
+        return decode_row(base64.b64decode(text, validate=True))
     except binascii.Error as error:
         raise ValueError(f"not base64: {error}") from error
 
@@ -33,9 +32,9 @@ def write_backup(files: MetadataFiles, location: str, row: Row) -> None:
     document = {
         "format": FORMAT,
         "name": str(row.name),
-        "fingerprint": fingerprint(row),
+        "fingerprint": row_fingerprint(row),
         "thrift": packed(row),
-        "row": readable(row),
+        "row": row_as_json(row),
     }
     data = json.dumps(document, ensure_ascii=True, indent=1).encode()
     try:
@@ -52,7 +51,7 @@ def read_backup(files: MetadataFiles, location: str, identifier: str) -> Row:
         with files.io(location).new_input(location).open() as stream:
             document = json.loads(stream.read())
         row = unpacked(document["thrift"])
-        if document["format"] != FORMAT or fingerprint(row) != document["fingerprint"]:
+        if document["format"] != FORMAT or row_fingerprint(row) != document["fingerprint"]:
             raise ValueError("it does not hold the row that it was written for")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RevertError(identifier, f"its legacy row cannot be read from {location}: {error!r}") from error

@@ -9,9 +9,9 @@ from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW
-from hive_views.metastore.commit.row_conversion import plain_row, swap
-from hive_views.metastore.loading import load, view_names
-from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of
+from hive_views.metastore.commit.hive_view_commit import swap_row
+from hive_views.metastore.queries import load_view, view_names
+from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of, plain_hive_row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
@@ -59,7 +59,7 @@ def export_script(
     found = []
     for name in _ordered(catalog, databases, names):
         try:
-            loaded = load(catalog.store, name)
+            loaded = load_view(catalog.store, name)
             found.append(Exported(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
         except HiveViewsError as error:
             found.append(Exported(name, None, str(error)))
@@ -112,9 +112,9 @@ def export_rows(
     # From the top down: a view that is still Iceberg's may read a plain one no more than before.
     for name in reversed(_ordered(catalog, databases, names)):
         try:
-            loaded = load(catalog.store, name)
+            loaded = load_view(catalog.store, name)
             statement = _statement(catalog.store, loaded)
-            swap(catalog.store, loaded.row, plain_row(loaded.row, dropped=_is_own))
+            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, dropped=_is_own))
             found.append(Exported(name, statement, None, loaded.row.metadata_location))
         except HiveViewsError as error:
             found.append(Exported(name, None, str(error)))

@@ -21,9 +21,8 @@ from hive_views.legacy_import.options import MOST_CALLS, Options, check_most_cal
 from hive_views.legacy_import.plan import Entry, Plan, Shared, Verdict
 from hive_views.legacy_import.readers.detection import is_legacy, names_in, read_view
 from hive_views.legacy_import.row_conversion import Place, convert
-from hive_views.metastore.commit.row_conversion import fingerprint, with_columns
-from hive_views.metastore.queries import rows
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.queries import read_rows
+from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.metadata import ViewMetadata
@@ -159,7 +158,7 @@ def shown_row(row: Row, view: LegacyView) -> Row:
         row: The row.
         view: The legacy view in it, or that it keeps the face of.
     """
-    return row if view.writer is not Writer.TRINO else with_columns(row, _columns(view))
+    return row if view.writer is not Writer.TRINO else row_with_columns(row, _columns(view))
 
 
 def _columns(view: LegacyView) -> tuple[tuple[str, str, str | None], ...]:
@@ -226,7 +225,7 @@ def plan_import(
     check_most_calls(most_calls)
     options = options or Options()
     wanted = wanted_views(catalog, databases, names, options, to)
-    found = (look(row, options) for row in rows(catalog.store, wanted, most_calls=most_calls) if is_legacy(row))
+    found = (look(row, options) for row in read_rows(catalog.store, wanted, most_calls=most_calls) if is_legacy(row))
     plan = arrange(found, catalog, options, to=to, progress=progress)
     return with_all(plan, catalog, names)
 
@@ -427,7 +426,7 @@ class Planner:
             writer=view.writer,
             dialect=view.dialect,
             verdict=Verdict.REFUSED,
-            fingerprint=fingerprint(legacy),
+            fingerprint=row_fingerprint(legacy),
             level=max((done[child].level + 1 for child in children if child in done), default=0),
             reads=item.named,
             old_original=view.sql if view.writer is Writer.TRINO else legacy.texts.original,

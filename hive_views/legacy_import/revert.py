@@ -18,8 +18,8 @@ from hive_views.legacy_import.plan import Entry
 from hive_views.legacy_import.planner import target_of
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW, row_as_converted
 from hive_views.legacy_import.storage import LEGACY_STORAGE, Storage, check_unrefreshed, withdraw
-from hive_views.metastore.commit.row_conversion import fingerprint, swap
-from hive_views.metastore.row_codec import PREVIOUS_METADATA_LOCATION, Row, RowKind
+from hive_views.metastore.commit.hive_view_commit import swap_row
+from hive_views.metastore.row_codec import PREVIOUS_METADATA_LOCATION, Row, RowKind, row_fingerprint
 from hive_views.metastore.store import MetastoreStore
 
 
@@ -162,7 +162,7 @@ def _revert(
     row = store.get_row(name)
     if row is None:
         raise RevertError(str(name), "it is gone")
-    if fingerprint(row) == entry.fingerprint:
+    if row_fingerprint(row) == entry.fingerprint:
         _withdraw(catalog, _announced(history, name), force)  # of a run or a revert that was killed
         return RevertOutcome(name, Reverted.ALREADY)
     if row.kind is not RowKind.ICEBERG_VIEW:
@@ -190,7 +190,7 @@ def _put_back(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> R
         _check_untouched(store, row, legacy)
         for storage in storages:
             check_unrefreshed(catalog, name, storage)
-    swap(store, row, legacy)
+    swap_row(store, row, legacy)
     # Only now: a legacy row without these is whole, a view without its storage is not.
     _withdraw(catalog, storages, force)
     return RevertOutcome(name, Reverted.REVERTED)
@@ -201,13 +201,13 @@ def _check_untouched(store: MetastoreStore, row: Row, legacy: Row) -> None:
     name = str(row.name)
     if row.parameters.get(PREVIOUS_METADATA_LOCATION):
         raise RevertError(name, "the view was changed since its import; force it to lose the changes")
-    if row.parameters.get(LEGACY_FINGERPRINT) != fingerprint(legacy):
+    if row.parameters.get(LEGACY_FINGERPRINT) != row_fingerprint(legacy):
         raise RevertError(name, "the view says that it took another row's place; force it if this one is meant")
     if row.owner != legacy.owner or row.create_time != legacy.create_time:
         raise RevertError(name, "its owner was changed since its import; force it to lose the change")
     metadata = store.files.read(row.metadata_location or "")
     expected = row_as_converted(store, legacy, metadata, row.metadata_location or "")
-    if fingerprint(expected) != fingerprint(row):
+    if row_fingerprint(expected) != row_fingerprint(row):
         raise RevertError(name, "its row was changed since its import; force it to lose the changes")
 
 

@@ -25,9 +25,20 @@ from hive_views.legacy_import.readers.trino import rights
 from hive_views.legacy_import.storage import LEGACY_STORAGE, Storage, planned_storage, recorded_state, staleness
 from hive_views.materialized.state.adopted_state import TAKEN_OVER, encode_taken_over
 from hive_views.materialized.state.fingerprint import fingerprint as definition_fingerprint
-from hive_views.metastore.commit.row_conversion import CHANGE_TIME, converted_row, fingerprint
-from hive_views.metastore.identities import HIVE_UUID, identify
-from hive_views.metastore.row_codec import MAX_KEY_LENGTH, OWNER_PROPERTY, Row, RowKind, new_row, read_row, view_columns
+from hive_views.metastore.identities import identify
+from hive_views.metastore.row_codec import (
+    CHANGE_TIME,
+    HIVE_UUID,
+    MAX_KEY_LENGTH,
+    OWNER_PROPERTY,
+    Row,
+    RowKind,
+    converted_row,
+    new_row,
+    read_row,
+    row_fingerprint,
+    view_columns,
+)
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import create
 from hive_views.spec.file_codec import METADATA_PATH, new_location
@@ -175,7 +186,7 @@ def convert(
         made = replace(made, changes=(*made.changes, security))
     properties = place.catalog._view_properties(_properties(view, detached(row, view)))
     backup = f"{properties.get(METADATA_PATH, f'{location}/metadata').rstrip('/')}/legacy-{uuid.uuid4()}.json"
-    properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: fingerprint(row)}
+    properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: row_fingerprint(row)}
     if not in_place and (row.owner or view.owner):
         properties[OWNER_PROPERTY] = str(row.owner or view.owner)
     if storage is not None:
@@ -256,7 +267,7 @@ def row_as_converted(store: MetastoreStore, legacy: Row, metadata: ViewMetadata,
         table.parameters = {**legacy.parameters, "comment": comment}
         legacy = read_row(table)
     return converted_row(
-        store,
+        store.config,
         legacy,
         metadata,
         location,

@@ -17,7 +17,7 @@ from hive_views.legacy_import.outcome import Outcome, Status, planned
 from hive_views.legacy_import.plan import Entry, Plan, Verdict
 from hive_views.legacy_import.planner import planned_store, target_of
 from hive_views.legacy_import.worker import Looked, Work
-from hive_views.metastore.commit.cas_support import honors_expectations
+from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.store import MetastoreStore
 
 Progress = Callable[[int, int, Outcome], None]
@@ -291,7 +291,7 @@ def tidy(store: MetastoreStore, journal: Journal, outcome: Outcome) -> None:
     if not others:
         return
     try:
-        if not honors_expectations(store.client):
+        if not honors_cas(store.client):
             return
     except HiveViewsError:
         return  # a kept file is cheap

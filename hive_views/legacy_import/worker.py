@@ -8,7 +8,7 @@ metastore. Its steps, each safe to be cut off after:
 3. `note` is told the legacy row and the names of the files to be written (the journal);
 4. the legacy row is written to a file next to the new metadata file, the storage of a materialized view is made or
    taken over, then the metadata file is written;
-5. the row is swapped, compare-and-swap (`hive_views.metastore.commit.row_conversion`).
+5. the row is swapped, compare-and-swap (`hive_views.metastore.commit.hive_view_commit`).
 
 The first two need this process, the next two the disk, the last one the metastore: so `look` and `prepare` can be
 called for the next view while `finish` is at work on the one before, if the next does not read that one.
@@ -44,10 +44,10 @@ from hive_views.legacy_import.planner import PlannedStore, planned_store, shown_
 from hive_views.legacy_import.readers.detection import is_legacy, read_view
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW, Converted, Place, convert
 from hive_views.legacy_import.storage import provide, withdraw
-from hive_views.metastore.commit.row_conversion import fingerprint, swap
+from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.identities import HIVE_UUID, identify
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.identities import identify
+from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView, MetastoreStore
 
 Note = Callable[[Prepared], None]
@@ -174,7 +174,7 @@ class Looked:
                 raise RefusedError(Reason.CHANGED, f"{entry.name} is an Iceberg view now, made by somebody else")
         if row is None:
             raise RefusedError(Reason.CHANGED, f"{entry.name} is gone")
-        if not is_legacy(row) or fingerprint(row) != entry.fingerprint:
+        if not is_legacy(row) or row_fingerprint(row) != entry.fingerprint:
             raise RefusedError(Reason.CHANGED, f"the row of {entry.name} was changed since the plan; plan again")
         made = self._made(row, done)
         if made.text != entry.new_text or made.columns != entry.columns:
@@ -249,7 +249,7 @@ class Looked:
         damages: tuple[str, ...] = ()
         location = made.location
         if self._in_place:
-            hurt = swap(store, row, made.row, undo=lambda: self._forget(made, location, made.backup))
+            hurt = swap_row(store, row, made.row, undo=lambda: self._forget(made, location, made.backup))
             damages = tuple(item.field for item in hurt)
         else:
             location = self._committed(store, made) or location

@@ -38,7 +38,7 @@ from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, f
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
 from hive_views.materialized.layouts.storage_tables import STORAGE_OF
 from hive_views.materialized.refresh.publish import is_staging
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, Twin, twins
 from hive_views.metastore.store import LoadedView
@@ -229,7 +229,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
         metadata, definition = view.metadata, Owner(view.metadata.view_uuid, _definition_files(view))
         collected = True  # the storage's properties say so: the plan has looked
     else:
-        loaded = load(store, name)
+        loaded = load_view(store, name)
         if loaded.metadata.view_uuid.lower() != view.metadata.view_uuid.lower():
             raise CommitFailedError(str(name), "another view has the name by now. It was not dropped")
         step = drop_view(store, name, expected=loaded.row.metadata_location)

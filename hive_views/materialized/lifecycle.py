@@ -35,7 +35,7 @@ from hive_views.materialized.loading import MaterializedView, is_materialized, s
 from hive_views.materialized.partitioning import partition_spec
 from hive_views.materialized.properties import check_settings
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, agreed
@@ -232,7 +232,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
     """Make a materialized view a plain one; its storage stays, so that the way back copies nothing."""
     if view.layout is Layout.TABLE:
         raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
-    loaded = load(catalog.store, view.name)
+    loaded = load_view(catalog.store, view.name)
     changes: list[Change]
     if view.layout is Layout.REGISTERED:
         link = storage_link(loaded.metadata)
@@ -254,7 +254,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
 
 def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Sequence[str] = ()) -> None:
     """Make a plain view a materialized one: with the storage that it had, or with a new one."""
-    loaded = load(catalog.store, name)
+    loaded = load_view(catalog.store, name)
     metadata = loaded.metadata
     if is_materialized(metadata):
         raise InvalidViewError(str(name), "it is a materialized view already")

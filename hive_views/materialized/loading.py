@@ -46,7 +46,7 @@ from hive_views.materialized.state.refresh_state import (
     parse_object,
 )
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_STATE, decode_sequence, is_alone, lineage_of
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
@@ -265,9 +265,9 @@ def _loaded(store: MetastoreStore, row: Row, facts: FactReader) -> LoadedView:
     try:
         metadata = facts.view(row.metadata_location or "")
     except MetadataFileError:
-        return load(store, row.name)
+        return load_view(store, row.name)
     if row.uuid is not None and row.uuid.lower() != metadata.view_uuid.lower():
-        return load(store, row.name)
+        return load_view(store, row.name)
     return LoadedView(row, metadata)
 
 

@@ -41,7 +41,7 @@ from hive_views.materialized.loading import MaterializedView, columns_problem, r
 from hive_views.materialized.properties import check_settings
 from hive_views.materialized.state.fingerprint import fingerprint
 from hive_views.materialized.state.refresh_state import RefreshState
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, SetProperties, apply
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
@@ -144,7 +144,7 @@ def set_properties(catalog: HiveViewCatalog, view: MaterializedView, changed: Se
     check_settings(changed.updates, changed.removals)
     if view.layout is Layout.TABLE:
         return _set_on_table(catalog, view, changed)
-    loaded = load(catalog.store, view.name)
+    loaded = load_view(catalog.store, view.name)
     after = commit_changes(catalog.store, loaded, [changed])
     return after.row.metadata_location != loaded.row.metadata_location
 

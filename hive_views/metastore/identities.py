@@ -22,15 +22,12 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.locking.lock import locked
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind
 from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.lineage_codec import Child, ChildKind
 
 logger = logging.getLogger(__name__)
-
-HIVE_UUID = "hive_views_uuid"
-"""Row parameter of a Hive table or Hive view: the UUID that we gave it."""
 
 MARK_TIMEOUT_MS = 5_000
 """Milliseconds to wait for somebody else's lock on a Hive table before its row is left unmarked: running queries of

@@ -8,11 +8,18 @@ starts as a copy of the row that the server gave.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TException
+from thrift.transport.TTransport import TMemoryBuffer
 
 from hive_views.config import CatalogConfig, current_user
 from hive_views.errors import (
@@ -24,13 +31,15 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
-from hive_views.metastore.hive_types import hive_columns
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import RowTexts, partition_columns, row_texts
 
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 """Hive's tableType of a view."""
+
+MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
+"""Hive's tableType of its own materialized views."""
 
 TABLE_TYPE = "table_type"
 METADATA_LOCATION = "metadata_location"
@@ -39,6 +48,12 @@ UUID = "uuid"
 CURRENT_SCHEMA = "current-schema"
 """Row parameters that Iceberg's catalogs write: the kind of row, the pointer, the pointer before, the identity and the
 schema as JSON."""
+
+CHANGE_TIME = "transient_lastDdlTime"
+"""Row parameter: when the row was last changed, in seconds from the epoch. The server writes it where it is missing."""
+
+HIVE_UUID = "hive_views_uuid"
+"""Row parameter of a Hive table or plain Hive view: the UUID that `hive_views.metastore.identities` assigned to it."""
 
 EXTERNAL = "EXTERNAL"
 """Row parameter of Hive's. `TRUE` keeps a server from deleting the location, with all metadata files in it, when plain
@@ -54,12 +69,15 @@ OWNER_PROPERTY = "hive.metastore.table.owner"
 MAX_KEY_LENGTH = 256
 """The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
 
+_FINGERPRINT_EXCLUDED = frozenset({CHANGE_TIME, HIVE_UUID})
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
 
 _RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}) | _LINEAGE
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
+_PLAIN_INPUT_FORMAT = "org.apache.hadoop.mapred.SequenceFileInputFormat"
+_PLAIN_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"
 _SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 
 
@@ -321,3 +339,209 @@ def _current_schema(metadata: ViewMetadata) -> dict[str, Any]:
 
 def _owner(properties: Mapping[str, str]) -> str | None:
     return next((value for key, value in properties.items() if key.lower() == OWNER_PROPERTY), None)
+
+
+_NAMES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "time": "string",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp with local time zone",
+    "string": "string",
+    "uuid": "string",
+    "binary": "binary",
+    "variant": "unknown",
+}
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
+
+
+def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
+    """Hive's name of an Iceberg type."""
+    if isinstance(field_type, str):
+        return _primitive(field_type, hive2_compatible)
+    kind = field_type["type"]
+    if kind == "struct":
+        inner = ",".join(
+            f"{field['name']}:{hive_type(field['type'], hive2_compatible=hive2_compatible)}"
+            for field in field_type["fields"]
+        )
+        return f"struct<{inner}>"
+    if kind == "list":
+        return f"array<{hive_type(field_type['element'], hive2_compatible=hive2_compatible)}>"
+    if kind == "map":
+        key, value = (hive_type(field_type[part], hive2_compatible=hive2_compatible) for part in ("key", "value"))
+        return f"map<{key},{value}>"
+    raise KeyError(kind)
+
+
+def hive_columns(
+    schema: Mapping[str, Any], identifier: str, *, hive2_compatible: bool = False
+) -> list[tuple[str, str, str | None]]:
+    """The columns of a schema as a row has them."""
+    columns: list[tuple[str, str, str | None]] = []
+    seen: dict[str, str] = {}
+    for field in schema["fields"]:
+        name = field["name"]
+        if name.lower() in seen:
+            raise InvalidViewError(
+                identifier,
+                f"columns {seen[name.lower()]!r} and {name!r}: a Hive Metastore does not tell names apart by case",
+            )
+        seen[name.lower()] = name
+        try:
+            columns.append((name, hive_type(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
+        except KeyError as error:
+            raise InvalidViewError(
+                identifier, f"column {name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query"
+            ) from None
+    return columns
+
+
+def _primitive(name: str, hive2_compatible: bool) -> str:
+    if name == "timestamptz" and hive2_compatible:
+        return "timestamp"
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal:
+        return f"decimal({decimal[1]},{decimal[2]})"
+    if _FIXED.fullmatch(name):
+        return "binary"
+    return _NAMES[name]
+
+
+def encode_row(row: Row) -> bytes:
+    """A row as Thrift's binary protocol writes it, with all that the server gave, its maps sorted. See `decode`."""
+    return _bytes(row.table)
+
+
+def decode_row(data: bytes) -> Row:
+    """Read what `encode` wrote."""
+    table = Table()
+    try:
+        table.read(TBinaryProtocol(TMemoryBuffer(data)))
+    except (TException, EOFError, UnicodeDecodeError) as error:
+        raise ValueError(f"not a row: {error}") from error
+    if not table.dbName or not table.tableName:
+        raise ValueError("not a row: it has no name")
+    return read_row(table)
+
+
+def row_as_json(row: Row) -> dict[str, Any]:
+    """A row as a JSON object for people: field names and values, without those that are not set."""
+    found = _plain(row.table)
+    assert isinstance(found, dict)
+    return found
+
+
+def row_fingerprint(row: Row) -> str:
+    """What tells whether a row was changed: a digest of all its fields, the order of its parameters apart.
+
+    The time of the last change and the mark that lineage gives to Hive's own tables do not count.
+    """
+    plain = row_as_json(row)
+    parameters = plain.get("parameters", {})
+    plain["parameters"] = {key: value for key, value in parameters.items() if key not in _FINGERPRINT_EXCLUDED}
+    plain.pop("privileges", None)
+    # Not of this row: the server puts the rows of its source tables there, as they are when it is asked.
+    plain.get("creationMetadata", {}).pop("sourceTables", None)
+    data = json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def row_with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...]) -> Row:
+    """A row with other columns, for those who resolve names against it; `row` is not touched."""
+    table = copy.copy(row.table)
+    table.sd = copy.copy(table.sd)
+    table.sd.cols = [FieldSchema(name=name, type=kind, comment=comment) for name, kind, comment in columns]
+    table.partitionKeys = []
+    return read_row(table)
+
+
+def converted_row(
+    config: CatalogConfig,
+    seen: Row,
+    metadata: ViewMetadata,
+    location: str,
+    *,
+    dropped: Callable[[str], bool],
+    face: tuple[str | None, str | None] | None = None,
+) -> Row:
+    """The Iceberg view's row that takes a legacy row's place: a copy of it with what Iceberg's readers need."""
+    table = changed_row(seen, metadata, metadata, location, config)
+    original = seen.parameters
+    # View properties never overwrite what a row of others says under the same key.
+    table.parameters.update({key: value for key, value in original.items() if key != CHANGE_TIME})
+    for key in [key for key in table.parameters if dropped(key)]:
+        del table.parameters[key]
+    if face is not None:
+        table.viewOriginalText, table.viewExpandedText = face
+    if seen.table.partitionKeys:
+        # A server rewrites the partitions of a view whose columns change, and stumbles over those without a storage
+        # descriptor (HIVE-2966): so a partitioned view keeps its columns' own types.
+        table.partitionKeys, table.sd.cols = seen.table.partitionKeys, list(seen.table.sd.cols)
+    # As every server stores them, so that the row can be told from one that somebody changed.
+    table.sd = copy.copy(table.sd)
+    table.sd.cols = [
+        FieldSchema(name=item.name.lower(), type=item.type, comment=item.comment) for item in table.sd.cols
+    ]
+    table.parameters[CHANGE_TIME] = _later(original.get(CHANGE_TIME))
+    return read_row(table)
+
+
+def plain_hive_row(row: Row, *, dropped: Callable[[str], bool]) -> Row:
+    """A plain Hive view's row in an Iceberg view's place: the same texts and columns, without what Iceberg reads."""
+    table = copy.copy(row.table)
+    own = {TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}
+    table.parameters = {key: value for key, value in row.parameters.items() if key not in own and not dropped(key)}
+    table.parameters[CHANGE_TIME] = _later(row.parameters.get(CHANGE_TIME))
+    table.sd = copy.copy(table.sd)
+    table.sd.location = None
+    table.sd.inputFormat, table.sd.outputFormat = _PLAIN_INPUT_FORMAT, _PLAIN_OUTPUT_FORMAT
+    return read_row(table)
+
+
+def _later(before: str | None) -> str:
+    then = int(before) if before and before.isdigit() else 0
+    return str(max(int(time.time()), then + 1))
+
+
+def _bytes(table: Table) -> bytes:
+    buffer = TMemoryBuffer()
+    # Servers give maps in an order that means nothing and changes.
+    _sorted(copy.deepcopy(table)).write(TBinaryProtocol(buffer))
+    return bytes(buffer.getvalue())
+
+
+def _sorted(value: Any) -> Any:
+    """A Thrift value whose maps are sorted by key, in place; it is of the caller's own."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)  # of strings alone: `CreationMetadata.tablesUsed`
+    for item in getattr(value, "thrift_spec", None) or ():
+        if item is not None:
+            setattr(value, item[2], _sorted(getattr(value, item[2])))
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """A Thrift value as JSON values, what is not set left out."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value))  # Python gives a set of texts in another order in each process
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    spec = getattr(value, "thrift_spec", None)
+    if spec is None:
+        return value
+    fields = ((item[2], getattr(value, item[2])) for item in spec if item is not None)
+    return {name: _plain(item) for name, item in fields if item is not None}

@@ -19,8 +19,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
-from hive_views.metastore.loading import FILTER_FIELD
-from hive_views.metastore.queries import databases, rows
+from hive_views.metastore.queries import FILTER_FIELD, database_names, read_rows
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
@@ -73,12 +72,12 @@ def twins(store: MetastoreStore, *owners: Owner) -> list[Twin]:
     own = {owner.name for owner in owners}
     found = []
     for catalog, each in every_catalog(store):
-        for database in databases(each):
+        for database in database_names(each):
             # Two questions: the server joins rows that have all the keys of a condition, `or` or not.
             names = {name for condition in conditions for name in _filtered(each, database, condition)}
             others = sorted(names - own if catalog is None else names)
             found += [
-                Twin(row, catalog) for row in rows(each, others) if any(_is_twin(each, row, one) for one in owners)
+                Twin(row, catalog) for row in read_rows(each, others) if any(_is_twin(each, row, one) for one in owners)
             ]
     return found
 

@@ -9,7 +9,7 @@ from hive_views.catalog.views import HiveView
 from hive_views.dependencies.resolved_texts import ViewText, of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.hive_types import hive_columns
+from hive_views.metastore.row_codec import hive_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns

@@ -27,8 +27,8 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
 )
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
 from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
@@ -295,7 +295,7 @@ def test_a_commit_is_overtaken(
 def test_a_commit_on_a_stale_state(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
     """Told before anything is sent, from the row that the lock protects."""
     store, name = catalog.store, ViewName(database, VIEW)
-    base = load(store, name)
+    base = load_view(store, name)
     PROPERTIES.run(catalog, database)
     after = observer.view(VIEW)
     files = observer.files()
@@ -313,7 +313,7 @@ def test_a_view_that_is_another_one_by_now(
 ) -> None:
     """The pointer is right and the uuid is not: somebody copied a row."""
     store, name = catalog.store, ViewName(database, VIEW)
-    base = load(store, name)
+    base = load_view(store, name)
     row = raw.get_table(database, VIEW)
     row.parameters["uuid"] = "00000000-0000-4000-8000-000000000000"
     raw.alter_table_with_environment_context(database, VIEW, row, None)

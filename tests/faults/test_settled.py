@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from hive_views.metastore.commit.cas_support import swaps_are_safe
+from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.operations import (
@@ -114,7 +114,7 @@ def test_without_locks(
 ) -> None:
     """Compare-and-swap alone settles a lost reply just as well."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
-    assert swaps_are_safe(free.store.client, database)
+    assert is_cas_verified(free.store.client, database)
     proxy.on(operation.method, DropReply())
     operation.run(free, database)
     operation.check(observer, before)

@@ -10,7 +10,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
-from hive_views.metastore.commit.cas_support import swaps_are_safe
+from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.operations import (
@@ -156,7 +156,7 @@ def test_properties_that_two_others_have_covered(
 ) -> None:
     """A change of properties leaves no trace in the history: nothing proves that it took place, or that it did not."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
-    assert swaps_are_safe(free.store.client, database)
+    assert is_cas_verified(free.store.client, database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
         lost = proxy.on(ALTER_TABLE, action)
         second = Hold()

@@ -15,7 +15,7 @@ from hive_views.errors import CommitStateUnknownError, LockError, LockTimeoutErr
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
-from hive_views.metastore.commit.cas_support import honors_expectations
+from hive_views.metastore.capabilities import honors_cas
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.operations import (
@@ -63,8 +63,8 @@ def unlock_all(raw: Client, observer: Observer) -> None:
 
 
 def test_it_is_told_from_one_that_honors_them(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
-    assert honors_expectations(catalog.store.client)
-    assert not honors_expectations(old.store.client)
+    assert honors_cas(catalog.store.client)
+    assert not honors_cas(old.store.client)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)

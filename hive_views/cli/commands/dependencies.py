@@ -339,7 +339,7 @@ def _edited(
 
 def _column(text: str, option: str) -> tuple[str, str]:
     """Name and Hive type of `name:type`, with Hive's or Iceberg's names of types."""
-    from hive_views.metastore.hive_types import hive_type
+    from hive_views.metastore.row_codec import hive_type
 
     name, separator, kind = (part.strip().lower() for part in text.partition(":"))
     if not name or not separator or not kind:

@@ -12,7 +12,7 @@ from hive_views.dependencies.validity import check_view, sweep
 from hive_views.errors import NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.queries import rows
+from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 
 
@@ -22,7 +22,7 @@ def read_picture(
     """Read databases for a picture: graph, validity, texts and columns."""
     graph = read_graph(reader, scanned)
     findings = sweep(reader, scanned, workers=workers) if check else ()
-    rows_of = {row.name: row for row in rows(reader.store, sorted(graph.nodes))}
+    rows_of = {row.name: row for row in read_rows(reader.store, sorted(graph.nodes))}
     return draw(graph, findings, rows_of, title=", ".join(scanned or ()) or "All databases")
 
 
@@ -44,7 +44,7 @@ def _upstream(reader: LineageReader, name: ViewName) -> Graph:
     edges: list[Edge] = []
     level = [name]
     while level:
-        there = {row.name: row for row in rows(reader.store, level)}
+        there = {row.name: row for row in read_rows(reader.store, level)}
         below: set[ViewName] = set()
         for item in level:
             row = there.get(item)

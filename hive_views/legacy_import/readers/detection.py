@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.model import LegacyView
 from hive_views.legacy_import.readers import hive, spark, trino
-from hive_views.metastore.commit.row_conversion import MATERIALIZED_VIEW, view_names
-from hive_views.metastore.row_codec import VIRTUAL_VIEW, Row, RowKind
+from hive_views.metastore.queries import names_by_table_type
+from hive_views.metastore.row_codec import MATERIALIZED_VIEW, VIRTUAL_VIEW, Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 
 
@@ -32,6 +32,6 @@ def names_in(store: MetastoreStore, databases: Sequence[str]) -> list[ViewName]:
         name
         for database in databases
         for table_type in (VIRTUAL_VIEW, MATERIALIZED_VIEW)
-        for name in view_names(store, database, table_type)
+        for name in names_by_table_type(store, database, table_type)
     }
     return sorted(found)

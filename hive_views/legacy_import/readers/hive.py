@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from hive_views.legacy_import.model import LegacyColumn, LegacyView, Reason, Refusal, Writer
 from hive_views.legacy_import.mojibake import demangled
-from hive_views.metastore.commit.row_conversion import MATERIALIZED_VIEW
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import MATERIALIZED_VIEW, Row
 from hive_views.spec.session_settings import ANSI
 
 _MV_PARAMETERS = ("metadata_location", "rewriting.time.window", "transactional", "table_type")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.queries import rows_of
+from hive_views.metastore.queries import read_database_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE
@@ -70,7 +70,7 @@ class Rows:
         elif wanted:
             batches = _batches(wanted, self._most)
             if min(len(batches), self._most) == 1:
-                found = [rows_of(self._store, *batch) for batch in batches]
+                found = [read_database_rows(self._store, *batch) for batch in batches]
             else:
                 found = self._at_once(batches)
             self._known.update(dict.fromkeys(wanted))
@@ -84,8 +84,8 @@ class Rows:
     def _at_once(self, batches: list[tuple[str, list[str]]]) -> list[list[Row]]:
         # Threads for this once: those of a pool that is kept would be gone after a fork.
         with ThreadPoolExecutor(min(len(batches), self._most) - 1) as pool:
-            others = [pool.submit(rows_of, self._store, *batch) for batch in batches[1:]]
-            return [rows_of(self._store, *batches[0]), *(other.result() for other in others)]
+            others = [pool.submit(read_database_rows, self._store, *batch) for batch in batches[1:]]
+            return [read_database_rows(self._store, *batches[0]), *(other.result() for other in others)]
 
 
 def _batches(names: list[ViewName], most: int) -> list[tuple[str, list[str]]]:

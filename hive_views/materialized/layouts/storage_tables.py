@@ -20,7 +20,7 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layouts import METADATA, AttachedView
 from hive_views.metastore.commit.pyiceberg_adapter import STORAGE_OF as STORAGE_OF
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import SetProperties, apply
 
@@ -51,7 +51,7 @@ class AttachedCatalog(NoopCatalog):
 
     def load_table(self, identifier: object = None) -> Table:
         """The storage table as it is now."""
-        return open_attached(self, load(self._store, self._view), self._store.files)
+        return open_attached(self, load_view(self._store, self._view), self._store.files)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -75,7 +75,7 @@ def swap_storage(
     """Make a view point to another metadata file of its storage, if it still points to the expected one."""
     refused: CommitFailedError | None = None
     for attempt in range(_ATTEMPTS + 1):
-        base = load(store, view)
+        base = load_view(store, view)
         attached = AttachedView.decode(base.metadata.properties.get(METADATA, "{}"))
         if refused is not None and location in _history(store, attached.storage_table_location):
             return base  # the server had made the change before it refused its own second try

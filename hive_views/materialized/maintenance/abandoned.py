@@ -47,7 +47,7 @@ from hive_views.materialized.maintenance.directories import (
 from hive_views.materialized.maintenance.orphans import OLDER_THAN_MS
 from hive_views.materialized.refresh.publish import is_staging
 from hive_views.metastore.commit.view_properties import check_location
-from hive_views.metastore.queries import all_rows
+from hive_views.metastore.queries import read_all_rows
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import every_catalog
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
@@ -240,10 +240,10 @@ class _Search:
         try:
             for name, store in every_catalog(self._store):
                 if name is None:
-                    self._rows = {row.name: row for row in all_rows(store)}
+                    self._rows = {row.name: row for row in read_all_rows(store)}
                     continue
                 try:
-                    self._elsewhere += all_rows(store)
+                    self._elsewhere += read_all_rows(store)
                 except MetastoreRefusedError as error:
                     self._said.doubts.append(f"catalog {name}: {error}")
         except MetastoreRefusedError as error:

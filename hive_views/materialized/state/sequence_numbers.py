@@ -37,7 +37,7 @@ from hive_views.materialized.state.refresh_state import (
     parse_object,
 )
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 
@@ -122,7 +122,7 @@ def prepare_lineage(
         numbers = extended(known, names, behind)
         return numbers, {} if numbers == known else {SEQUENCE_LINEAGE: _text(numbers)}
     for _ in range(_ATTEMPTS):
-        base = load(catalog.store, view.name)
+        base = load_view(catalog.store, view.name)
         text = base.metadata.properties.get(SEQUENCE_LINEAGE)
         if text is None:
             text = base.metadata.current_version().summary.get(SEQUENCE_LINEAGE)

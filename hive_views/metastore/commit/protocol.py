@@ -26,7 +26,7 @@ from hive_views.errors import (
     MetastoreUnavailableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.cas_support import honors_expectations, swaps_are_safe
+from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.locking.lock import HeldLock, locked
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
@@ -159,7 +159,7 @@ class ChangeRequest:
             self.ensure_locked()
         except LockError as error:
             try:
-                if honors_expectations(self._client):
+                if honors_cas(self._client):
                     return
                 why = "this server cannot refuse others"
             except MetastoreError as silent:
@@ -183,7 +183,7 @@ class ChangeRequest:
 
     def _require_swaps(self) -> None:
         try:
-            safe = swaps_are_safe(self._client, self._name.database)
+            safe = is_cas_verified(self._client, self._name.database)
         except MetastoreRefusedError as error:
             raise LockError(
                 str(self._name),
@@ -238,6 +238,6 @@ class ChangeRequest:
     def _will_be_refused(self) -> bool:
         """Whether the server will refuse what is still on its way, once the row has another pointer."""
         try:
-            return self._refusable and honors_expectations(self._client)
+            return self._refusable and honors_cas(self._client)
         except MetastoreError:
             return False

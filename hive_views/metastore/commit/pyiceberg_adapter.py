@@ -26,7 +26,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes as ours
-from hive_views.metastore.commit.cas_support import honors_expectations, swaps_are_safe
+from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.locking.lock import HeldLock, acquire
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.store import CAS_REJECTED
@@ -232,7 +232,7 @@ class PyIcebergClient:
     def _honors(self) -> bool:
         """Whether the server refuses what comes late, once the row has another pointer."""
         try:
-            return honors_expectations(self._client)
+            return honors_cas(self._client)
         except MetastoreError:
             return False
 
@@ -266,7 +266,7 @@ class PyIcebergClient:
 
     def _swaps(self, database: str) -> bool:
         try:
-            return swaps_are_safe(self._client, database)
+            return is_cas_verified(self._client, database)
         except MetastoreRefusedError:
             return False  # it cannot be tried out
 

@@ -34,8 +34,8 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.capabilities import UnknownMethodError, ask, first_known
 from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ MAX_SENDS = 3
 """How often a request that may be repeated is sent at most."""
 
 SWAPS = "compare-and-swap"
-"""What `hive_views.metastore.commit.cas_support` has found out about a server, beside the methods that it knows."""
+"""What `hive_views.metastore.capabilities` has found out about a server, beside the methods that it knows."""
 
 _DECLARED = (
     ttypes.MetaException,
@@ -275,7 +275,9 @@ class MetastoreClient:
     def supports(self, method: str) -> bool:
         """Whether the server knows a Thrift method, found by calling it in a way that changes nothing."""
         try:
-            return self._exchange(method, lambda connection: ask(connection, method), repeat=True, probe=True)
+            return self._exchange(
+                method, lambda connection: supports_method(connection, method), repeat=True, probe=True
+            )
         except (*_DECLARED, MetastoreRefusedError):
             return True
 
@@ -304,7 +306,7 @@ class MetastoreClient:
         """A server of Hive 2 would not see the catalog in some requests, and take the others' names for databases."""
         if self._catalog == METASTORE_CATALOG_DEFAULT:
             return
-        if not ask(connection, "get_catalogs"):
+        if not supports_method(connection, "get_catalogs"):
             raise UnknownMethodError(
                 f"the server has no catalogs (Hive 3 and later have them), and {METASTORE_CATALOG} is {self._catalog}"
             )
@@ -327,7 +329,7 @@ class MetastoreClient:
     ) -> T:
         return self._exchange(
             method,
-            lambda connection: first_known(connection, variants, arguments),
+            lambda connection: call_first_supported(connection, variants, arguments),
             repeat=repeat,
             tried=tried,
         )

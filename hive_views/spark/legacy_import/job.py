@@ -29,7 +29,7 @@ from hive_views.legacy_import.planner import Progress as Planned
 from hive_views.legacy_import.readers.detection import is_legacy
 from hive_views.legacy_import.run import Ledger, Progress, RunResult, work_for
 from hive_views.legacy_import.worker import Work, catalog_of
-from hive_views.metastore.queries import rows
+from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verification import Checked
@@ -332,7 +332,9 @@ def _catalogs(work: Work) -> tuple[HiveViewCatalog, HiveViewCatalog | None]:
 
 def _look(work: Work, names: list[ViewName], _: Announce) -> Any:
     source, _to = _catalogs(work)
-    return _told(lambda: [look(row, work.options) for row in rows(source.store, names, most_calls=1) if is_legacy(row)])
+    return _told(
+        lambda: [look(row, work.options) for row in read_rows(source.store, names, most_calls=1) if is_legacy(row)]
+    )
 
 
 @lru_cache(maxsize=1)

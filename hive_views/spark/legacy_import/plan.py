@@ -17,7 +17,7 @@ from hive_views.legacy_import.model import Writer
 from hive_views.legacy_import.plan import Entry, Plan
 from hive_views.legacy_import.planner import Progress
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.metastore.queries import rows
+from hive_views.metastore.queries import read_rows
 from hive_views.spark.legacy_import.verified_run import refuse_a_stranger
 from hive_views.spark.session.failures import failures
 from hive_views.spark.session.names import SESSION_CATALOG, quoted
@@ -41,7 +41,7 @@ def told_by_spark(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan, tol
     ready = {entry.name for entry in plan.ready}
     settings = {
         row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if key in RECORDED)
-        for row in rows(catalog.store, sorted(ready), most_calls=1)
+        for row in read_rows(catalog.store, sorted(ready), most_calls=1)
     }
     sessions: dict[frozenset[tuple[str, str]], SparkSession] = {}
     blind: set[ViewName] = set()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.queries import databases
+from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spark.session.failures import Source, pointing_into
 from hive_views.spark.session.rewrite import Rewritten, position, substitute
@@ -140,7 +140,7 @@ class Guard:
 
     def _anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
         """A view of ours that a name without a catalog can mean where any catalog and database may be current."""
-        homes = parts[:1] if len(parts) == 2 else databases(self._catalog.store)
+        homes = parts[:1] if len(parts) == 2 else database_names(self._catalog.store)
         for home in homes:
             try:
                 name = ViewName.parse((home, parts[-1]))

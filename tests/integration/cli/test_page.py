@@ -20,7 +20,7 @@ from hive_views.cli.commands.sql import SqlResult
 from hive_views.doctor import Finding, Report
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.probes import PREFIX
+from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
 from tests.integration.cli.conftest import invoke
 from tests.integration.metastore.rpc import connect
 
@@ -118,4 +118,4 @@ def test_every_check_of_the_doctor_is_described() -> None:
     section = PAGE.partition("| check | what it tells |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (.*?) \|", section.partition("|---|---|\n")[2], flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} == checks
-    assert f"`{PREFIX}…`" in PAGE
+    assert f"`{TEMPORARY_ROW_PREFIX}…`" in PAGE

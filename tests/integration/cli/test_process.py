@@ -17,7 +17,7 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.probes import PREFIX
+from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli
 from tests.integration.metastore.rpc import connect
@@ -89,7 +89,7 @@ def test_a_signal_during_the_doctor_leaves_nothing(
         process.stdout.read()
         assert process.wait(60) == code
     with connect(metastore.port) as client:
-        assert not [name for name in client.get_all_tables(database) if name.startswith(PREFIX)]
+        assert not [name for name in client.get_all_tables(database) if name.startswith(TEMPORARY_ROW_PREFIX)]
 
 
 def test_what_is_logged_cannot_steer_the_terminal(metastore: EmbeddedMetastore, database: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hive_views.errors import UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
-from hive_views.metastore.identities import HIVE_UUID, identify
+from hive_views.metastore.identities import identify
 from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.row_codec import HIVE_UUID
 from hive_views.spec.lineage_codec import ChildKind
 from tests.integration.catalog.samples import hive_row
 from tests.proxy import EVERY, DropReply, DropRequest, ThriftProxy

@@ -15,7 +15,7 @@ from hive_views.config import ConnectionConfig
 from hive_views.doctor import Finding, Level, Report, examine
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, ShowLocksRequest
-from hive_views.metastore.probes import PREFIX, TemporaryRow
+from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, TemporaryRow
 from hive_views.metastore.transport.client import MetastoreClient
 from tests.integration.doctor.relay import Relay
 from tests.integration.metastore.rpc import connect
@@ -42,11 +42,11 @@ def levels(report: Report) -> dict[str, str]:
 def left_behind(metastore: EmbeddedMetastore, database: str) -> list[str]:
     """Rows, locks and files that nobody may leave."""
     with connect(metastore.port) as client:
-        rows = [name for name in client.get_all_tables(database) if name.startswith(PREFIX)]
+        rows = [name for name in client.get_all_tables(database) if name.startswith(TEMPORARY_ROW_PREFIX)]
         locks = [lock.tablename for lock in client.show_locks(ShowLocksRequest(dbname=database)).locks]
         location = Path(urlparse(client.get_database(database).locationUri).path)
-    files = [str(path) for path in location.rglob(f"{PREFIX}*")] if location.exists() else []
-    return [*rows, *[lock for lock in locks if lock.startswith(PREFIX)], *files]
+    files = [str(path) for path in location.rglob(f"{TEMPORARY_ROW_PREFIX}*")] if location.exists() else []
+    return [*rows, *[lock for lock in locks if lock.startswith(TEMPORARY_ROW_PREFIX)], *files]
 
 
 def make_view(catalog: HiveViewCatalog, name: str) -> None:

@@ -15,7 +15,7 @@ from hive_views.legacy_import.plan import Entry, Plan
 from hive_views.legacy_import.planner import plan_import
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.catalog.samples import files_below
 from tests.integration.legacy_import.rows import table_row
@@ -83,7 +83,7 @@ def everything(catalog: HiveViewCatalog, metastore, database: str) -> Callable[[
         for name in catalog.store.client.get_all_tables(database):
             row = catalog.store.get_row(ViewName(database, name))
             assert row is not None
-            found[f"row {name}"] = encode(row)
+            found[f"row {name}"] = encode_row(row)
         for file in files_below(f"{metastore.warehouse}/{database}.db"):
             found[f"file {file}"] = file.read_bytes()
         return found

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateView
 from tests.integration.cli.conftest import cli
@@ -41,7 +41,7 @@ def views(add, sales) -> str:
 
 def test_plan_run_report_revert(cli, views, tmp_path, catalog):
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
-    before = {name: encode(catalog.store.get_row(ViewName(views, name))) for name in ("z_base", "a_top", "lost")}
+    before = {name: encode_row(catalog.store.get_row(ViewName(views, name))) for name in ("z_base", "a_top", "lost")}
     planned = cli("--json", "import", "plan", views, "--output", plan).json
     assert planned["counts"] == {"pending": 2, "refused": 1}
     assert planned["reasons"] == {"missing-table": 1}
@@ -61,7 +61,7 @@ def test_plan_run_report_revert(cli, views, tmp_path, catalog):
 
     reverted = cli("--json", "import", "revert", "--journal", journal).json
     assert reverted["counts"] == {"reverted": 2}
-    assert {name: encode(catalog.store.get_row(ViewName(views, name))) for name in before} == before
+    assert {name: encode_row(catalog.store.get_row(ViewName(views, name))) for name in before} == before
     assert cli("--json", "import", "report", journal).json["counts"] == {"refused": 1, "reverted": 2}
 
 

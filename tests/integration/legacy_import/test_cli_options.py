@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from tests.integration.cli.conftest import Done, cli
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 
@@ -69,14 +69,14 @@ def test_a_mangled_view_is_repaired_and_back(cli, add, sales, catalog, tmp_path)
     text = f"select '{damaged}' as `c` from `{sales}`.`orders`"
     original, columns = f"select '{damaged}' as c from orders", [("c", "string", damaged)]
     add(hive_view_row(sales, "v", original, text, columns, **OLD))
-    before = encode(catalog.store.get_row(name))
+    before = encode_row(catalog.store.get_row(name))
     assert cli("--json", "import", "plan", sales).json["reasons"] == {"mangled-text": 1}
     cli("import", "plan", sales, "--mangled", "repair", "-o", plan)
     assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 1}
     view = catalog.load_view(name.identifier)
     assert (view.original_text, view.schema().fields[0].doc) == (f"select '{whole}' as c from orders", whole)
     assert cli("--json", "import", "revert", "--view", str(name)).json["counts"] == {"reverted": 1}
-    assert encode(catalog.store.get_row(name)) == before
+    assert encode_row(catalog.store.get_row(name)) == before
 
 
 def refused(done: Done, kind: str, *told: str) -> None:

@@ -16,7 +16,7 @@ from hive_views.legacy_import.planner import plan_import
 from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
-from hive_views.metastore.commit.row_conversion import encode, fingerprint
+from hive_views.metastore.row_codec import encode_row, row_fingerprint
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, fields, hive_view_row, trino_view_row
 from tests.integration.legacy_import.test_readers import LAYOUTS
@@ -188,7 +188,7 @@ def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, ra
 
 def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
     found = plan()
-    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.entries}
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries}
     result = run_plan(found, catalog, journal)
     assert sorted(o.name.name for o in result.outcomes if o.status is Status.CONVERTED) == ["above", "big", "tr"]
     assert all(catalog.view_exists(str(entry.name)) for entry in found.ready)
@@ -197,23 +197,23 @@ def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
 
     assert [outcome.name.name for outcome in outcomes] == ["tr", "above", "big"]
     assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.entries} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries} == before
     assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.ALREADY}
 
 
 def test_revert_without_a_journal(plan, views, catalog, journal):
     found = plan()
-    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.ready}
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready}
     run_plan(found, catalog, journal)
     journal.unlink()
     outcomes = revert_views(catalog, [entry.name for entry in found.ready])
     assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in found.ready} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready} == before
 
 
 def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog, journal, raw):
     found = plan()
-    before = encode(catalog.store.get_row(ViewName(views, "big")))
+    before = encode_row(catalog.store.get_row(ViewName(views, "big")))
     run_plan(found, catalog, journal)
     catalog.load_view(f"{views}.big").update().set_properties(later="yes").commit()
     altered = raw.get_table(views, "above")
@@ -226,7 +226,7 @@ def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog
 
     forced = revert_run(catalog, journal, names=[ViewName(views, "big")], force=True)
     assert [outcome.result for outcome in forced] == [Reverted.REVERTED]
-    assert encode(catalog.store.get_row(ViewName(views, "big"))) == before
+    assert encode_row(catalog.store.get_row(ViewName(views, "big"))) == before
 
 
 def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):
@@ -234,14 +234,14 @@ def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, j
     row = raw.get_table(views, "big")
     row.viewExpandedText += " and `orders`.`amount` < 100"
     alter(raw, row)
-    changed = fingerprint(catalog.store.get_row(ViewName(views, "big")))
+    changed = row_fingerprint(catalog.store.get_row(ViewName(views, "big")))
 
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
 
     assert (ends["big"].status, ends["big"].reason) == (Status.REFUSED, Reason.CHANGED)
     assert (ends["above"].status, ends["above"].blocked_by) == (Status.BLOCKED, ViewName(views, "big"))
     assert ends["tr"].status is Status.CONVERTED
-    assert fingerprint(catalog.store.get_row(ViewName(views, "big"))) == changed
+    assert row_fingerprint(catalog.store.get_row(ViewName(views, "big"))) == changed
 
 
 def test_a_run_refuses_a_view_whose_table_changed_since_the_plan(add, sales, catalog, plan, journal, raw):
@@ -387,7 +387,7 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
         transient_lastDdlTime="1600000000",
     )
     add(row)
-    before = encode(catalog.store.get_row(ViewName(sales, "v")))
+    before = encode_row(catalog.store.get_row(ViewName(sales, "v")))
     (entry,) = plan(mangled="keep").entries
     assert not [text for text in entry.changes if "latin1" in text]
     (entry,) = plan().entries
@@ -405,7 +405,7 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
     assert (after.parameters["comment"], after.columns[0][2]) == (f"die {whole}", whole)
     assert view.drift == ()
     assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
-    assert encode(catalog.store.get_row(ViewName(sales, "v"))) == before
+    assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
 def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_database, catalog, journal):
@@ -495,11 +495,11 @@ def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, 
     parameters = {**LAYOUTS["4.1"][0], "view.catalogAndNamespace.part.1": sales}
     text = "SELECT id AS ID, array(note) AS labels FROM orders"
     add(hive_view_row(sales, "v", text, text, [("id", "bigint"), ("tags", "array<string>")], **parameters))
-    before = encode(catalog.store.get_row(ViewName(sales, "v")))
+    before = encode_row(catalog.store.get_row(ViewName(sales, "v")))
     assert run_plan(plan(), catalog, journal).complete
     assert [field.name for field in catalog.load_view((sales, "v")).schema().fields] == ["ID", "tags"]
     assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
-    assert encode(catalog.store.get_row(ViewName(sales, "v"))) == before
+    assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
 def test_a_second_run_writes_where_the_database_is_by_then(add, sales, other_database, catalog, raw, journal, tmp_path):

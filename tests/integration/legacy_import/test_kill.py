@@ -25,7 +25,7 @@ from hive_views.legacy_import.revert import Reverted, revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from tests.faults.observer import until
 from tests.integration.catalog.samples import files_below
 from tests.integration.legacy_import.rows import hive_view_row, table_row
@@ -132,7 +132,7 @@ if "HIVE_VIEWS_TEST_KILLS" in os.environ:
 @pytest.mark.parametrize("call", CALLS)
 def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
-    before = {name: encode(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
+    before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     file.write_text(write_plan(plan))
     held = Hold()
     with ThriftProxy(short.port) as proxy:
@@ -149,7 +149,7 @@ def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
             held.release()
     assert [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES] == pointers
     check_reverted(catalog, journal)
-    assert {name: encode(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
+    assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
 
 
 def test_killed_with_the_files_of_the_next_views_written(catalog, short, shop, settings, tmp_path):
@@ -215,7 +215,7 @@ def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, sh
 
 def test_a_revert_killed_in_the_middle_and_run_again(catalog, short, shop, settings, tmp_path):
     plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
-    before = {name: encode(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
+    before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     assert run_plan(plan, catalog, journal).complete
     held = Hold()
     with ThriftProxy(short.port) as proxy:
@@ -237,7 +237,7 @@ def test_a_revert_killed_in_the_middle_and_run_again(catalog, short, shop, setti
         held.release()  # what the dead process asked for arrives late
     results = {name: outcome.result for name, outcome in outcomes.items()}
     assert results == {"top": Reverted.ALREADY, "middle": Reverted.REVERTED, "base": Reverted.REVERTED}
-    assert {name: encode(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
+    assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
     # Files of the import that nothing names any more are left; a second import is not disturbed by them.
     assert {outcome.result for outcome in revert_run(catalog, journal)} <= {Reverted.ALREADY}
     assert run_plan(plan, catalog, tmp_path / "second").complete

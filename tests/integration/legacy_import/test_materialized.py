@@ -28,8 +28,7 @@ from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.freshness.verdict import Verdict as Fresh
 from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata
-from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint
-from hive_views.metastore.row_codec import read_row
+from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
 from tests.conftest import SERVER
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.materialized_rows import COLUMNS, ROWS, STARTED, hive_iceberg, hive_native, trino
@@ -44,7 +43,7 @@ def encoded(catalog, name: str) -> bytes:
     table = catalog.store.get_row(ViewName.parse(name)).table
     if table.creationMetadata is not None:
         table.creationMetadata.sourceTables = None
-    return encode(read_row(table))
+    return encode_row(read_row(table))
 
 
 def names(raw, database: str) -> set[str]:
@@ -423,10 +422,11 @@ def test_a_row_has_one_fingerprint_in_every_process():
     row = hive_view_row("d", "mv", "select 1", "select 1", COLUMNS)
     row.tableType = "MATERIALIZED_VIEW"
     row.creationMetadata = CreationMetadata("hive", "d", "mv", {f"d.t{number}" for number in range(9)})
-    data = encode(read_row(row))
+    data = encode_row(read_row(row))
     program = (
-        "import base64, sys; from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint;"
-        "row = decode(base64.b64decode(sys.argv[1])); print(fingerprint(row), base64.b64encode(encode(row)).decode())"
+        "import base64, sys; from hive_views.metastore.row_codec import decode_row, encode_row, row_fingerprint;"
+        "row = decode_row(base64.b64decode(sys.argv[1])); "
+        "print(row_fingerprint(row), base64.b64encode(encode_row(row)).decode())"
     )
     said = {
         subprocess.run(
@@ -438,4 +438,4 @@ def test_a_row_has_one_fingerprint_in_every_process():
         ).stdout.split()[0]
         for seed in ("1", "2")
     }
-    assert said == {fingerprint(decode(data))}
+    assert said == {row_fingerprint(decode_row(data))}

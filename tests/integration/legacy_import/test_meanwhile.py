@@ -16,7 +16,7 @@ from hive_views.legacy_import.revert import Reverted, revert_run
 from hive_views.legacy_import.row_conversion import LEGACY_ROW
 from hive_views.legacy_import.run import run_plan, work_for
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
 from tests.integration.legacy_import.rows import alter, hive_view_row
@@ -117,7 +117,7 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
     add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
     found = plan()
     behind = open_catalog({"uri": proxy.uri})
-    before = {name: encode(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
+    before = {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
     held = Hold()
     proxy.on(ALTER, held, nth=2)
     with ThreadPoolExecutor(1) as pool:
@@ -129,7 +129,7 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
     assert [ends[name].status for name in ("base", "middle", "top")] == [Status.CONVERTED] * 3
     assert (ends["late"].status, ends["late"].reason) == (Status.REFUSED, Reason.MISSING_TABLE)
     assert (ends["later"].status, ends["later"].blocked_by) == (Status.BLOCKED, ViewName(views, "late"))
-    assert {name: encode(behind.store.get_row(ViewName(views, name))) for name in before} == before
+    assert {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in before} == before
 
 
 def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
@@ -191,7 +191,7 @@ def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, jour
     found = plan()
     raw.drop_table(views, "base", False)
     catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
-    ours = encode(catalog.store.get_row(ViewName(views, "base")))
+    ours = encode_row(catalog.store.get_row(ViewName(views, "base")))
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
     assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
-    assert encode(catalog.store.get_row(ViewName(views, "base"))) == ours
+    assert encode_row(catalog.store.get_row(ViewName(views, "base"))) == ours

@@ -16,8 +16,7 @@ from hive_views.legacy_import.readers import hive
 from hive_views.legacy_import.readers.detection import is_legacy, read_view
 from hive_views.legacy_import.readers.trino_types import hive_type
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.commit.row_conversion import decode, encode, fingerprint
-from hive_views.metastore.row_codec import read_row
+from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
 from tests.integration.legacy_import.rows import fields, hive_view_row, trino_view_row
 
 SCHEMA = json.dumps(
@@ -225,14 +224,14 @@ def test_whole_text_is_not_called_mangled(text):
 
 def test_a_row_is_the_same_after_its_bytes():
     row = read_row(hive_view_row("d", "v", "select 'ä'", "select 'ä'", COLUMNS, key="wert ü"))
-    assert decode(encode(row)) == row
-    assert decode(encode(row)).name == ViewName("d", "v")
+    assert decode_row(encode_row(row)) == row
+    assert decode_row(encode_row(row)).name == ViewName("d", "v")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"no thrift at all"])
 def test_bytes_that_are_no_row(data):
     with pytest.raises(ValueError, match="not a row"):
-        decode(data)
+        decode_row(data)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +247,9 @@ def test_bytes_that_are_no_row(data):
 )
 def test_what_counts_as_a_change(change, counts):
     row: Table = hive_view_row("d", "v", "select 1", "select 1", COLUMNS, transient_lastDdlTime="4")
-    before = fingerprint(read_row(row))
+    before = row_fingerprint(read_row(row))
     change(row)
-    assert (fingerprint(read_row(row)) != before) is counts
+    assert (row_fingerprint(read_row(row)) != before) is counts
 
 
 @pytest.mark.parametrize(

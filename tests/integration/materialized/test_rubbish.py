@@ -14,7 +14,7 @@ from hive_views.materialized.layouts.layouts import METADATA, Layout
 from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
 from hive_views.materialized.state.refresh_state import REFRESH_STATE
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from tests.integration.catalog.samples import hive_row
 from tests.integration.materialized.conftest import rows
 
@@ -30,7 +30,7 @@ def views(catalog: HiveViewCatalog):
 def put(catalog, name, text: str) -> None:
     """Write a text over the draft's JSON, past everything that would refuse it."""
     if catalog.view_exists(name):
-        base = load(catalog.store, catalog.materialized._name(name))
+        base = load_view(catalog.store, catalog.materialized._name(name))
         changed = base.metadata.model_copy(update={"properties": {**base.metadata.properties, METADATA: text}})
         commit(catalog.store, base.row.name, base, changed)
         return

@@ -14,7 +14,7 @@ from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.properties import ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.redefine import _swap_definition
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from tests.integration.materialized.conftest import rows
 
@@ -46,7 +46,7 @@ def set_by_another(catalog, name, updates, removals=()) -> None:
             transaction.set_properties(updates)
             transaction.remove_properties(*removals)
         return
-    base = load(catalog.store, catalog.materialized.load(name).name)
+    base = load_view(catalog.store, catalog.materialized.load(name).name)
     properties = {key: value for key, value in base.metadata.properties.items() if key not in removals}
     changed = base.metadata.model_copy(update={"properties": {**properties, **updates}})
     commit(catalog.store, base.row.name, base, changed)

@@ -34,7 +34,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.capabilities import UnknownMethodError, first_known
 from hive_views.metastore.transport.client import (
     EXPECTED_PARAMETER_KEY,
     EXPECTED_PARAMETER_VALUE,
@@ -42,6 +41,7 @@ from hive_views.metastore.transport.client import (
     MetastoreClient,
 )
 from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported
 from tests.proxy import (
     ANY,
     EVERY,
@@ -519,14 +519,14 @@ def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMeta
     )
     try:
         variants = {"get_catalogs": new, "get_all_tables": old}
-        assert first_known(connection, variants, (database,)) == []
-        assert first_known(connection, variants, (database,)) == []
+        assert call_first_supported(connection, variants, (database,)) == []
+        assert call_first_supported(connection, variants, (database,)) == []
         assert tried == ["new", "old", "old"]
 
         # Another version took the server's place: what was unknown is tried again before giving up.
         tried.clear()
         with pytest.raises(UnknownMethodError, match="knows none of get_catalogs"):
-            first_known(connection, {"get_catalogs": new}, (database,))
+            call_first_supported(connection, {"get_catalogs": new}, (database,))
         assert tried == ["new"]
     finally:
         connection.close()

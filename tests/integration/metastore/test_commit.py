@@ -30,7 +30,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.commit.view_commit import commit, drop, rename
-from hive_views.metastore.loading import load
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, SetLocation, SetProperties, apply
 from tests.integration.catalog.samples import files_below, hive_row, path, version
@@ -66,7 +66,7 @@ def created(store: MetastoreStore, name: ViewName, tmp_path: Path) -> LoadedView
 
 def test_create(store: MetastoreStore, name: ViewName, created: LoadedView, raw: Client, tmp_path: Path) -> None:
     row = raw.get_table(name.database, name.name)
-    assert load(store, name).metadata == created.metadata
+    assert load_view(store, name).metadata == created.metadata
     (file,) = files_below(tmp_path)
     assert path(row.parameters["metadata_location"]) == file
     assert file.name.startswith("00000-")
@@ -86,7 +86,7 @@ def test_each_commit_says_what_it_replaced(
     assert row.parameters["previous_metadata_location"] == first.row.metadata_location
     assert first.row.previous_metadata_location == created.row.metadata_location
     assert sorted(file.name[:5] for file in files_below(tmp_path)) == ["00000", "00001", "00002"]
-    assert load(store, name).metadata == second.metadata
+    assert load_view(store, name).metadata == second.metadata
     assert row.parameters["color"] == "blue"
 
 
@@ -94,7 +94,7 @@ def test_what_is_returned_can_be_built_on(store: MetastoreStore, created: Loaded
     state = created
     for number in range(3):
         state = changed(store, state, SetProperties({"n": str(number)}))
-    assert load(store, created.row.name).row.parameters["n"] == "2"
+    assert load_view(store, created.row.name).row.parameters["n"] == "2"
 
 
 def test_nothing_to_commit(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_view_s_name_is_taken(store: MetastoreStore, created: LoadedView, tmp_
         with pytest.raises(ViewAlreadyExistsError):
             attempt()
     assert len(files_below(tmp_path)) == 1
-    assert load(store, created.row.name).metadata == created.metadata
+    assert load_view(store, created.row.name).metadata == created.metadata
 
 
 # -- What stands there is not what was seen ---------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_rename(store: MetastoreStore, created: LoadedView, database: str, tmp_p
     target = ViewName(database, "w")
     renamed = rename(store, created, target)
     assert renamed.row.name == target
-    found = load(store, target)
+    found = load_view(store, target)
     assert found.metadata == renamed.metadata == created.metadata
     assert found.row.metadata_location == created.row.metadata_location
     assert store.get_row(created.row.name) is None
@@ -320,7 +320,7 @@ def test_rename_into_a_database_that_is_not_there(store: MetastoreStore, created
 def test_rename_to_a_name_that_the_server_refuses(store: MetastoreStore, created: LoadedView, database: str) -> None:
     with pytest.raises(MetastoreRefusedError, match="not a valid object name"):
         rename(store, created, ViewName(database, "a b"))
-    assert load(store, created.row.name).metadata == created.metadata
+    assert load_view(store, created.row.name).metadata == created.metadata
 
 
 def test_drop(store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path) -> None:

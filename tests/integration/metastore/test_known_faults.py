@@ -7,7 +7,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.doctor import Level, examine
 from hive_views.errors import LockError
-from hive_views.metastore.commit.cas_support import honors_expectations
+from hive_views.metastore.capabilities import honors_cas
 from tests.conftest import SERVER
 from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
 from tests.integration.catalog.samples import SCHEMA, version
@@ -35,7 +35,7 @@ def test_commits_without_the_lock_are_refused_where_only_the_lock_protects(
     open_catalog: CatalogFactory, database: str
 ) -> None:
     free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
-    assert honors_expectations(free.store.client) is not WARNINGS["compare-and-swap"]
+    assert honors_cas(free.store.client) is not WARNINGS["compare-and-swap"]
     if WARNINGS["compare-and-swap"]:
         with pytest.raises(LockError, match="ignores compare-and-swap"):
             free.create_view(f"{database}.v", SCHEMA, version(database))

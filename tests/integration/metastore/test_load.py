@@ -23,7 +23,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.loading import exists, load, table_names, view_names
+from hive_views.metastore.queries import load_view, table_names, view_exists, view_names
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import SetProperties
 from tests.faults.scripted import Answer, ScriptedServer
@@ -74,7 +74,7 @@ def remove_file(loaded: LoadedView) -> Path:
 def test_row_and_file_belong_together(
     store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
-    loaded = load(behind, created.row.name)
+    loaded = load_view(behind, created.row.name)
     assert loaded.metadata == created.metadata
     assert loaded.row.metadata_location == created.row.metadata_location
     assert proxy.methods == [READ_ROW]
@@ -99,15 +99,15 @@ def test_what_is_no_iceberg_view(
 ) -> None:
     raw.create_table(hive_row(database, "x", table_type, **parameters))
     with pytest.raises(NoSuchViewError) as caught:
-        load(store, ViewName(database, "x"))
+        load_view(store, ViewName(database, "x"))
     assert isinstance(caught.value, error)
 
 
 def test_nothing_is_there(store: MetastoreStore, database: str) -> None:
     for name in (ViewName(database, "x"), ViewName("no_such_database", "x")):
-        assert not exists(store, name)
+        assert not view_exists(store, name)
         with pytest.raises(NoSuchViewError):
-            load(store, name)
+            load_view(store, name)
     for names in (view_names, table_names):
         assert names(store, database) == []
         with pytest.raises(NoSuchNamespaceError):
@@ -125,7 +125,7 @@ def test_replaced_and_purged_in_between(
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(load, behind, created.row.name)
+        reading = pool.submit(load_view, behind, created.row.name)
         hold.wait_until_held()
         newer = changed(store, created, SetProperties({"color": "blue"}))
         hold.release()
@@ -139,7 +139,7 @@ def test_dropped_and_purged_in_between(
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(load, behind, created.row.name)
+        reading = pool.submit(load_view, behind, created.row.name)
         hold.wait_until_held()
         raw.drop_table(created.row.name.database, "v", False)
         hold.release()
@@ -152,7 +152,7 @@ def test_made_a_table_in_between(created: LoadedView, raw: Client, proxy: Thrift
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(load, behind, created.row.name)
+        reading = pool.submit(load_view, behind, created.row.name)
         hold.wait_until_held()
         raw.drop_table(created.row.name.database, "v", False)
         raw.create_table(hive_row(created.row.name.database, "v", "MANAGED_TABLE"))
@@ -164,9 +164,9 @@ def test_made_a_table_in_between(created: LoadedView, raw: Client, proxy: Thrift
 def test_a_file_that_is_gone_for_good(created: LoadedView, store: MetastoreStore) -> None:
     remove_file(created)
     with pytest.raises(MetadataFileNotFoundError) as caught:
-        load(store, created.row.name)
+        load_view(store, created.row.name)
     assert caught.value.location == created.row.metadata_location
-    assert exists(store, created.row.name)
+    assert view_exists(store, created.row.name)
     assert view_names(store, created.row.name.database) == [created.row.name]
 
 
@@ -174,7 +174,7 @@ def test_a_broken_file(created: LoadedView, store: MetastoreStore) -> None:
     file = path(created.row.metadata_location or "")
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidMetadataError):
-        load(store, created.row.name)
+        load_view(store, created.row.name)
 
 
 # -- From a metastore that fails --------------------------------------------------------------------------------------
@@ -186,12 +186,12 @@ def test_a_read_is_repeated(
 ) -> None:
     proxy.on(READ_ROW, action)
     proxy.on(READ_ROW, action, nth=2)
-    assert load(behind, created.row.name).metadata == created.metadata
+    assert load_view(behind, created.row.name).metadata == created.metadata
 
 
 def test_a_read_is_not_repeated_for_ever(created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore) -> None:
     proxy.on(READ_ROW, DropReply(), nth=EVERY)
-    for read in (load, exists):
+    for read in (load_view, view_exists):
         with pytest.raises(MetastoreConnectionLostError):
             read(behind, created.row.name)
 
@@ -208,7 +208,7 @@ def test_no_error_of_thrift_s_leaves(
     with ScriptedServer(metastore.port) as scripted, open_store(properties, uri=scripted.uri) as store:
         for method in (READ_ROW, "get_table_names_by_filter", "get_tables_by_type", "get_all_tables"):
             scripted.on(method, Answer(answer), nth=EVERY)
-        for read in (load, exists):
+        for read in (load_view, view_exists):
             with pytest.raises(MetastoreRefusedError):
                 read(store, name)
         for names in (view_names, table_names):

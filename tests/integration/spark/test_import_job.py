@@ -28,7 +28,7 @@ from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
 from tests.faults.observer import until
 from tests.integration.legacy_import.conftest import catalog, open_catalog, raw, short
@@ -107,7 +107,7 @@ def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tm
     one = plan_import(catalog, databases=[legacy])
     plan = job.plan(databases=[legacy])
     assert plan.to_json() == one.to_json()
-    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries}
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
 
     assert run_plan(one, catalog, tmp_path / "one").complete
     expected = told(read_journal(tmp_path / "one")), written(catalog, plan)
@@ -120,7 +120,7 @@ def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tm
     assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
     assert (told(read_journal(tmp_path / "spread")), written(catalog, plan)) == expected
     assert {item.result for item in revert_run(catalog, tmp_path / "spread")} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, legacy, tmp_path):
@@ -150,7 +150,7 @@ def test_a_worker_that_dies_loses_nothing(spark, short, tmp_path):
 
 def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: Path) -> None:
     plan = job.plan(databases=["killed"])
-    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries}
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
     killed: list[int] = []
 
     def kill(done: int, total: int, outcome: object) -> None:
@@ -176,7 +176,7 @@ def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: P
         if outcome.status is Status.CONVERTED:
             assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
     assert {item.result for item in revert_run(catalog, tmp_path / "journal")} == {Reverted.REVERTED}
-    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
@@ -217,7 +217,7 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
         ThreadPoolExecutor(2) as pool,
     ):
         plan = plan_import(catalog, databases=[database])
-        before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
         job, held = SparkImport(spark, behind, most_calls=2), Hold()
         proxy.on(ALTER, held, nth=3)
         running = pool.submit(job.run, plan, tmp_path / "on_spark", verify="none")
@@ -248,7 +248,7 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
         other.result()
         check_reports(catalog, plan, *journals)
         check_done(catalog, plan, journals[0])
-        assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_pa
     with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
         plan = plan_import(catalog, databases=[database])
         file.write_text(write_plan(plan))
-        before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
         proxy.on(ALTER, held, nth=4)
         with start(settings, proxy, file, journal, "spark") as driver:
             held.wait_until_held(120)
@@ -266,7 +266,7 @@ def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_pa
         # What a worker had asked for before it went still arrives, and is carried out.
         held.release()
         check_done(catalog, plan, journal)
-        assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def workers() -> list[int]:
@@ -294,7 +294,7 @@ def workers() -> list[int]:
 
 def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path):
     plan = job.plan(databases=[legacy])
-    before = {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries}
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
     run_plan(Plan((), plan.options), catalog, tmp_path / "other")
     with pytest.raises(JournalError, match="another plan"):
         job.run(plan, tmp_path / "other")
@@ -310,7 +310,7 @@ def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
-    assert {entry.name: encode(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def test_spark_connect_is_refused(connect_spark, catalog):

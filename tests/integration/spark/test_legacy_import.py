@@ -28,7 +28,7 @@ from hive_views.legacy_import.revert import Reverted, revert_views
 from hive_views.legacy_import.run import work_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.commit.row_conversion import encode
+from hive_views.metastore.row_codec import encode_row
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import ROWS, CheckedRun
 from hive_views.spec.session_settings import recorded
@@ -200,7 +200,7 @@ def corpus(
     for entry in plan.entries:
         row = store.get_row(entry.name)
         assert row is not None
-        rows[entry.name] = encode(row)
+        rows[entry.name] = encode_row(row)
     session = fast(spark)
     part = chosen(plan)
     journal = tmp_path_factory.mktemp("shipped") / "journal"
@@ -384,4 +384,4 @@ def test_z_revert_puts_rows_back_to_the_byte(corpus: Corpus, catalog: HiveViewCa
     for name, row in corpus.rows.items():  # what was refused was never touched
         now = store.get_row(name)
         assert now is not None
-        assert encode(now) == row, name
+        assert encode_row(now) == row, name

@@ -11,7 +11,7 @@ from hive_views import HiveView, HiveViewCatalog
 from hive_views.dependencies.lineage import LineageReader, LineageSource
 from hive_views.dependencies.validity import Validity
 from hive_views.identifiers import ViewName
-from hive_views.metastore.identities import HIVE_UUID
+from hive_views.metastore.row_codec import HIVE_UUID
 from hive_views.spark.analyzer import schema_of
 from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, children_of
 from tests.integration.metastore.rpc import connect

@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 from hive_views.errors import InvalidViewError
-from hive_views.metastore.hive_types import hive_columns, hive_type
+from hive_views.metastore.row_codec import hive_columns, hive_type
 from hive_views.spec.schemas import from_pyiceberg
 
 PRIMITIVES = {

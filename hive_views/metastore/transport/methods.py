@@ -1,0 +1,97 @@
+"""Which Thrift methods a metastore knows. Its version string lies, so it is asked by calling.
+
+A call that exists in several forms names them as variants; the first that the server knows is used, and what it does
+not know is remembered with the connections to it (`Connection.known`). When the memory leaves no variant (a metastore
+was replaced by another version), it is forgotten and all of them are tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from thrift.Thrift import TApplicationException, TException
+
+from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.transport.connection import Connection
+
+T = TypeVar("T")
+
+
+class UnknownMethodError(Exception):
+    """The server knows none of a call's variants."""
+
+
+def supports_method(connection: Connection, method: str) -> bool:
+    """Whether a server knows a method: from memory, or by a call without effect."""
+    call = _PROBES.get(method)
+    if call is None:
+        raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
+    answer = connection.known.get(method)
+    if answer is None:
+        try:
+            call(connection.client)
+        except TApplicationException as error:
+            answer = connection.known[method] = error.type != TApplicationException.UNKNOWN_METHOD
+            if answer:
+                raise
+        except TException:
+            connection.known[method] = True
+            raise
+        else:
+            answer = connection.known[method] = True
+    return answer
+
+
+def call_first_supported(
+    connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]
+) -> T:
+    """Call the first variant that the server knows; an unknown one was not carried out."""
+    skipped = False
+    for method, invoke in variants.items():
+        if connection.known.get(method) is False:
+            skipped = True
+            continue
+        try:
+            return invoke(connection.client, *arguments)
+        except TApplicationException as error:
+            if error.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            connection.known[method] = False
+    if skipped:
+        for method in variants:
+            connection.known.pop(method, None)
+        return call_first_supported(connection, variants, arguments)
+    raise UnknownMethodError(
+        f"the server knows none of {', '.join(variants)}; is it a Hive Metastore of version 2.3 or later?"
+    )
+
+
+# Reads of what does not exist, and requests without their required fields, which the server refuses unread.
+_PROBES: dict[str, Callable[[Client], object]] = {
+    "getVersion": lambda client: client.getVersion(),
+    "get_catalogs": lambda client: client.get_catalogs(),
+    "get_config_value": lambda client: client.get_config_value("hive.txn.timeout", ""),
+    "get_current_notificationEventId": lambda client: client.get_current_notificationEventId(),
+    "get_all_databases": lambda client: client.get_all_databases(),
+    "get_database": lambda client: client.get_database(""),
+    "get_table": lambda client: client.get_table("", ""),
+    "get_table_req": lambda client: client.get_table_req(ttypes.GetTableRequest()),
+    "get_table_objects_by_name": lambda client: client.get_table_objects_by_name("default", ["-"]),
+    "get_table_objects_by_name_req": lambda client: client.get_table_objects_by_name_req(ttypes.GetTablesRequest()),
+    "get_tables": lambda client: client.get_tables("default", "-"),
+    "get_tables_by_type": lambda client: client.get_tables_by_type("default", "-", "-"),
+    "get_all_tables": lambda client: client.get_all_tables(""),
+    "get_table_meta": lambda client: client.get_table_meta("-", "-", []),
+    "get_table_names_by_filter": lambda client: client.get_table_names_by_filter("", "", 0),
+    "get_partitions": lambda client: client.get_partitions("", "", 0),
+    "get_partition_names": lambda client: client.get_partition_names("", "", 0),
+    "alter_table_req": lambda client: client.alter_table_req(ttypes.AlterTableRequest()),
+    "drop_table_req": lambda client: client.drop_table_req(ttypes.DropTableRequest()),
+    "lock": lambda client: client.lock(ttypes.LockRequest()),
+    "check_lock": lambda client: client.check_lock(ttypes.CheckLockRequest()),
+    "unlock": lambda client: client.unlock(ttypes.UnlockRequest()),
+    "heartbeat": lambda client: client.heartbeat(ttypes.HeartbeatRequest()),
+    "show_locks": lambda client: client.show_locks(ttypes.ShowLocksRequest()),
+}
