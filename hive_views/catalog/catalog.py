@@ -1,23 +1,26 @@
-"""The catalog: Iceberg views in a Hive Metastore, as a PyIceberg catalog with every view method.
+"""The catalog service: the Iceberg views, materialized views, tables and databases of a Hive Metastore.
 
-No SQL is parsed here and no Thrift is spoken: it reads like a table of contents of the rooms below.
+Each method parses its identifiers and calls the service that does the work: `metastore` (rows, commits), `dependencies`
+(lineage, impact, drops), `materialized`, `statements`.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from hive_views.catalog.dependencies import DependencyMethods
+from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
+from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
-from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_view, refuse_shared
-from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_view, plan_drop, refuse_shared
+from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
+from hive_views.dependencies.lineage import DeepLineage
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     InvalidIdentifierError,
@@ -32,23 +35,32 @@ from hive_views.metastore.commit.view_properties import check_location, check_vi
 from hive_views.metastore.queries import load_view, view_exists, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
-from hive_views.spec.lineage_codec import ChildKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.view.metadata import ViewVersion
 
+    from hive_views.dependencies.columns import ColumnName
+    from hive_views.dependencies.impact import Affected
+    from hive_views.dependencies.partitions import PartitionDependencies
+    from hive_views.dependencies.recompile import Recompiled
+    from hive_views.dependencies.render import Direction, Picture
+    from hive_views.dependencies.validity import Finding
     from hive_views.dependencies.view_builder import Analyzer, Definition
     from hive_views.materialized.views import MaterializedViews
     from hive_views.statements.views import Result
 
+# Modules that read SQL are imported by the methods that need them: sqlglot takes 0.1 s to import.
 
-class HiveViewCatalog(DependencyMethods):
-    """Iceberg tables, views and namespaces of one Hive Metastore.
 
-    Made directly, or by PyIceberg: `load_catalog("prod", **{"py-catalog-impl": "hive_views.catalog.HiveViewCatalog",
-    "uri": "thrift://host:9083", "warehouse": "s3://bucket/warehouse"})`. Connects at the first call, may be shared by
-    threads, and holds connections until `close()`.
+class HiveViewCatalog(TableCatalog):
+    """A PyIceberg catalog of the Iceberg tables, views and materialized views in one Hive Metastore.
+
+    Create it directly or with PyIceberg's `load_catalog`: `load_catalog("prod", **{"py-catalog-impl":
+    "hive_views.catalog.HiveViewCatalog", "uri": "thrift://host:9083", "warehouse": "s3://bucket/warehouse"})`.
+    It connects at the first call, is safe to share between threads, and keeps connections until `close()`.
+
+    All methods raise MetastoreError if the metastore fails or cannot be reached.
     """
 
     def __enter__(self) -> HiveViewCatalog:
@@ -57,19 +69,19 @@ class HiveViewCatalog(DependencyMethods):
     def __repr__(self) -> str:
         return f"HiveViewCatalog({self.name!r}, {','.join(self._config.connection.uris)})"
 
-    # -- Views: read ------------------------------------------------------------------------------------------------
+    # -- Reading views ------------------------------------------------------------------------------------------------
 
     def list_views(self, namespace: str | Identifier) -> list[Identifier]:
-        """The Iceberg views of a database, by the server's filter; plain Hive views are not among them.
+        """List the Iceberg views of a database; plain Hive views are not included.
 
         Args:
-            namespace: The database.
+            namespace: The database's name.
 
         Returns:
             Sorted identifiers.
 
         Raises:
-            NoSuchNamespaceError: If there is no such database.
+            NoSuchNamespaceError: If the database does not exist.
         """
         return [name.identifier for name in view_names(self.store, parse_namespace(namespace, catalog=self.name))]
 
@@ -80,22 +92,23 @@ class HiveViewCatalog(DependencyMethods):
             identifier: `database.name`.
 
         Returns:
-            Its current state.
+            The view in its current state.
 
         Raises:
-            NoSuchViewError: If there is none, or a table has the name; NotAnIcebergViewError for a plain Hive view.
-            MetadataFileError: If its metadata file is missing or broken.
+            NoSuchViewError: If there is no such view, or a table has the name.
+            NotAnIcebergViewError: If the name belongs to a plain Hive view.
+            MetadataFileError: If its metadata file is missing or invalid.
         """
         return HiveView(load_view(self.store, self._name(identifier)), self.store)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
-        """Whether an Iceberg view has that name; False too for a name that no metastore could hold.
+        """Check whether an Iceberg view exists, without reading its metadata file.
 
         Args:
             identifier: `database.name`.
 
         Returns:
-            The answer; the view's file is not read.
+            True if it exists; False otherwise, also for an invalid name.
         """
         try:
             name = self._name(identifier)
@@ -114,28 +127,28 @@ class HiveViewCatalog(DependencyMethods):
         column_names: Sequence[str] | None = None,
         column_comments: Sequence[str | None] | None = None,
     ) -> Definition:
-        """Resolve and expand an author's query against the metastore's tables.
+        """Resolve and expand a query into a view definition, without creating the view.
 
-        The view itself is not written; Hive's own tables that it reads get a UUID into their rows, if they have none
-        (`hive-views.mark-hive-tables`).
+        Hive tables that the query reads get a UUID parameter if they have none, so that lineage survives a rename
+        (property `hive-views.mark-hive-tables`).
 
         Args:
-            identifier: The view that the query is for: `database.name`.
+            identifier: The view that the definition is for: `database.name`.
             sql: The query as typed.
-            analyzer: Where column types come from, e.g. `hive_views.spark.analyzer.schema_of` with a session; None
-                takes them from Hive's rules and the tables' columns.
-            database: The author's current database; None is the view's.
-            dialect: The author's dialect: `spark`, `hive` or `trino`.
-            column_names: Names in front of AS, where the author gave them.
-            column_comments: Their comments.
+            analyzer: Computes the column types, e.g. `hive_views.spark.analyzer.schema_of` with a Spark session. None
+                derives them from the tables' columns by Hive's rules.
+            database: The current database for unqualified names; None is the view's database.
+            dialect: The query's dialect: `spark`, `hive` or `trino`.
+            column_names: Column names of the view; None takes those of the query.
+            column_comments: Column comments, None for a column without one.
 
         Returns:
-            `schema` and `version`, for `create_view` or `replace_version`.
+            The `schema` and `version` for `create_view` or `replace_version`.
 
         Raises:
-            SqlError: If the text cannot be read, or names something that is not there; it points at line and column.
+            SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
         """
-        from hive_views.dependencies.view_builder import author  # sqlglot takes 0.1 s to import
+        from hive_views.dependencies.view_builder import author
 
         name = self._name(identifier)
         return author(
@@ -149,7 +162,19 @@ class HiveViewCatalog(DependencyMethods):
             column_comments=column_comments,
         )
 
-    # -- Views: write -----------------------------------------------------------------------------------------------
+    def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
+        """Read the columns of a table or view from its metastore row.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            Name (lower case) and Hive type of each column, partition columns last; empty if there is no such object.
+        """
+        row = self.store.get_row(self._name(identifier))
+        return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.columns)
+
+    # -- Creating and changing views ----------------------------------------------------------------------------------
 
     def create_view(
         self,
@@ -163,9 +188,10 @@ class HiveViewCatalog(DependencyMethods):
 
         Args:
             identifier: `database.name`.
-            schema: Its columns.
-            view_version: Its texts and defaults, e.g. from `hive_views.define`; id and timestamp are given here.
-            location: Its base location; None puts it below the database's.
+            schema: The view's columns.
+            view_version: Its texts and defaults, e.g. from `hive_views.define` or `author`. The version id and the
+                timestamp are assigned here.
+            location: Its base location; None is a directory below the database's location.
             properties: View properties.
 
         Returns:
@@ -173,10 +199,11 @@ class HiveViewCatalog(DependencyMethods):
 
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
-            NoSuchNamespaceError: If there is no such database.
-            InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If it cannot be stored.
-            CyclicViewError: If it would read itself through views that are there.
-            HiveViewsError: As `hive_views.metastore.commit.view_commit.commit` says.
+            NoSuchNamespaceError: If the database does not exist.
+            InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If the metastore cannot store the view.
+            CyclicViewError: If the view would read itself through other views.
+            LockError: If the lock could not be acquired.
+            CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
         name = self._name(identifier).check_writable()
         metadata = create(
@@ -199,10 +226,10 @@ class HiveViewCatalog(DependencyMethods):
         location: str | None = None,
         properties: Properties = EMPTY_DICT,
     ) -> HiveView:
-        """Create a view, or load the one that has the name; see `create_view`.
+        """Create a view, or load the existing one; arguments as in `create_view`.
 
         Raises:
-            NotAnIcebergViewError: If a plain Hive view has the name.
+            NotAnIcebergViewError: If the name belongs to a plain Hive view.
         """
         try:
             return self.load_view(identifier)
@@ -224,23 +251,24 @@ class HiveViewCatalog(DependencyMethods):
         *,
         may_lose_dialects: bool = False,
     ) -> HiveView:
-        """Give a view a new definition, whatever its current one is. Its history and its other properties stay.
+        """Replace the definition of a view, whatever its current version is. The history is kept.
 
         Args:
             identifier: `database.name`.
-            schema: Its columns from now on.
-            view_version: Its texts and defaults.
-            location: A new base location; None keeps it.
-            properties: View properties to add.
-            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for.
+            schema: The new columns.
+            view_version: The new texts and defaults.
+            location: A new base location; None keeps the current one.
+            properties: View properties to add; other properties are kept.
+            may_lose_dialects: Allow the new version to have no text for a dialect that the current one has.
 
         Returns:
-            The view as it now is.
+            The replaced view.
 
         Raises:
             NoSuchViewError, TableAlreadyExistsError: If there is no such view, or a table has the name.
             DialectLossError: If a dialect would lose its text.
-            HiveViewsError: As `hive_views.metastore.commit.view_commit.commit` says.
+            CommitFailedError: If concurrent changes outlast the retries.
+            CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
         name = self._name(identifier)
         try:
@@ -248,10 +276,9 @@ class HiveViewCatalog(DependencyMethods):
         except NoSuchViewError:
             self._refuse_table(name)
             raise
-        overridden = self._view_properties(properties, defaults=False)
         changes: list[Change] = [
             AddVersion(self._schema(schema), view_version, may_lose_dialects),
-            SetProperties(overridden),
+            SetProperties(self._view_properties(properties, with_defaults=False)),
         ]
         if location is not None:
             changes.append(SetLocation(check_location(location)))
@@ -267,7 +294,7 @@ class HiveViewCatalog(DependencyMethods):
         *,
         may_lose_dialects: bool = False,
     ) -> HiveView:
-        """Create a view, or give the one that has the name a new definition; see `create_view` and `replace_view`."""
+        """Create a view, or replace the definition of the existing one; see `create_view` and `replace_view`."""
         while True:
             if self.view_exists(identifier):
                 try:
@@ -284,59 +311,130 @@ class HiveViewCatalog(DependencyMethods):
                     continue
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> HiveView:
-        """Put an existing metadata file into the metastore under a name. The file is read, never changed or deleted.
+        """Create a view from an existing metadata file. The file is neither changed nor deleted.
 
         Args:
             identifier: `database.name`.
-            metadata_location: URI of the file.
+            metadata_location: The file's URI.
 
         Returns:
-            The view.
+            The new view.
 
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
-            NoSuchNamespaceError: If there is no such database.
-            MetadataFileError: If the file is missing or broken.
-            InvalidPropertyError: If its location, or where its files go, is neither a URI nor an absolute path.
-            CyclicViewError: If it would read itself through views that are there.
+            NoSuchNamespaceError: If the database does not exist.
+            MetadataFileError: If the file is missing or invalid.
+            InvalidPropertyError: If the view's location or `write.metadata.path` is neither a URI nor an absolute path.
+            CyclicViewError: If the view would read itself through other views.
         """
         name = self._name(identifier).check_writable()
         metadata = self.store.files.read(metadata_location)
-        # A place that means another one to every process would make each later commit go astray.
+        # A relative location resolves differently in each process, so every later commit would write elsewhere.
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
         watch = refuse_cycle(self.store, name, metadata.current_version())
-        made = commit(self.store, name, None, metadata, registered=metadata_location, watch=watch)
-        return HiveView(made, self.store)
+        loaded = commit(self.store, name, None, metadata, registered=metadata_location, watch=watch)
+        return HiveView(loaded, self.store)
 
     def rename_view(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> HiveView:
-        """Give a view another name, in the same or another database. Its files stay where they are.
+        """Rename a view, also to another database. Its files are not moved.
 
         Args:
-            from_identifier: Its name.
-            to_identifier: Its new name.
+            from_identifier: The current name.
+            to_identifier: The new name.
 
         Returns:
-            The view under its new name.
+            The renamed view.
 
         Raises:
             NoSuchViewError: If there is no such view.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
-            CyclicViewError: If a view that it reads names the new name.
-            DependentsError: If a view reads it by its name, in strict mode.
-            HiveViewsError: As `hive_views.metastore.commit.view_commit.rename` says.
+            CyclicViewError: If the view reads, directly or through other views, an object with the new name.
+            DependentsError: If a view reads it by its current name, in strict mode.
+            CommitFailedError: If the view was changed concurrently.
+            CommitStateUnknownError: If the metastore did not reply.
         """
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load_view(self.store, source)
         self.store.client.get_database(target.database)
         watch = refuse_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
-            from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
+            from hive_views.dependencies.impact import refuse_breaking
 
             refuse_breaking(self.store, source, "rename", None)
         return HiveView(rename(self.store, loaded, target, watch=watch), self.store)
+
+    def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> Recompiled:
+        """Expand the typed text of a view again, as ALTER VIEW … RECOMPILE; a new version only if something changed.
+
+        Args:
+            identifier: `database.name`.
+            analyzer: Computes the column types; see `author`.
+
+        Returns:
+            What changed.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            SqlError: If the typed text no longer resolves; nothing is changed.
+        """
+        from hive_views.dependencies.recompile import recompile
+
+        return recompile(self.store, self._name(identifier), analyzer, own=self.name)
+
+    def repair_view(self, identifier: str | Identifier) -> HiveView:
+        """Overwrite a view's row from its metadata file, discarding changes by other programs (`view.drift`).
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            The repaired view.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+        """
+        from hive_views.dependencies.recompile import repair
+
+        return HiveView(repair(self.store, self._name(identifier)), self.store)
+
+    def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> HiveView:
+        """Make the text that another program wrote into a view's row (`view.drift`) a new version of the view.
+
+        Args:
+            identifier: `database.name`.
+            analyzer: Computes the column types; see `author`.
+
+        Returns:
+            The view with its new version.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            SqlError: If the row's text cannot be resolved.
+        """
+        from hive_views.dependencies.recompile import adopt
+
+        return HiveView(adopt(self.store, self._name(identifier), analyzer), self.store)
+
+    # -- Dropping views -----------------------------------------------------------------------------------------------
+
+    def plan_drop(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> DropPlan:
+        """Compute what `drop_view` or `drop_table` would do with the same arguments, without changing anything.
+
+        Args:
+            identifier: `database.name` of a table or view.
+            restrict: As in `drop_view`.
+            cascade: As in `drop_view`.
+
+        Returns:
+            The objects that would be dropped, in order, and the dependents.
+
+        Raises:
+            NoSuchViewError: If there is no such object.
+        """
+        return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
 
     def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
         self,
@@ -346,72 +444,267 @@ class HiveViewCatalog(DependencyMethods):
         restrict: bool = False,
         cascade: bool = False,
     ) -> DropReport:
-        """Drop a view. Its metadata files stay, so that `register_view` can bring it back, unless they are purged.
+        """Drop a view. Its metadata files are kept, so that `register_view` can restore it, unless they are purged.
 
         Args:
             identifier: `database.name`.
-            purge_files: Delete all its metadata files too, unless its property `gc.enabled` is false. Of those that go
-                with it by `cascade` too, but for files that another name needs.
-            restrict: Drop nothing where a view depends on it.
-            cascade: Drop every view that depends on it as well, dependents first. `plan_drop` says which. With
-                neither, dependents are left dangling, as Hive does; in strict mode it is `restrict`.
+            purge_files: Delete all metadata files of the view, unless its property `gc.enabled` is false. With
+                `cascade`, also those of the dependents, except files that another row in the metastore needs.
+            restrict: Drop nothing if a view depends on it.
+            cascade: Drop every view that depends on it first; see `plan_drop`. Without `restrict` and `cascade`,
+                dependents are left dangling, as in Hive; in strict mode the default is `restrict`.
 
         Returns:
-            What was dropped, in that order, with what brings each back.
+            The dropped objects, in order, with the metadata file or text that restores each.
 
         Raises:
-            NoSuchViewError: If there is no such view; NotAnIcebergViewError for a plain Hive view.
-            DependentsError: If `restrict` forbids it; the error names every dependent.
-            InvalidViewError: If its files are to be deleted and another name in the metastore needs them; nothing was
-                changed.
-            HiveViewsError: As `hive_views.metastore.commit.view_commit.drop` says.
+            NoSuchViewError: If there is no such view.
+            NotAnIcebergViewError: If the name belongs to a plain Hive view.
+            DependentsError: If `restrict` forbids the drop; the error names every dependent.
+            InvalidViewError: If the files to purge are also those of another row; nothing is changed.
+            CommitStateUnknownError: If the metastore did not reply; no file is deleted.
         """
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
         if behavior is not Behavior.NONE:
             loaded = load_view(self.store, name)
             if purge_files:
-                refuse_shared(self.store, loaded)  # before its dependents are gone
+                refuse_shared(self.store, loaded)  # before its dependents are dropped
         return self._drop(name, behavior, lambda: drop_view(self.store, name, purge_files=purge_files), purge_files)
 
-    def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
-        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
-    ) -> DropReport:
-        """Drop an Iceberg table, never a view; with `restrict` and `cascade` as in `drop_view`.
+    # -- Dependencies -------------------------------------------------------------------------------------------------
+
+    def lineage(self, identifier: str | Identifier) -> DeepLineage:
+        """Find everything that a view reads, directly or through other views.
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view.
 
         Returns:
-            What was dropped, in that order; `cascade` drops views alone before it.
+            The sources, nearest first, with UUID and current state; `by_uuid()` and `by_sequence()` give the lineage
+            of a materialized view's refresh state.
 
         Raises:
-            NoSuchTableError: If there is no such table.
-            DependentsError: If `restrict` forbids it; the error names every dependent.
+            NoSuchViewError: If there is no such object.
         """
-        name = self._table_name(identifier)
-        self._refuse_as_table(name)
+        return self._lineages.deep(self._name(identifier))
 
-        def remove() -> DropStep:
-            super(HiveViewCatalog, self).drop_table(identifier)
-            return DropStep(name, ChildKind.TABLE)
+    def column_lineage(self, identifier: str | Identifier, *, deep: bool = False) -> dict[str, tuple[ColumnName, ...]]:
+        """Find the columns that each column of a view is computed from.
 
-        return self._drop(name, self._behavior(restrict, cascade), remove)
+        Args:
+            identifier: `database.name`.
+            deep: Follow views down to tables.
 
-    def _drop_as_asked(self, name: ViewName, remove: Callable[[], None]) -> None:
-        def removed() -> DropStep:
-            remove()
-            return DropStep(name, ChildKind.TABLE)
+        Returns:
+            Source columns by the view's columns, in their order.
 
-        self._drop(name, self._behavior(False, False), removed)
+        Raises:
+            NoSuchViewError: If there is no such view.
+            SqlError: If its text no longer resolves.
+        """
+        from hive_views.dependencies.columns import base_columns, column_lineage
 
-    # -- Materialized views -------------------------------------------------------------------------------------------
+        return (base_columns if deep else column_lineage)(self.store, self._name(identifier))
+
+    def dependents(
+        self,
+        identifier: str | Identifier,
+        *,
+        namespaces: Sequence[str | Identifier] | None = None,
+        recorded_only: bool = False,
+    ) -> Impact:
+        """Find every view that depends on a table or view, directly or through other views.
+
+        Args:
+            identifier: `database.name`; the object need not exist.
+            namespaces: The databases to search; None is all.
+            recorded_only: Search only by the server's filter on recorded lineage, which misses views that other
+                programs wrote.
+
+        Returns:
+            The views, nearest first.
+        """
+        databases = None if namespaces is None else self._databases(namespaces)
+        dependents = Dependents(self._lineages, databases=databases, recorded_only=recorded_only)
+        return dependents.all_of(self._name(identifier))
+
+    def graph(self, *namespaces: str | Identifier) -> Graph:
+        """Read the dependency graph of all views in some databases.
+
+        Args:
+            namespaces: The databases; none means all.
+
+        Returns:
+            The graph, with order, cycles, broken references, upstream and downstream.
+        """
+        return read_graph(self._lineages, self._databases(namespaces) or None)
+
+    def picture(self, *namespaces: str | Identifier, check: bool = True, workers: int = 4) -> Picture:
+        """Read the dependency graph, columns and texts to draw with `hive_views.dependencies.render`.
+
+        Args:
+            namespaces: The databases; none means all.
+            check: Check the validity of every view, which takes most of the time.
+            workers: Number of threads that read metadata files.
+
+        Returns:
+            The input of `tree`, `dot`, `mermaid` and `html`.
+        """
+        from hive_views.dependencies.render import read_picture
+
+        return read_picture(self._lineages, self._databases(namespaces) or None, check=check, workers=workers)
+
+    def picture_of(self, identifier: str | Identifier, direction: Direction) -> Picture:
+        """Read the sources or the dependents of one object to draw with `hive_views.dependencies.render.tree`.
+
+        Args:
+            identifier: `database.name` of a table or view; the object need not exist.
+            direction: Sources or dependents.
+
+        Returns:
+            The input of `tree`.
+        """
+        from hive_views.dependencies.render import read_tree
+
+        return read_tree(self._lineages, self._name(identifier), direction)
+
+    def check_view(self, identifier: str | Identifier) -> Finding:
+        """Check whether a view can be read, and still returns what its author defined.
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view.
+
+        Returns:
+            The problems of the view, if any.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+        """
+        from hive_views.dependencies.validity import check_view
+
+        return check_view(self._lineages, self._name(identifier))
+
+    def check_views(self, *namespaces: str | Identifier, workers: int = 4) -> tuple[Finding, ...]:
+        """Check all views of some databases; see `check_view`.
+
+        Args:
+            namespaces: The databases; none means all.
+            workers: Number of threads that read metadata files.
+
+        Returns:
+            A finding for each view, sorted by name.
+        """
+        from hive_views.dependencies.validity import sweep
+
+        return sweep(self._lineages, self._databases(namespaces) or None, workers=workers)
+
+    def impact(
+        self, identifier: str | Identifier, columns: Sequence[tuple[str, str]] | None = None
+    ) -> tuple[Affected, ...]:
+        """Compute how a change of a table or view would affect its dependents, without changing anything.
+
+        Args:
+            identifier: `database.name`.
+            columns: Name and Hive type of each column after the change; None means a drop or rename.
+
+        Returns:
+            Every dependent after its sources: whether it breaks, changes its types or keeps its columns, and why.
+        """
+        from hive_views.dependencies.impact import impact
+
+        return impact(self._lineages, self._name(identifier), columns)
+
+    # -- Partitions of views ------------------------------------------------------------------------------------------
+
+    def partition_dependencies(
+        self, identifier: str | Identifier, partition: Mapping[str, str] | None = None
+    ) -> PartitionDependencies:
+        """Find the partitions of base tables that a partition of a view reads (HIVE-1079).
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view.
+            partition: Values of some columns of the view, usually of its PARTITIONED ON columns; None is the whole
+                view.
+
+        Returns:
+            The partitions of each base table, through all views between. Where the view's text does not determine the
+            partitions, a superset with the reason.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            InvalidViewError: If it has no such column, or a value does not have the column's type.
+        """
+        from hive_views.dependencies.partitions import partition_dependencies
+
+        return partition_dependencies(self.store, self._name(identifier), dict(partition or {}))
+
+    def list_partitions(self, identifier: str | Identifier, partition: PartitionSpec = ()) -> tuple[str, ...]:
+        """List the partitions that were added to a view.
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view.
+            partition: List only partitions with these values.
+
+        Returns:
+            Sorted names, e.g. `ds=2026-01-01/hr=7`.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            InvalidViewError: If it has no partition columns, or not those.
+        """
+        return self._partitions.list(self._name(identifier), partition)
+
+    def add_partitions(
+        self, identifier: str | Identifier, *partitions: PartitionSpec, if_not_exists: bool = False
+    ) -> tuple[str, ...]:
+        """Add partitions to a view that is PARTITIONED ON columns. Only their names are stored (HIVE-1941).
+
+        If the connection breaks, some partitions may have been added: repeat the call with `if_not_exists`.
+
+        Args:
+            identifier: `database.name` of an Iceberg view.
+            partitions: For each partition, a value for each partition column.
+            if_not_exists: Ignore partitions that exist already.
+
+        Returns:
+            The names of the added partitions.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotAnIcebergViewError: If the name belongs to a plain Hive view.
+            InvalidViewError: If a value does not fit its column, or a partition exists already; none was added.
+        """
+        return self._partitions.add(self._name(identifier), partitions, if_not_exists=if_not_exists)
+
+    def drop_partitions(
+        self, identifier: str | Identifier, *partitions: PartitionSpec, if_exists: bool = False
+    ) -> tuple[str, ...]:
+        """Drop partitions of a view. No file and no partition of a table is changed.
+
+        Args:
+            identifier: `database.name` of an Iceberg view.
+            partitions: Values of some or all partition columns: drops every partition with these values.
+            if_exists: Ignore missing partitions.
+
+        Returns:
+            The names of the dropped partitions.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotAnIcebergViewError: If the name belongs to a plain Hive view.
+            InvalidViewError: If a value does not fit its column, or there is no such partition; none was dropped.
+        """
+        return self._partitions.drop(self._name(identifier), partitions, if_exists=if_exists)
+
+    # -- Materialized views and SQL -----------------------------------------------------------------------------------
 
     @cached_property
     def materialized(self) -> MaterializedViews:
-        """The catalog's materialized views: create, refresh, freshness, drop."""
-        from hive_views.materialized.views import MaterializedViews  # imports sqlglot
+        """The catalog's materialized views: create, refresh, check freshness, drop."""
+        from hive_views.materialized.views import MaterializedViews
 
         return MaterializedViews(self)
-
-    # -- SQL ----------------------------------------------------------------------------------------------------------
 
     def execute(
         self, sql: str, *, database: str = "default", dialect: str = "spark", analyzer: Analyzer | None = None
@@ -420,22 +713,29 @@ class HiveViewCatalog(DependencyMethods):
 
         Args:
             sql: The statement.
-            database: The current database: what names without one mean.
-            dialect: `spark`, `hive` or `trino`: how the statement is read, and the dialect of a new view's text.
-            analyzer: Where column types come from; see `author`.
+            database: The current database for unqualified names.
+            dialect: `spark`, `hive` or `trino`: the syntax of the statement, and the dialect of a new view.
+            analyzer: Computes the column types; see `author`.
 
         Returns:
-            What was done, or the rows of the answer.
+            What was done, and the rows of the answer.
 
         Raises:
-            SqlError: If it cannot be read, or asks for what cannot be done; it points at line and column.
-            HiveViewsError: As the method does that the statement stands for.
+            SqlError: If the statement cannot be parsed or is not supported; has `line` and `column`.
+            HiveViewsError: What the method that the statement stands for raises.
         """
-        from hive_views.statements.views import execute  # sqlglot takes 0.1 s to import
+        from hive_views.statements.views import execute
 
         return execute(self, sql, database=database, dialect=dialect, analyzer=analyzer)
 
-    # -- Names and defaults -----------------------------------------------------------------------------------------
+    # -- Internals ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _partitions(self) -> ViewPartitions:
+        return ViewPartitions(self.store)
+
+    def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
+        return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
     def _refuse_table(self, name: ViewName) -> None:
         row = self.store.get_row(name)
@@ -444,12 +744,12 @@ class HiveViewCatalog(DependencyMethods):
 
     def _schema(self, schema: Any) -> Any:
         if schema is None or isinstance(schema, Schema):
-            return schema  # None is for `create` to refuse, with the view's name
+            return schema  # `create` rejects None with an error that names the view
         return self._convert_schema_if_needed(schema)
 
-    def _view_properties(self, properties: Properties, *, defaults: bool = True) -> dict[str, str]:
+    def _view_properties(self, properties: Properties, *, with_defaults: bool = True) -> dict[str, str]:
         merged = {
-            **(self._config.view_defaults if defaults else {}),
+            **(self._config.view_defaults if with_defaults else {}),
             **properties,
             **self._config.view_overrides,
         }
@@ -457,7 +757,7 @@ class HiveViewCatalog(DependencyMethods):
         return merged
 
     def _location(self, name: ViewName, location: str | None) -> str:
-        # Asked in any case: nothing is to be written for a database that does not exist.
+        # Loads the database even if a location is given: no file may be written for a missing database.
         base = self.store.client.get_database(name.database).locationUri
         if location is not None:
             return check_location(location)

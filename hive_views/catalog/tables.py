@@ -1,9 +1,14 @@
-"""PyIceberg's tables and namespaces on our client: time-outs, fail-over, Hive 4, and no view ever taken for a table."""
+"""The Iceberg tables and namespaces of a metastore: PyIceberg's HiveCatalog with this package's Thrift client.
+
+The client adds time-outs, fail-over and Hive 4. Every table method checks the kind of the row first, so that a view is
+never loaded, replaced or dropped as a table.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +24,13 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.config import HIVE2_COMPATIBLE, CatalogConfig
+from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_object
+from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
     InvalidIdentifierError,
+    InvalidPropertyError,
     MetastoreConnectionLostError,
     MetastoreError,
     NoSuchNamespaceError,
@@ -42,6 +50,7 @@ from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.spec.lineage_codec import ChildKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,21 +60,22 @@ logger = logging.getLogger(__name__)
 
 
 class TableCatalog(HiveCatalog):
-    """PyIceberg's HiveCatalog with table methods that are safe beside views: `HiveViewCatalog` without its views."""
+    """PyIceberg's HiveCatalog whose table methods neither read nor change views."""
 
     def __init__(self, name: str, **properties: str) -> None:
-        """Check the properties; nothing is connected yet.
+        """Create a catalog. It connects to the metastore at the first call.
 
         Args:
-            name: The catalog's name, which users may write in front of a view's.
-            properties: See `hive_views.config`; those of PyIceberg's FileIO (`s3.endpoint` …) are passed on.
+            name: The catalog's name, which identifiers may have as their first part.
+            properties: Catalog properties (docs/configuration.md). Those of PyIceberg's FileIO, e.g. `s3.endpoint`,
+                are passed on to it.
 
         Raises:
-            InvalidPropertyError: If one is wrong.
+            InvalidPropertyError: If a property has an invalid value.
         """
         self._config = CatalogConfig.from_properties(properties)
         super().__init__(name, **properties)
-        # As Spark writes tables. A server of Hive 2 takes a row with the other type, and refuses every change of it.
+        # As Spark writes tables. Hive 2 accepts a new row of the other table type, but rejects every change to it.
         self.properties.setdefault(HIVE2_COMPATIBLE, str(self._config.hive2_compatible).lower())
 
     def _create_hive_client(self, properties: dict[str, str]) -> Any:  # type: ignore[override]  # static in PyIceberg
@@ -74,11 +84,11 @@ class TableCatalog(HiveCatalog):
         return PyIcebergClient(client, self._config.lock)
 
     def close(self) -> None:
-        """Close the kept connections. The catalog cannot be used afterwards."""
+        """Close the pooled connections. The catalog cannot be used afterwards."""
         self.store.client.close()
 
     def __getstate__(self) -> object:
-        """Refuse to be pickled, or copied."""
+        """Raise TypeError: a catalog cannot be pickled or copied."""
         raise TypeError(
             f"the catalog {self.name} cannot be pickled or copied, because it holds connections. "
             "Open one in each process, with the same name and properties"
@@ -90,34 +100,38 @@ class TableCatalog(HiveCatalog):
         """Create a database.
 
         Args:
-            namespace: Its name.
-            properties: Its properties; `location` and `comment` are those of the database.
+            namespace: The database's name.
+            properties: Database properties. `location` and `comment` set the fields of the same name.
 
         Raises:
-            NamespaceAlreadyExistsError: If it exists.
-            InvalidIdentifierError, InvalidPropertyError: If its name or a property cannot be stored.
+            NamespaceAlreadyExistsError: If the database exists.
+            InvalidIdentifierError: If the metastore cannot store the name.
+            InvalidPropertyError: If the metastore cannot store a property.
         """
         name = self._database(namespace)
         check_writable(name, name)
         create_database(self.store.client, name, properties)
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
-        """Drop an empty database; its directory stays.
+        """Drop an empty database. Its directory is not deleted.
 
         Args:
-            namespace: Its name.
+            namespace: The database's name.
 
         Raises:
-            NoSuchNamespaceError: If it does not exist.
-            NamespaceNotEmptyError: If it holds a table or view of any kind.
+            NoSuchNamespaceError: If the database does not exist.
+            NamespaceNotEmptyError: If the database contains a table or view of any kind.
         """
         drop_database(self.store.client, self._database(namespace))
 
     def namespace_exists(self, namespace: str | Identifier) -> bool:
-        """Whether a database exists; False too for a name that no metastore could hold.
+        """Check whether a database exists.
 
         Args:
-            namespace: Its name.
+            namespace: The database's name.
+
+        Returns:
+            True if it exists; False otherwise, also for an invalid name.
         """
         try:
             self.store.client.get_database(self._database(namespace))
@@ -126,13 +140,16 @@ class TableCatalog(HiveCatalog):
         return True
 
     def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
-        """The properties of a database, with its `location` and `comment`.
+        """Load the properties of a database.
 
         Args:
-            namespace: Its name.
+            namespace: The database's name.
+
+        Returns:
+            The properties, including `location` and `comment`.
 
         Raises:
-            NoSuchNamespaceError: If it does not exist.
+            NoSuchNamespaceError: If the database does not exist.
         """
         return database_properties(self.store.client, self._database(namespace))
 
@@ -142,16 +159,16 @@ class TableCatalog(HiveCatalog):
         """Change the properties of a database.
 
         Args:
-            namespace: Its name.
+            namespace: The database's name.
             removals: Keys to remove.
             updates: Properties to set.
 
         Returns:
-            Which keys were removed, set, and not there to be removed.
+            The keys that were removed, updated, and missing.
 
         Raises:
-            NoSuchNamespaceError: If it does not exist.
-            InvalidPropertyError: If one cannot be stored, or is both set and removed.
+            NoSuchNamespaceError: If the database does not exist.
+            InvalidPropertyError: If the metastore cannot store a property, or a key is both updated and removed.
         """
         name = self._database(namespace)
         removed, missing = update_database(self.store.client, name, set(removals or ()), updates)
@@ -160,16 +177,16 @@ class TableCatalog(HiveCatalog):
     # -- Tables --------------------------------------------------------------------------------------------------------
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
-        """The Iceberg tables of a database, by the server's filter.
+        """List the Iceberg tables of a database.
 
         Args:
-            namespace: The database.
+            namespace: The database's name.
 
         Returns:
             Sorted identifiers.
 
         Raises:
-            NoSuchNamespaceError: If there is no such database.
+            NoSuchNamespaceError: If the database does not exist.
         """
         return [name.identifier for name in table_names(self.store, self._database(namespace))]
 
@@ -186,12 +203,12 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             ViewAlreadyExistsError: If a view has the name.
-            TableAlreadyExistsError: If a table has it.
-            NoSuchNamespaceError: If there is no such database.
-            CommitStateUnknownError: If the connection broke before the metastore answered.
+            TableAlreadyExistsError: If a table has the name.
+            NoSuchNamespaceError: If the database does not exist.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._name_for_table(identifier)
-        with _unknown(name):
+        with _OutcomeGuard(name):
             return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
 
     def create_table_transaction(
@@ -203,12 +220,12 @@ class TableCatalog(HiveCatalog):
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> CreateTableTransaction:
-        """Begin the creation of a table; see PyIceberg.
+        """Start a transaction that creates a table; see PyIceberg.
 
         Raises:
             ViewAlreadyExistsError: If a view has the name.
-            TableAlreadyExistsError: If a table has it.
-            NoSuchNamespaceError: If there is no such database.
+            TableAlreadyExistsError: If a table has the name.
+            NoSuchNamespaceError: If the database does not exist.
         """
         name = self._name_for_table(identifier)
         return super().create_table_transaction(
@@ -220,25 +237,25 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             ViewAlreadyExistsError: If a view has the name.
-            TableAlreadyExistsError: If a table has it.
-            NoSuchNamespaceError: If there is no such database.
-            RefusedLocationError: If the file is at a place that is not trusted.
-            InvalidMetadataError: If it is longer than `spec.files.MAX_TABLE_BYTES`, or its gzip is damaged.
-            CommitStateUnknownError: If the connection broke before the metastore answered.
+            TableAlreadyExistsError: If a table has the name.
+            NoSuchNamespaceError: If the database does not exist.
+            RefusedLocationError: If `hive-views.metadata-schemes` does not allow the file's location.
+            InvalidMetadataError: If the file is larger than 256 MiB (decompressed), or its gzip data is corrupt.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._name_for_table(identifier)
-        # PyIceberg reads it again, however long it is.
+        # Checks the size limit. PyIceberg reads the file again, without a limit.
         self.store.files.read_table_text(metadata_location)
-        with _unknown(name):
+        with _OutcomeGuard(name):
             return super().register_table(name.identifier, metadata_location, overwrite)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Load a table; see PyIceberg.
 
         Raises:
-            NoSuchTableError: If there is none, or a view has the name.
-            RefusedLocationError: If its metadata file is at a place that is not trusted.
-            InvalidMetadataError: If that is longer than `spec.files.MAX_TABLE_BYTES`, or its gzip is damaged.
+            NoSuchTableError: If there is no such table, or a view has the name.
+            RefusedLocationError: If `hive-views.metadata-schemes` does not allow the metadata file's location.
+            InvalidMetadataError: If the file is larger than 256 MiB (decompressed), or its gzip data is corrupt.
         """
         name = self._table_name(identifier)
         try:
@@ -249,13 +266,13 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(str(name)) from error
 
     def table_exists(self, identifier: str | Identifier) -> bool:
-        """Whether an Iceberg table has that name; its metadata is not read.
+        """Check whether an Iceberg table exists, without reading its metadata file.
 
         Args:
             identifier: `database.name`.
 
         Returns:
-            False too where a view or a Hive table has the name.
+            True if it exists; False otherwise, also if a view or a Hive table has the name.
         """
         try:
             row = self.store.get_row(self._name(identifier))
@@ -263,63 +280,91 @@ class TableCatalog(HiveCatalog):
             return False
         return row is not None and row.kind is RowKind.ICEBERG_TABLE
 
-    def drop_table(self, identifier: str | Identifier) -> None:
-        """Drop a table, never a view (Iceberg #17278); see PyIceberg.
+    def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
+        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
+    ) -> DropReport:
+        """Drop an Iceberg table, never a view (Iceberg #17278). Its files are not deleted.
+
+        Args:
+            identifier: `database.name`.
+            restrict: Drop nothing if a view depends on the table.
+            cascade: Drop every view that depends on the table first.
+
+        Returns:
+            The dropped objects, in order.
 
         Raises:
             NoSuchTableError: If there is no such table.
-            CommitStateUnknownError: If the connection broke before the metastore answered.
+            DependentsError: If `restrict` (or strict mode) forbids the drop; the error names every dependent.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._table_name(identifier)
-        self._refuse_as_table(name)
-        self._drop_row(name)
+        self._require_table(name)
+        return self._drop_table(name, self._behavior(restrict, cascade), lambda: self.remove_table(name.identifier))
 
     def purge_table(self, identifier: str | Identifier) -> None:
-        """Drop a table, never a view, and delete its data and metadata files.
+        """Drop an Iceberg table, never a view, and delete its data and metadata files.
 
-        Deleted is what its metadata names below its location and the directories that its properties name
-        (`write.data.path`, `write.metadata.path`); the rest is others', is left, and is logged. With the property
-        `gc.enabled=false` all files stay, as Iceberg has it for tables that share files.
+        Deletes the files that the table's metadata names and that are below its location or below the directories in
+        its properties `write.data.path` and `write.metadata.path`. Other files are kept and logged. No file is deleted
+        if the table has the property `gc.enabled=false`, as in Iceberg.
 
         Args:
             identifier: `database.name`.
 
         Raises:
             NoSuchTableError: If there is no such table.
-            SharedFilesError: If it is registered under another name as well; MetastoreRefusedError if that cannot be
-                told.
-            CommitFailedError: If somebody changed the table meanwhile, or another one has the name; nothing is changed
-                then.
-            RefusedLocationError: If its metadata leads to a place that is not trusted; nothing is changed then.
-            MetadataFileError: If its manifests cannot be read; nothing is changed then.
-            CommitStateUnknownError: If the connection broke before the metastore answered; all files are there then.
+            SharedFilesError: If the table is also registered under another name.
+            MetastoreRefusedError: If the server cannot search for other names of the table.
+            CommitFailedError: If the table was changed or replaced meanwhile; nothing is changed.
+            RefusedLocationError: If its metadata names a location that is not allowed; nothing is changed.
+            MetadataFileError: If its manifests cannot be read; nothing is changed.
+            DependentsError: If a view depends on it, in strict mode.
+            CommitStateUnknownError: If the connection broke before the metastore replied; no file is deleted.
         """
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
         shared = twins(self.store, table_owner(table, name)) if is_collected(table.metadata.properties) else []
         if shared:
             raise SharedFilesError(str(name), str(shared[0]))
-        # Read before the table is gone: what cannot be read is refused, and nothing has happened.
-        found = files_to_purge(table, self.store.files)
+        # Read before the row is dropped: if a manifest is unreadable, nothing has changed yet.
+        files = files_to_purge(table, self.store.files)
 
-        def remove() -> None:
-            # Reading manifests takes its time, and others rename and append meanwhile.
+        def drop_if_unchanged() -> None:
+            # Reading manifests takes time, in which other programs may rename the table or append to it.
             row = self.store.get_row(name)
             if row is None or row.kind.is_view:
                 raise NoSuchTableError(str(name), "dropped meanwhile")
             if row.metadata_location != table.metadata_location:
-                reason = "it was changed, or another table has the name by now. It was not dropped, and no file was "
-                reason += "deleted: look at what the name is now, and purge it again"
-                expected = table.metadata_location
-                raise CommitFailedError(str(name), reason, expected=expected, found=row.metadata_location)
+                raise CommitFailedError(
+                    str(name),
+                    "it was changed, or another table has the name by now. It was not dropped, and no file was "
+                    "deleted. Load the table, and purge it again if it is still the one to delete",
+                    expected=table.metadata_location,
+                    found=row.metadata_location,
+                )
             self._drop_row(name)
 
-        self._drop_as_asked(name, remove)
-        kept = None if found is None else kept_by_others(self.store, table_owner(table, None))
+        self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
+        kept = None if files is None else kept_by_others(self.store, table_owner(table, None))
         if kept is None:
-            delete_files(name, found, self.store.files)
+            delete_files(name, files, self.store.files)
         else:
-            logger.warning("The files of %s are left, because %s", name, kept)
+            logger.warning("The files of %s are not deleted, because %s", name, kept)
+
+    def remove_table(self, identifier: str | Identifier) -> None:
+        """Drop an Iceberg table without looking for dependents, whatever the catalog's properties say.
+
+        Args:
+            identifier: `database.name`.
+
+        Raises:
+            NoSuchTableError: If there is no such table.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
+        """
+        name = self._table_name(identifier)
+        self._require_table(name)
+        self._drop_row(name)
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see PyIceberg.
@@ -328,17 +373,23 @@ class TableCatalog(HiveCatalog):
             NoSuchTableError: If there is no such table.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
-            CommitStateUnknownError: If the connection broke before the metastore answered.
+            DependentsError: If a view reads the table by its name, in strict mode.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
         """
-        source, target = self._table_name(from_identifier), self._name(to_identifier).check_writable()
-        self._refuse_as_table(source)
+        source = self._table_name(from_identifier)
+        if self._config.strict:
+            from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
+
+            refuse_breaking(self.store, source, "rename", None)
+        target = self._name(to_identifier).check_writable()
+        self._require_table(source)
         row = self.store.get_row(target)
         if row is not None:
             kind = "View" if row.kind.is_view else "Table"
             message = f"Cannot rename {source} to {target}. {kind} already exists"
             raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
         self.store.client.get_database(target.database)
-        with _unknown(source):
+        with _OutcomeGuard(source):
             return super().rename_table(source.identifier, target.identifier)
 
     def commit_table(
@@ -347,29 +398,29 @@ class TableCatalog(HiveCatalog):
         """Commit changes to a table; see PyIceberg.
 
         Raises:
-            ViewAlreadyExistsError: If the table is new and a view took its name meanwhile.
-            CommitFailedError: If somebody else changed the table meanwhile.
-            LockError: If the lock was lost before anything was sent.
-            CommitStateUnknownError: If the connection broke before the metastore answered.
+            ViewAlreadyExistsError: If the table is new and a view with its name was created meanwhile.
+            CommitFailedError: If the table was changed concurrently.
+            LockError: If the lock was lost before the request was sent.
+            CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._table_name(table.name())
         self._refuse_view(name)
         try:
-            with _unknown(name):
+            with _OutcomeGuard(name):
                 return super().commit_table(table, requirements, updates)
         except iceberg.CommitFailedException as error:
             raise CommitFailedError(str(name), str(error)) from error
         except ValueError as error:
-            # What PyIceberg says where somebody else added a snapshot meanwhile, be it to another branch.
+            # PyIceberg's message after a concurrent append, also to another branch.
             if "older than last sequence number" not in str(error):
                 raise
             raise CommitFailedError(str(name), str(error)) from error
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        # Where PyIceberg opens each metadata file of a table, to read or to write it.
+        # PyIceberg calls this before it reads or writes a metadata file of a table.
         if location is not None:
             self.store.files.check(location)
-        # A table's own properties come out of a file of others, which does not choose what runs here.
+        # Properties from a table's metadata file must not choose the FileIO class to load.
         return super()._load_file_io({key: value for key, value in properties.items() if key != PY_IO_IMPL}, location)
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
@@ -378,8 +429,8 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(f"{table.dbName}.{table.tableName}", f"the name belongs to: {kind.value}")
         location = table.parameters.get(METADATA_LOCATION)
         if not location:
-            return super()._convert_hive_into_iceberg(table)  # which says what is missing
-        # PyIceberg reads a file of any length, and gzip that becomes one.
+            return super()._convert_hive_into_iceberg(table)  # raises: the parameter is missing
+        # PyIceberg reads without a size limit, and does not limit what gzip data expands to.
         metadata = TableMetadataUtil.parse_raw(self.store.files.read_table_text(location))
         return Table(
             identifier=(table.dbName, table.tableName),
@@ -391,7 +442,7 @@ class TableCatalog(HiveCatalog):
 
     def _convert_iceberg_into_hive(self, table: Table) -> Any:
         converted = super()._convert_iceberg_into_hive(table)
-        # As Iceberg's Java catalog writes it: a table that was renamed is found again by it.
+        # As Iceberg's Java catalog does. Lineage finds a renamed table by its UUID.
         converted.parameters.setdefault(UUID, str(table.metadata.table_uuid))
         return converted
 
@@ -403,13 +454,34 @@ class TableCatalog(HiveCatalog):
             self._refuse_view(name)
             raise TableAlreadyExistsError(str(name), "Table already exists: {}") from error
 
-    def _drop_as_asked(self, name: ViewName, remove: Callable[[], None]) -> None:
-        """Drop a table by `remove`, unless the catalog's properties forbid it."""
-        remove()
+    # -- Drops ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _lineages(self) -> LineageReader:
+        return LineageReader(self.store)
+
+    def _behavior(self, restrict: bool, cascade: bool) -> Behavior:
+        if restrict and cascade:
+            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
+        if cascade:
+            return Behavior.CASCADE
+        return Behavior.RESTRICT if restrict or self._config.strict else Behavior.NONE
+
+    def _drop(
+        self, name: ViewName, behavior: Behavior, remove: Callable[[], DropStep], purge_files: bool = False
+    ) -> DropReport:
+        return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
+
+    def _drop_table(self, name: ViewName, behavior: Behavior, remove: Callable[[], None]) -> DropReport:
+        def remove_table() -> DropStep:
+            remove()
+            return DropStep(name, ChildKind.TABLE)
+
+        return self._drop(name, behavior, remove_table)
 
     def _drop_row(self, name: ViewName) -> None:
         try:
-            with _unknown(name):
+            with _OutcomeGuard(name):
                 super().drop_table(name.identifier)
         except iceberg.NoSuchTableError as error:
             raise NoSuchTableError(str(name), "dropped meanwhile") from error
@@ -420,7 +492,7 @@ class TableCatalog(HiveCatalog):
         return parse_namespace(namespace, catalog=self.name)
 
     def _name_for_table(self, identifier: str | Sequence[str]) -> ViewName:
-        """The name of a table to be, which no row may have yet."""
+        """Parse the name of a new table; raises if a row has it."""
         name = self._name(identifier).check_writable()
         row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
@@ -444,31 +516,23 @@ class TableCatalog(HiveCatalog):
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
 
-    def _refuse_as_table(self, name: ViewName) -> None:
+    def _require_table(self, name: ViewName) -> None:
         row = self.store.get_row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
 
 
 def table_owner(table: Table, name: ViewName | None) -> Owner:
-    """A table as one whose files others may have.
-
-    Args:
-        table: It.
-        name: Its name in the catalog; None where it has none.
-
-    Returns:
-        Its UUID, with the metadata files that it knows.
-    """
+    """A table's UUID and metadata files, to find other rows that share its files; `name` is None if it has no row."""
     earlier = {directory_of(entry.metadata_file): entry.metadata_file for entry in table.metadata.metadata_log}
     return Owner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
 
 
-class _unknown:  # noqa: N801 -- used like a function
-    """Says so where a change of a table was not answered, or was made and cannot be read back.
+class _OutcomeGuard:
+    """Raises CommitStateUnknownError if a change of a table got no reply, or the result cannot be read back.
 
-    Not a generator with `@contextmanager`: that one sets the traceback of what passes through it, and the exceptions
-    that Thrift generates refuse to be changed.
+    Not a generator with `@contextmanager`: contextlib sets the traceback of a passing exception, which the generated
+    Thrift exceptions do not allow.
     """
 
     def __init__(self, name: ViewName) -> None:

@@ -23,7 +23,6 @@ from pyiceberg.schema import Schema
 from sqlglot import exp
 
 from hive_views.catalog.catalog import HiveViewCatalog
-from hive_views.catalog.tables import TableCatalog
 from hive_views.errors import InvalidRefreshStateError, RevertError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import RefusedError
@@ -333,7 +332,7 @@ def withdraw(catalog: HiveViewCatalog, storage: Storage, *, force: bool = False)
             drop_storage(catalog, storage.table, storage.view_uuid)
         return
     if storage.action is Action.REGISTERED:
-        TableCatalog.drop_table(catalog, storage.table.identifier)
+        catalog.remove_table(storage.table.identifier)
         if not refreshed and table.metadata_location != storage.location:
             catalog.store.files.delete(table.metadata_location)  # written by `provide`, and named by nothing now
         return

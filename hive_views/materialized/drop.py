@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 
-from hive_views.catalog.tables import TableCatalog, table_owner
+from hive_views.catalog.tables import table_owner
 from hive_views.dependencies.drop import (
     Behavior,
     DropReport,
@@ -104,7 +104,7 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> N
     except MetastoreRefusedError as error:
         others = _unknown(error)
     files = None if others else files_to_purge(found, catalog.store.files)
-    TableCatalog.drop_table(catalog, table.identifier)
+    catalog.remove_table(table.identifier)
     others = others or _also_now(catalog, table_owner(found, None))
     if others:
         logger.warning("The files of %s are left, because %s", table, others)
@@ -281,4 +281,4 @@ def _drop_row(catalog: HiveViewCatalog, seen: Row, name: ViewName) -> None:
     now = catalog.store.get_row(name)
     if now is not None and now.uuid != seen.uuid:
         raise CommitFailedError(str(name), "another table has the name by now. It was not dropped")
-    TableCatalog.drop_table(catalog, name.identifier)
+    catalog.remove_table(name.identifier)

@@ -19,7 +19,6 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 
-from hive_views.catalog.tables import TableCatalog
 from hive_views.dependencies.graph import Dependents
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
@@ -122,7 +121,7 @@ def remove_abandoned(
     kept = found.kept
     for name in (*found.rows, *found.tables):
         try:
-            TableCatalog.drop_table(catalog, name.identifier)
+            catalog.remove_table(name.identifier)
             dropped.add(name)
         except NoSuchTableError:
             continue

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from hive_views.catalog.tables import TableCatalog
 from hive_views.errors import MetadataFileError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
@@ -121,7 +120,7 @@ def remove_orphans(catalog: HiveViewCatalog, view: MaterializedView, *, older_th
     rows, snapshots, kept = [], [], list(found.kept)
     for row in found.rows:
         try:
-            TableCatalog.drop_table(catalog, row.identifier)
+            catalog.remove_table(row.identifier)
             rows.append(row)
         except NoSuchTableError:
             continue

@@ -23,7 +23,6 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
-from hive_views.catalog.tables import TableCatalog
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -76,7 +75,7 @@ def target(
     if columns is not None:
         location = _with_columns(catalog, view.storage, columns)
     try:
-        TableCatalog.register_table(catalog, name.identifier, location)
+        catalog.register_table(name.identifier, location)
     except CommitStateUnknownError:
         raise  # the row may be there
     except BaseException:
@@ -105,7 +104,7 @@ def _remove_row(catalog: HiveViewCatalog, storage: Table, name: ViewName) -> Non
         files = []
         logger.info("Metadata files of the row %s of a refresh may have stayed: %s", name, error)
     try:
-        TableCatalog.drop_table(catalog, name.identifier)
+        catalog.remove_table(name.identifier)
     except NoSuchTableError:
         logger.info("The row %s of a refresh was gone already", name)
         return
