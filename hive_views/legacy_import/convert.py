@@ -34,6 +34,7 @@ from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.rewriting.dialects import plain_strings
 from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
+from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.rename import rename_tables
 from hive_views.sql.types.iceberg_types import parse_type
 
@@ -290,9 +291,10 @@ class _Maker:
             # A star that gives more than it did, or in another order: the recorded columns, by name, as Spark takes
             # them.
             quote = IDENTIFIER_QUOTES[view.dialect]
-            listed = ", ".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in wanted)
+            listed = ", ".join(quote_identifier(name, quote) for name in wanted)
             self._changes.append("the query's star is narrowed to the columns that the view was created with")
-            inner = f"SELECT {listed} FROM ({_whole(self._sql, view.dialect)}) {quote}{view.name.name}{quote}"
+            alias = quote_identifier(view.name.name, quote)
+            inner = f"SELECT {listed} FROM ({_whole(self._sql, view.dialect)}) {alias}"
             return inner, None if wanted == lower else declared
         if len(names) == len(lower):
             return self._sql, declared

@@ -16,6 +16,7 @@ from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 _OWN = ("hive-views.", "hive_views_", "view.", "spark.sql.")
 _OWN_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})
@@ -146,14 +147,14 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
         raise _NoTextError(f"{name} has no text that Hive and plain Spark can run")
     listed = []
     for column, _, comment in columns_of(name, metadata, store.config):
-        listed.append(_quoted(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
+        listed.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
     lines = []
     if loaded.row.table.partitionKeys:
-        keys = ", ".join(_quoted(key.name) for key in loaded.row.table.partitionKeys)
+        keys = ", ".join(quote_identifier(key.name) for key in loaded.row.table.partitionKeys)
         lines.append(
             f"-- Its partitions are not here. Hive takes PARTITIONED ON ({keys}) in front of AS, Spark does not."
         )
-    lines += [f"CREATE VIEW {_quoted(name.database)}.{_quoted(name.name)} (\n  " + ",\n  ".join(listed) + ")"]
+    lines += [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(listed) + ")"]
     properties = {key: value for key, value in metadata.properties.items() if not _is_own(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
@@ -164,7 +165,3 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
         )
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
     return "\n".join([*lines, f"AS {text}"])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -19,6 +19,7 @@ from pyiceberg.transforms import (
 )
 
 from hive_views.errors import InvalidPropertyError
+from hive_views.sql.parsing.lexer import unquote_identifier
 
 _PLAIN: dict[str, Callable[[], Transform]] = {  # type: ignore[type-arg]
     "": IdentityTransform,
@@ -43,7 +44,8 @@ def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
         columns = {field.name.lower(): field for field in schema.fields}
         # A column's name may look like a transform: `sum(amount)`.
         found = None if text.lower() in columns else _FORM.fullmatch(text)
-        column = columns.get(_unquoted(found[3] or found[5]) if found else text.lower())
+        written = (found[3] or found[5]) if found else text
+        column = columns.get((unquote_identifier(written) if found and written[0] == "`" else written).lower())
         if column is None:
             raise InvalidPropertyError("partitioned by", text, "it is no column of the view, nor a transform of one")
         function = (found[1] or "").lower() if found else ""
@@ -53,11 +55,6 @@ def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
         suffix = "" if isinstance(transform, IdentityTransform) else f"_{function}"
         fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
     return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC
-
-
-def _unquoted(name: str) -> str:
-    quoted = name.startswith("`") and name.endswith("`")
-    return (name[1:-1].replace("``", "`") if quoted else name).lower()
 
 
 def _transform(text: str, name: str, number: str | None) -> Transform:  # type: ignore[type-arg]

@@ -11,6 +11,7 @@ from hive_views.materialized.freshness.sources import Sources
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import Leaf, Leaves, NotIncrementalError
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -93,7 +94,7 @@ def _inlined(
             expanded = sources.hive_views[child].texts.expanded or ""
             inner = Text(expanded, HIVE, child.database, None)
         else:
-            return ".".join(f"`{part.replace('`', '``')}`" for part in leaf.name)
+            return quote_name(leaf.name)
         sql, dialect = _inlined(child, inner, sources, budget, (*path, child), catalogs)
         dialects.add(dialect)
         return f"({sql})" if inner.columns is None else _renamed(sql, inner.columns)
@@ -109,7 +110,7 @@ def _elsewhere(view: ViewName, catalog: str) -> str:
 
 
 def _renamed(sql: str, columns: tuple[str, ...]) -> str:
-    quoted = ", ".join(f"`{column.replace('`', '``')}`" for column in columns)
+    quoted = ", ".join(map(quote_identifier, columns))
     return f"(SELECT * FROM ({sql}) AS `hive_views_inner` ({quoted}))"
 
 

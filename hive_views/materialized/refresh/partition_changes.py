@@ -13,6 +13,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
 
 from hive_views.sql.analysis.incremental import Leaves, NotIncrementalError
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -72,7 +73,7 @@ def _values(source: TableMetadata, io: FileIO, since: int, column: str) -> Itera
 
 
 def _condition(name: str, kind: IcebergType, values: list[object]) -> str:
-    quoted = f"`{name}`"
+    quoted = quote_identifier(name)
     literals = [_literal(kind, value) for value in values if value is not None]
     parts = [f"{quoted} IN ({', '.join(literals)})"] if literals else []
     if None in values:

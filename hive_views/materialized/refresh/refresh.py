@@ -48,6 +48,7 @@ from hive_views.spec.session_settings import same
 from hive_views.spec.staleness_policy import says_true
 from hive_views.sql.analysis.determinism import unrepeatable
 from hive_views.sql.analysis.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -412,7 +413,7 @@ def _work(
             queries = (_merged(inputs.stored(name), planned.aggregate, queries, schema),)
     if planned.where is not None:
         action = Action.PARTITIONS
-        listed = ", ".join(f"`{column.replace('`', '``')}`" for column in columns)
+        listed = ", ".join(map(quote_identifier, columns))
         queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {planned.where}" for query in queries)
     return Work(name, action, queries, inputs.all(), columns, summary, refresh_id, schema, planned.where)
 
@@ -457,12 +458,12 @@ class _Inputs:
         if key not in self._known:
             alias = f"hive_views_input_{len(self._known)}"
             self._known[key] = replace(wanted, alias=alias)
-        return f"`{self._known[key].alias}`"
+        return quote_identifier(self._known[key].alias)
 
 
 def _merged(stored: str, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
     """Stored rows and partial results of the new ones, grouped once more."""
-    quoted = [f"`{field.name.replace('`', '``')}`" for field in schema.fields]
+    quoted = [quote_identifier(field.name) for field in schema.fields]
     listed = ", ".join(quoted)
     parts = [f"SELECT {listed} FROM {stored} AS s"]
     parts += [f"SELECT {listed} FROM ({query}) AS a ({listed})" for query in queries]

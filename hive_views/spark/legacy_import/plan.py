@@ -20,8 +20,9 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import read_rows
 from hive_views.spark.legacy_import.verified_run import refuse_a_stranger
 from hive_views.spark.session.failures import failures
-from hive_views.spark.session.names import SESSION_CATALOG, quoted
+from hive_views.spark.session.names import SESSION_CATALOG
 from hive_views.spec.session_settings import RECORDED
+from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +77,7 @@ def _under(spark: SparkSession, settings: frozenset[tuple[str, str]]) -> SparkSe
 def _said(session: SparkSession, entry: Entry, *, ask_new: bool) -> str | None:
     """What is to be told of one view; None where nothing is against it."""
     if entry.writer is not Writer.TRINO:  # plain Spark reads none of Trino's
-        place = ".".join(map(quoted, (SESSION_CATALOG, *entry.name.identifier)))
+        place = quote_name((SESSION_CATALOG, *entry.name.identifier))
         problem = _problem(session, f"SELECT * FROM {place}")
         if problem is not None:
             return UNREADABLE + problem

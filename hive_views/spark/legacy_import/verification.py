@@ -24,9 +24,10 @@ from hive_views.legacy_import.outcome import Outcome, Status
 from hive_views.legacy_import.plan import Entry, Plan
 from hive_views.spark.legacy_import.analysis import analyzed
 from hive_views.spark.session.failures import failures
-from hive_views.spark.session.names import SESSION_CATALOG, quoted
+from hive_views.spark.session.names import SESSION_CATALOG
 from hive_views.spark.session.session import ViewSession
 from hive_views.sql.analysis.determinism import unrepeatable
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +145,7 @@ class RowCheck:
         place: Callable[[ViewName], ViewName],
         ask: Callable[[str], DataFrame],
     ) -> dict[ViewName, Rows]:
-        sources = {name: ".".join(map(quoted, (catalog, *place(name).identifier))) for name in names}
+        sources = {name: quote_name((catalog, *place(name).identifier)) for name in names}
         found: dict[ViewName, Rows] = {}
         types: dict[ViewName, list[DataType]] = {}
         ours = ask == self._views.sql
@@ -200,7 +201,7 @@ def _plain(value: str, kind: DataType, names: Iterator[str]) -> str:
         return f"format_string('{'%.11e' if name == 'double' else '%.5e'}', CAST({value} AS DOUBLE) + 0D)"
     if name == "struct":
         fields = [
-            f"'f{number}', {_plain(f'{value}.{quoted(item.name)}', item.dataType, names)}"
+            f"'f{number}', {_plain(f'{value}.{quote_identifier(item.name)}', item.dataType, names)}"
             for number, item in enumerate(kind.fields)
         ]
         return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"

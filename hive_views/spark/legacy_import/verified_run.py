@@ -17,7 +17,8 @@ from hive_views.legacy_import.planner import target_of
 from hive_views.legacy_import.report.verification import write_rows_said
 from hive_views.legacy_import.run import RunResult
 from hive_views.spark.legacy_import.verification import Checked, RowCheck, Verdict
-from hive_views.spark.session.names import SESSION_CATALOG, quoted
+from hive_views.spark.session.names import SESSION_CATALOG
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,7 +150,7 @@ def refuse_a_stranger(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan)
         UsageError: If its session catalog has none of their databases.
     """
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
-        if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quoted(database)}"):
+        if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quote_identifier(database)}"):
             return
         if catalog.namespace_exists((database,)):
             raise UsageError(

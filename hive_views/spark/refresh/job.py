@@ -19,6 +19,7 @@ from hive_views.spark.session.settings import all_of
 from hive_views.spark.session.temporary_views import end_session, is_classic, second_session
 from hive_views.spec.session_settings import RECORDED
 from hive_views.sql.analysis.incremental import Part
+from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -196,10 +197,9 @@ class SparkEngine:
         return session
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:
-        parts = ".".join(f"`{part}`" for part in item.table.identifier)
         if not item.iceberg:
-            return session.table(f"`{self._catalog._config.session_catalog}`.{parts}")
-        name = f"`{self._name}`.{parts}"
+            return session.table(quote_name((self._catalog._config.session_catalog, *item.table.identifier)))
+        name = quote_name((self._name, *item.table.identifier))
         if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
         if item.live:
@@ -223,7 +223,7 @@ class SparkEngine:
             whole = part if whole is None else whole.unionAll(part)
         if whole is None:
             raise RefreshError(str(work.target), "there is no query to run")
-        target = ".".join(f"`{part}`" for part in (self._name, *work.target.identifier))
+        target = quote_name((self._name, *work.target.identifier))
         # Spark is asked for the target's types only where they are not told without it: it reads the table for that.
         _check_types(work, whole.schema, _spark_types(work.schema) or session.table(target).schema)
         writer = whole.writeTo(target)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
+from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ class Context:
     @property
     def use(self) -> str:
         """The statement that makes them current."""
-        return "USE " + ".".join(quoted(part) for part in (self.catalog, *self.namespace))
+        return "USE " + quote_name((self.catalog, *self.namespace))
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,6 @@ class Names:
     def _conf(self, key: str) -> str | None:
         value = self._spark.conf.get(key, None)
         return None if value is None else str(value)
-
-
-def quoted(name: str) -> str:
-    """A name in backticks."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _same(uris: str | None, own: set[str]) -> bool:

@@ -42,7 +42,7 @@ from hive_views.spark.session.metadata_tables import (
     metadata_table,
     refreshes_table,
 )
-from hive_views.spark.session.names import SESSION_CATALOG, Context, Names, Target, quoted
+from hive_views.spark.session.names import SESSION_CATALOG, Context, Names, Target
 from hive_views.spark.session.rewrite import (
     Place,
     Replacement,
@@ -59,6 +59,7 @@ from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spec.session_settings import RECORDED, recorded, same
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.spark_lexer import words
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -245,7 +246,7 @@ class Reader:
             if made is None and not temporary and target.catalog == self._catalog.name:
                 # Iceberg looks for an unqualified view in the reading session's current catalog, not in the one that
                 # was current for the definition (its ResolveViews, 1.11).
-                return _Instead(".".join(quoted(part) for part in target.complete), target, needed=False)
+                return _Instead(quote_name(target.complete), target, needed=False)
             return made
         if len(place.parts) > 1 and place.parts[-1].lower() in {*METADATA_TABLES, STORAGE}:
             return self._metadata_table(text, place, context, temporary)
@@ -287,7 +288,7 @@ class Reader:
             )
         if target.catalog != self._catalog.name:
             return None
-        return _Instead(".".join(quoted(part) for part in (SESSION_CATALOG, *target.name.identifier)), target)
+        return _Instead(quote_name((SESSION_CATALOG, *target.name.identifier)), target)
 
     def _metadata_table(self, statement: str, place: Place, context: Context, temporary: bool) -> _Instead | None:
         target = self._names.resolve(place.parts[:-1], context)
@@ -469,7 +470,7 @@ class Reader:
             given = self._columns_of(made, source)
         casts = []
         for declared, found in zip(schema.fields, given.fields, strict=True):
-            column = quoted(declared.name)
+            column = quote_identifier(declared.name)
             if str(declared.field_type) == str(found.field_type):
                 casts.append(column)
                 continue
@@ -481,7 +482,7 @@ class Reader:
                     name=str(name),
                 )
             casts.append(f"CAST({column} AS {kind}) AS {column}")
-        if casts == [quoted(column) for column in columns]:
+        if casts == [quote_identifier(column) for column in columns]:
             return made
         wider = f"SELECT {', '.join(casts)} FROM {made}"
         return self._helper.view(wider, columns, context, under, Source(inner.text, wider, lambda at: None, str(name)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hive_views.spark.analyzer import spark_type
+from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.statements.describe import describe
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def nothing(spark: SparkSession) -> DataFrame:
 
 def rows(spark: SparkSession, columns: Sequence[str], found: Sequence[Sequence[str | None]]) -> DataFrame:
     """Rows of text."""
-    schema = ", ".join(f"`{column}` STRING" for column in columns)
+    schema = ", ".join(f"{quote_identifier(column)} STRING" for column in columns)
     frame: DataFrame = spark.createDataFrame([tuple(row) for row in found], schema)
     return frame
 

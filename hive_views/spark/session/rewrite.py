@@ -19,6 +19,7 @@ from hive_views.sql.parsing.lexer import Text, parser_of, unquote_identifier
 from hive_views.sql.parsing.parser import check_depth
 from hive_views.sql.parsing.spark_lexer import Word, words
 from hive_views.sql.parsing.statement_targets import asked
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 _EXPLAIN = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
 _SYSTEM = re.compile(r"\bSYSTEM_(VERSION|TIME)(?=\s+AS\s+OF\b)", re.IGNORECASE)
@@ -176,8 +177,7 @@ def replace(sql: str, replacements: Iterable[Replacement]) -> Rewritten:
         place = replacement.place
         edits.append((place.start, place.end, replacement.name))
         if place.alias_at is not None:
-            alias = place.parts[-1].replace("`", "``")
-            edits.append((place.alias_at, place.alias_at, f" AS `{alias}`"))
+            edits.append((place.alias_at, place.alias_at, f" AS {quote_identifier(place.parts[-1])}"))
             parts = tuple(part.lower() for part in replacement.complete)
             qualifiers.update(parts[-length:] for length in range(2, len(parts) + 1))
     if not qualifiers:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import HiveViewsError
 from hive_views.materialized.loading import is_materialized
 from hive_views.spark.refresh.job import session_settings
+from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +84,7 @@ class StoredRows:
         # Iceberg's reader takes a metadata file in place of a name: so it reads a storage that no catalog knows.
         place = location
         if storage is not None:
-            place = ".".join(f"`{part}`" for part in (self._catalog.name, *storage.identifier))
+            place = quote_name((self._catalog.name, *storage.identifier))
             self._forget(place)
         reader = self._spark.read.format("iceberg")
         if snapshot_id is not None:

@@ -18,8 +18,9 @@ from uuid import uuid4
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.failures import Source, failures, pointing_into, unchanged
-from hive_views.spark.session.names import GLOBAL_TEMP, Context, quoted
+from hive_views.spark.session.names import GLOBAL_TEMP, Context
 from hive_views.spark.session.settings import READING, SUBSTITUTE, all_of
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +53,7 @@ def second_session(spark: SparkSession) -> SparkSession:
         # A clone has the user's temporary views, which a view's text must not find.
         for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
             if not row.namespace:
-                session.sql(f"DROP VIEW {quoted(row.viewName)}")
+                session.sql(f"DROP VIEW {quote_identifier(row.viewName)}")
         return session
     if hasattr(type(spark), "newSession"):
         return spark.newSession()
@@ -119,8 +120,8 @@ class HelperSession:
             known = self._made.get(key)
             if known is not None and not fresh:
                 return known
-            name = f"{quoted(GLOBAL_TEMP)}.{self._name()}"
-            listed = ", ".join(quoted(column) for column in columns)
+            name = f"{quote_identifier(GLOBAL_TEMP)}.{self._name()}"
+            listed = ", ".join(quote_identifier(column) for column in columns)
             head = f"CREATE GLOBAL TEMPORARY VIEW {name.split('.')[1]} ({listed}) AS "
             moved = Source(
                 source.text,
@@ -139,14 +140,14 @@ class HelperSession:
 
     def source_of(self, name: str) -> Source | None:
         """The query of a view that was made here."""
-        return self._sources.get(".".join(map(quoted, name.split("."))))
+        return self._sources.get(quote_name(name.split(".")))
 
     def frame_as_view(self, frame: DataFrame) -> str:
         """A global temporary view of a data frame of the user's session."""
         with self._lock:
             name = self._name()
             frame.createGlobalTempView(name.strip("`"))
-            complete = f"{quoted(GLOBAL_TEMP)}.{name}"
+            complete = f"{quote_identifier(GLOBAL_TEMP)}.{name}"
             self._names.add(complete)
             return complete
 
@@ -179,7 +180,7 @@ class HelperSession:
                 end_session(opened)
 
     def _name(self) -> str:
-        return quoted(f"{self._prefix}_{uuid4().hex[:8]}")
+        return quote_identifier(f"{self._prefix}_{uuid4().hex[:8]}")
 
     def _second(self) -> SparkSession:
         if self._session is not None:

@@ -1,0 +1,53 @@
+"""Quoting of identifiers, and the places that write identifiers into SQL texts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyiceberg.types import StringType
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.refresh import partition_changes
+from hive_views.spark.session.stored_rows import StoredRows
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, quote_qualified
+
+
+@pytest.mark.parametrize(
+    ("name", "quote", "quoted"),
+    [
+        ("orders", "`", "`orders`"),
+        ("a`b", "`", "`a``b`"),
+        ('a"b', "`", '`a"b`'),
+        ("orders", '"', '"orders"'),
+        ('a"b', '"', '"a""b"'),
+        ("", "`", "``"),
+    ],
+)
+def test_quote_identifier_doubles_inner_quotes(name: str, quote: str, quoted: str) -> None:
+    assert quote_identifier(name, quote) == quoted
+    assert unquote_identifier(quoted) == name
+
+
+def test_unquote_identifier_keeps_unquoted_text() -> None:
+    assert [unquote_identifier(raw) for raw in ("a", "`", '`a"', "a`b")] == ["a", "`", '`a"', "a`b"]
+
+
+def test_qualified_names_quote_each_part() -> None:
+    assert quote_qualified("t`1", "c", "`") == "`t``1`.`c`"
+    assert quote_name(("prod", "db", "a.b`c")) == "`prod`.`db`.`a.b``c`"
+
+
+def test_partition_condition_escapes_column_name() -> None:
+    assert partition_changes._condition("a`b", StringType(), [None]) == "`a``b` IS NULL"
+
+
+def test_stored_rows_escape_catalog_name() -> None:
+    loaded: list[str] = []
+    spark: Any = SimpleNamespace(read=SimpleNamespace(format=lambda kind: SimpleNamespace(load=loaded.append)))
+    rows = StoredRows(spark, SimpleNamespace(name="a`b"), iceberg=True)  # type: ignore[arg-type]
+    rows._forget = lambda place: None  # type: ignore[method-assign]
+    rows._load(ViewName("db", "storage"), "file:/metadata.json", None)
+    assert loaded == ["`a``b`.`db`.`storage`"]
