@@ -1,4 +1,4 @@
-"""What depends on a table among 10,000 views, and a validity sweep over them; where the time of both goes."""
+"""What depends on a table among 10,000 views, and a validity check_views over them; where the time of both goes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TypeVar
 from benchmarks.many_views import DATABASE, DIMENSIONS, FACTS, VIEWS, fill
 from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
-from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import Overlay, schemas_of_rows
+from hive_views.dependencies.resolved_texts import SchemaOverlay, schemas_of_rows
 from hive_views.dependencies.validity import _found, _read
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import FILTER_FIELD, all_view_names, read_rows, recorded_dependents
@@ -51,10 +51,10 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         _check(recorded_dependents(store, DATABASE, TABLE, child.uuid))
 
     def recorded(_: int) -> None:
-        _check(Dependents(reader, databases=[DATABASE], recorded_only=True).of(TABLE))
+        _check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).of(TABLE))
 
     def whole(_: int) -> None:
-        _check(Dependents(reader, databases=[DATABASE]).of(TABLE))
+        _check(DependentFinder(reader, databases=[DATABASE]).of(TABLE))
 
     absent = "the same filter on a key that no row has"
     results = [
@@ -87,7 +87,7 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
 
 
 def _sweep(catalog: HiveViewCatalog, reader: LineageReader) -> list[Result]:
-    """The sweep, and its parts one after the other, in one thread but for the rows."""
+    """The check_views, and its parts one after the other, in one thread but for the rows."""
     store = catalog.store
     seconds, findings = _timed(lambda: catalog.check_views(DATABASE))
     bad = [finding for finding in findings if finding.problems]
@@ -95,7 +95,7 @@ def _sweep(catalog: HiveViewCatalog, reader: LineageReader) -> list[Result]:
         raise AssertionError(f"{len(bad)} of {len(findings)} views are not valid: {bad[:1]}")
     parts = {}
     parts["rows from the metastore"], views = _timed(lambda: list(read_rows(store, all_view_names(store, DATABASE))))
-    schemas = Overlay(MetastoreSchemas(store), schemas_of_rows({row.name: row for row in views}))
+    schemas = SchemaOverlay(MetastoreSchemas(store), schemas_of_rows({row.name: row for row in views}))
     for kind, count in (("fact", FACTS), ("dim", DIMENSIONS)):
         for number in range(count):
             schemas.table(DATABASE, f"{kind}_{number}")

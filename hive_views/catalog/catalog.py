@@ -18,9 +18,9 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
-from hive_views.dependencies.drop import Behavior, DropPlan, DropReport, drop_view, plan_drop, refuse_shared
-from hive_views.dependencies.graph import Dependents, Graph, Impact, read_graph, refuse_cycle
-from hive_views.dependencies.lineage import DeepLineage
+from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport, drop_view, plan_drop, reject_shared_files
+from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDependents, read_graph, reject_cycle
+from hive_views.dependencies.lineage import TransitiveLineage
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     InvalidIdentifierError,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from pyiceberg.view.metadata import ViewVersion
 
     from hive_views.dependencies.columns import ColumnName
-    from hive_views.dependencies.impact import Affected
+    from hive_views.dependencies.impact import AffectedView
     from hive_views.dependencies.partitions import PartitionDependencies
     from hive_views.dependencies.recompile import Recompiled
     from hive_views.dependencies.render import Direction, Picture
-    from hive_views.dependencies.validity import Finding
-    from hive_views.dependencies.view_builder import Analyzer, Definition
+    from hive_views.dependencies.validity import CheckedView
+    from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
     from hive_views.statements.views import Result
 
@@ -126,7 +126,7 @@ class HiveViewCatalog(TableCatalog):
         dialect: str = "spark",
         column_names: Sequence[str] | None = None,
         column_comments: Sequence[str | None] | None = None,
-    ) -> Definition:
+    ) -> ViewDefinition:
         """Resolve and expand a query into a view definition, without creating the view.
 
         Hive tables that the query reads get a UUID parameter if they have none, so that lineage survives a rename
@@ -148,10 +148,10 @@ class HiveViewCatalog(TableCatalog):
         Raises:
             SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
         """
-        from hive_views.dependencies.view_builder import author
+        from hive_views.dependencies.view_builder import build_definition
 
         name = self._name(identifier)
-        return author(
+        return build_definition(
             self.store,
             name,
             sql,
@@ -215,7 +215,7 @@ class HiveViewCatalog(TableCatalog):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
-        watch = refuse_cycle(self.store, name, metadata.current_version())
+        watch = reject_cycle(self.store, name, metadata.current_version())
         return HiveView(commit(self.store, name, None, metadata, watch=watch), self.store)
 
     def create_view_if_not_exists(
@@ -333,7 +333,7 @@ class HiveViewCatalog(TableCatalog):
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
-        watch = refuse_cycle(self.store, name, metadata.current_version())
+        watch = reject_cycle(self.store, name, metadata.current_version())
         loaded = commit(self.store, name, None, metadata, registered=metadata_location, watch=watch)
         return HiveView(loaded, self.store)
 
@@ -359,11 +359,11 @@ class HiveViewCatalog(TableCatalog):
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load_view(self.store, source)
         self.store.client.get_database(target.database)
-        watch = refuse_cycle(self.store, target, loaded.metadata.current_version())
+        watch = reject_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
-            from hive_views.dependencies.impact import refuse_breaking
+            from hive_views.dependencies.impact import reject_breaking_change
 
-            refuse_breaking(self.store, source, "rename", None)
+            reject_breaking_change(self.store, source, "rename", None)
         return HiveView(rename(self.store, loaded, target, watch=watch), self.store)
 
     def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> Recompiled:
@@ -466,15 +466,15 @@ class HiveViewCatalog(TableCatalog):
         """
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
-        if behavior is not Behavior.NONE:
+        if behavior is not DropBehavior.NONE:
             loaded = load_view(self.store, name)
             if purge_files:
-                refuse_shared(self.store, loaded)  # before its dependents are dropped
+                reject_shared_files(self.store, loaded)  # before its dependents are dropped
         return self._drop(name, behavior, lambda: drop_view(self.store, name, purge_files=purge_files), purge_files)
 
     # -- Dependencies -------------------------------------------------------------------------------------------------
 
-    def lineage(self, identifier: str | Identifier) -> DeepLineage:
+    def lineage(self, identifier: str | Identifier) -> TransitiveLineage:
         """Find everything that a view reads, directly or through other views.
 
         Args:
@@ -513,7 +513,7 @@ class HiveViewCatalog(TableCatalog):
         *,
         namespaces: Sequence[str | Identifier] | None = None,
         recorded_only: bool = False,
-    ) -> Impact:
+    ) -> TransitiveDependents:
         """Find every view that depends on a table or view, directly or through other views.
 
         Args:
@@ -526,7 +526,7 @@ class HiveViewCatalog(TableCatalog):
             The views, nearest first.
         """
         databases = None if namespaces is None else self._databases(namespaces)
-        dependents = Dependents(self._lineages, databases=databases, recorded_only=recorded_only)
+        dependents = DependentFinder(self._lineages, databases=databases, recorded_only=recorded_only)
         return dependents.all_of(self._name(identifier))
 
     def graph(self, *namespaces: str | Identifier) -> Graph:
@@ -569,7 +569,7 @@ class HiveViewCatalog(TableCatalog):
 
         return read_tree(self._lineages, self._name(identifier), direction)
 
-    def check_view(self, identifier: str | Identifier) -> Finding:
+    def check_view(self, identifier: str | Identifier) -> CheckedView:
         """Check whether a view can be read, and still returns what its author defined.
 
         Args:
@@ -585,7 +585,7 @@ class HiveViewCatalog(TableCatalog):
 
         return check_view(self._lineages, self._name(identifier))
 
-    def check_views(self, *namespaces: str | Identifier, workers: int = 4) -> tuple[Finding, ...]:
+    def check_views(self, *namespaces: str | Identifier, workers: int = 4) -> tuple[CheckedView, ...]:
         """Check all views of some databases; see `check_view`.
 
         Args:
@@ -595,13 +595,13 @@ class HiveViewCatalog(TableCatalog):
         Returns:
             A finding for each view, sorted by name.
         """
-        from hive_views.dependencies.validity import sweep
+        from hive_views.dependencies.validity import check_views
 
-        return sweep(self._lineages, self._databases(namespaces) or None, workers=workers)
+        return check_views(self._lineages, self._databases(namespaces) or None, workers=workers)
 
     def impact(
         self, identifier: str | Identifier, columns: Sequence[tuple[str, str]] | None = None
-    ) -> tuple[Affected, ...]:
+    ) -> tuple[AffectedView, ...]:
         """Compute how a change of a table or view would affect its dependents, without changing anything.
 
         Args:

@@ -24,7 +24,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.config import HIVE2_COMPATIBLE, CatalogConfig
-from hive_views.dependencies.drop import Behavior, DropReport, DropStep, drop_object
+from hive_views.dependencies.drop import DropBehavior, DropReport, DropStep, drop_object
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
@@ -50,7 +50,7 @@ from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -378,9 +378,9 @@ class TableCatalog(HiveCatalog):
         """
         source = self._table_name(from_identifier)
         if self._config.strict:
-            from hive_views.dependencies.impact import refuse_breaking  # imports sqlglot
+            from hive_views.dependencies.impact import reject_breaking_change  # imports sqlglot
 
-            refuse_breaking(self.store, source, "rename", None)
+            reject_breaking_change(self.store, source, "rename", None)
         target = self._name(to_identifier).check_writable()
         self._require_table(source)
         row = self.store.get_row(target)
@@ -460,22 +460,22 @@ class TableCatalog(HiveCatalog):
     def _lineages(self) -> LineageReader:
         return LineageReader(self.store)
 
-    def _behavior(self, restrict: bool, cascade: bool) -> Behavior:
+    def _behavior(self, restrict: bool, cascade: bool) -> DropBehavior:
         if restrict and cascade:
             raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
         if cascade:
-            return Behavior.CASCADE
-        return Behavior.RESTRICT if restrict or self._config.strict else Behavior.NONE
+            return DropBehavior.CASCADE
+        return DropBehavior.RESTRICT if restrict or self._config.strict else DropBehavior.NONE
 
     def _drop(
-        self, name: ViewName, behavior: Behavior, remove: Callable[[], DropStep], purge_files: bool = False
+        self, name: ViewName, behavior: DropBehavior, remove: Callable[[], DropStep], purge_files: bool = False
     ) -> DropReport:
         return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
 
-    def _drop_table(self, name: ViewName, behavior: Behavior, remove: Callable[[], None]) -> DropReport:
+    def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
         def remove_table() -> DropStep:
             remove()
-            return DropStep(name, ChildKind.TABLE)
+            return DropStep(name, ObjectKind.TABLE)
 
         return self._drop(name, behavior, remove_table)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hive_views import errors
 from hive_views.cli.output import shown
-from hive_views.rendering.escaping import visible_json
+from hive_views.rendering.escaping import escape_json
 
 
 class ExitCode(IntEnum):
@@ -150,7 +150,7 @@ def say(text: str, document: dict[str, Any], *, as_json: bool) -> None:
         as_json: Which of them.
     """
     # What a metastore says of itself stands in errors, too: it must not steer the terminal.
-    said = visible_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
+    said = escape_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
     print(said, file=sys.stderr, flush=True)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hive_views.rendering.escaping import visible, visible_json
+from hive_views.rendering.escaping import escape, escape_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ def print_json(value: Any) -> None:
     """
     unicode = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
     text = json.dumps(dataclasses.asdict(value), ensure_ascii=not unicode, indent=2)
-    sys.stdout.write(visible_json(text) + "\n")
+    sys.stdout.write(escape_json(text) + "\n")
 
 
 def console() -> Console:
@@ -76,4 +76,4 @@ def shown(value: object) -> str:
     Returns:
         One text; its lines and tabs stay.
     """
-    return "" if value is None else visible(str(value).translate(_VISIBLE), lines=True)
+    return "" if value is None else escape(str(value).translate(_VISIBLE), lines=True)

@@ -16,7 +16,7 @@ from sqlglot.lineage import lineage
 from sqlglot.optimizer import build_scope
 from sqlglot.optimizer.qualify import qualify
 
-from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
+from hive_views.dependencies.resolved_texts import ViewText, text_of_hive_view, text_of_version
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
@@ -39,12 +39,12 @@ class ColumnName:
         return f"{self.table}.{self.column}"
 
 
-def text_of(store: MetastoreStore, row: Row) -> ViewText:
+def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
     """The texts of a view."""
     if row.kind is RowKind.HIVE_VIEW:
-        return of_hive_view(row)
+        return text_of_hive_view(row)
     loaded = load_view(store, row.name)
-    return of_version(row.name, loaded.metadata.current_version())
+    return text_of_version(row.name, loaded.metadata.current_version())
 
 
 def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
@@ -52,7 +52,7 @@ def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Col
     row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    found = sources(text_of(store, row), MetastoreSchemas(store))
+    found = sources(read_view_text(store, row), MetastoreSchemas(store))
     # A view's columns may have other names than its query's (an explicit column list of another engine).
     names = [column.lower() for column, _, _ in row.columns]
     return dict(zip(names, found.values(), strict=False)) if len(names) == len(found) else found

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hive_views.dependencies.graph import Dependent, Dependents, Impact
+from hive_views.dependencies.graph import Dependent, DependentFinder, TransitiveDependents
 from hive_views.dependencies.lineage import Lineage, LineageReader
 from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
@@ -25,14 +25,14 @@ from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, kept_by_others, twins
 from hive_views.metastore.store import LoadedView, MetastoreStore
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 20
 
 
-class Behavior(Enum):
+class DropBehavior(Enum):
     """What happens to dependents, by SQL's keyword."""
 
     NONE = ""
@@ -49,7 +49,7 @@ class DropStep:
 
     name: ViewName
     """Its name."""
-    kind: ChildKind
+    kind: ObjectKind
     """What it is, or was."""
     reads: tuple[ViewName, ...] = ()
     """What it reads of the objects that go behind it; empty for the object that the caller named."""
@@ -66,7 +66,7 @@ class DropPlan:
 
     name: ViewName
     """The object that the caller named."""
-    behavior: Behavior
+    behavior: DropBehavior
     """What happens to dependents."""
     steps: tuple[DropStep, ...]
     """What will be dropped, in this order; nothing where it is refused."""
@@ -78,12 +78,12 @@ class DropPlan:
     @property
     def refused(self) -> bool:
         """Whether RESTRICT forbids it."""
-        return self.behavior is Behavior.RESTRICT and bool(self.dependents)
+        return self.behavior is DropBehavior.RESTRICT and bool(self.dependents)
 
     @property
     def left_dangling(self) -> tuple[ViewName, ...]:
         """The views that will stay and cannot be read any more."""
-        return self.dependents if self.behavior is Behavior.NONE else ()
+        return self.dependents if self.behavior is DropBehavior.NONE else ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class DropReport:
     steps: tuple[DropStep, ...]
     """What was dropped, in this order. Behind the object that the caller named: what was created over it meanwhile."""
     left_dangling: tuple[ViewName, ...] = ()
-    """Dependents that somebody created while the object was dropped. With no keyword none are looked for."""
+    """DependentFinder that somebody created while the object was dropped. With no keyword none are looked for."""
 
     @property
     def dropped(self) -> tuple[ViewName, ...]:
@@ -102,18 +102,18 @@ class DropReport:
 
 
 def plan_drop(
-    reader: LineageReader, name: ViewName, behavior: Behavior, *, databases: Sequence[str] | None = None
+    reader: LineageReader, name: ViewName, behavior: DropBehavior, *, databases: Sequence[str] | None = None
 ) -> DropPlan:
     """What a drop would do; nothing is changed."""
     row = reader.store.get_row(name)
     if row is None:
         raise NoSuchViewError(str(name))
-    impact = Dependents(reader, databases=databases).all_of(name)
+    impact = DependentFinder(reader, databases=databases).all_of(name)
     own = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
     steps: tuple[DropStep, ...] = (own,)
-    if behavior is Behavior.CASCADE:
+    if behavior is DropBehavior.CASCADE:
         steps = (*_steps(impact), own)
-    elif behavior is Behavior.RESTRICT and impact.views:
+    elif behavior is DropBehavior.RESTRICT and impact.views:
         steps = ()
     return DropPlan(name, behavior, steps, impact.views, impact.unknown)
 
@@ -121,21 +121,21 @@ def plan_drop(
 def drop_object(
     reader: LineageReader,
     name: ViewName,
-    behavior: Behavior,
+    behavior: DropBehavior,
     remove: Callable[[], DropStep],
     *,
     databases: Sequence[str] | None = None,
     purge_files: bool = False,
 ) -> DropReport:
     """Drop a table or view, and by CASCADE everything that depends on it, dependents first."""
-    if behavior is Behavior.NONE:
+    if behavior is DropBehavior.NONE:
         return DropReport((remove(),))
     plan = plan_drop(reader, name, behavior, databases=databases)
     if plan.refused:
         raise DependentsError(str(name), "drop", [str(item) for item in plan.dependents])
     dropped: list[DropStep] = []
     try:
-        if behavior is Behavior.CASCADE:
+        if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, databases, purge_files, dropped)
         own = remove()
     except BaseException:
@@ -143,9 +143,9 @@ def drop_object(
         raise
     late: list[DropStep] = []
     try:
-        if behavior is Behavior.CASCADE:
+        if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, databases, purge_files, late)
-        left = tuple(dependent.name for dependent in Dependents(reader, databases=databases).of(name))
+        left = tuple(dependent.name for dependent in DependentFinder(reader, databases=databases).of(name))
     except BaseException:
         _tell(name, [*dropped, own, *late])
         raise
@@ -161,16 +161,16 @@ def drop_view(
 ) -> DropStep:
     """Drop one Iceberg view, whatever depends on it."""
     if not purge_files:
-        return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
+        return DropStep(name, ObjectKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     loaded = load_view(store, name)
     expected = expected or loaded.row.metadata_location
     if not is_collected(loaded.metadata.properties):
-        return DropStep(name, ChildKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
-    refuse_shared(store, loaded)
+        return DropStep(name, ObjectKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
+    reject_shared_files(store, loaded)
     return drop_with_files(store, loaded, expected)
 
 
-def refuse_shared(store: MetastoreStore, loaded: LoadedView) -> None:
+def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
     """Refuse to delete a view's files where another name in the metastore needs them."""
     if not is_collected(loaded.metadata.properties):
         return  # they stay anyway
@@ -194,9 +194,9 @@ def drop_with_files(store: MetastoreStore, loaded: LoadedView, expected: str | N
     kept = kept_by_others(store, view_owner(loaded))
     if kept is not None:
         logger.warning("The files of %s are left, because %s", row.name, kept)
-        return DropStep(row.name, ChildKind.VIEW, metadata_location=row.metadata_location)
+        return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
     purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
-    return DropStep(row.name, ChildKind.VIEW)
+    return DropStep(row.name, ObjectKind.VIEW)
 
 
 def _drop_dependents(
@@ -208,14 +208,14 @@ def _drop_dependents(
 ) -> None:
     """Drop all that depends on an object, and look again until nothing does."""
     for _ in range(_MOST_ROUNDS):
-        impact = Dependents(reader, databases=databases).all_of(name)
+        impact = DependentFinder(reader, databases=databases).all_of(name)
         if not impact.views:
             return
         circles = {name: group for group in impact.groups() for name in group}
         for dependent in _ordered(impact):
             # Somebody may have created a view over this one since. What other programs write is seen next round. Views
             # that read each other cannot be read as it is: none of them has to go before the others.
-            late = Dependents(reader, databases=databases, recorded_only=True).of(dependent.name)
+            late = DependentFinder(reader, databases=databases, recorded_only=True).of(dependent.name)
             if any(item.name not in circles[dependent.name] for item in late):
                 break
             try:
@@ -234,7 +234,7 @@ def _drop_dependents(
 def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row)
-        return DropStep(row.name, ChildKind.HIVE_VIEW, text=_text(row))
+        return DropStep(row.name, ObjectKind.HIVE_VIEW, text=_text(row))
     try:
         return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
     except InvalidViewError as error:
@@ -255,7 +255,7 @@ def _tell(name: ViewName, dropped: Sequence[DropStep]) -> None:
         logger.warning("The drop of %s failed half way. Dropped before: %s", name, shown)
 
 
-def _steps(impact: Impact) -> tuple[DropStep, ...]:
+def _steps(impact: TransitiveDependents) -> tuple[DropStep, ...]:
     gone = {*impact.views, impact.name}
     reads = {
         name: tuple(sorted({child for view, child in impact.edges if view == name} & gone)) for name in impact.views
@@ -266,7 +266,7 @@ def _steps(impact: Impact) -> tuple[DropStep, ...]:
     )
 
 
-def _ordered(impact: Impact) -> list[Dependent]:
+def _ordered(impact: TransitiveDependents) -> list[Dependent]:
     """The dependents, each before what it reads."""
     by_name = {dependent.name: dependent for dependent in impact}
     return [by_name[name] for name in impact.order()]

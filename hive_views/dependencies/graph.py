@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from hive_views.dependencies.lineage import (
-    ChildState,
-    Found,
+    DependencyState,
     Lineage,
+    LineageOrigin,
     LineageReader,
-    LineageSource,
-    named_by,
-    unidentified,
+    ResolvedDependency,
+    dependency_names,
+    unidentified_dependency,
 )
 from hive_views.errors import CommitFailedError, CyclicViewError
 from hive_views.identifiers import ViewName
@@ -34,7 +34,7 @@ from hive_views.metastore.queries import (
 )
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
-from hive_views.spec.lineage_codec import Child, ChildKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind
 from hive_views.spec.metadata import ViewVersion
 
 
@@ -44,7 +44,7 @@ class Dependent:
 
     row: Row
     """The view's row, as it was read."""
-    child: Child
+    child: Dependency
     """What the view recorded of the object, or what its text names."""
     reads: bool
     """Whether its text reads the object: False where the object was renamed, and nothing has its old name now."""
@@ -56,7 +56,7 @@ class Dependent:
 
 
 @dataclass(frozen=True)
-class Impact:
+class TransitiveDependents:
     """Everything that depends on an object, nearest first."""
 
     name: ViewName
@@ -89,7 +89,7 @@ class Impact:
         return components(below)
 
 
-class Dependents:
+class DependentFinder:
     """Answers who depends on an object, as the metastore is when each database is first asked about.
 
     The server's filter finds the views whose lineage this package wrote, without reading a row. What it cannot find
@@ -125,7 +125,7 @@ class Dependents:
                 _match(found, row, lineage, name, uuid)
         return [found[key] for key in sorted(found) if key != name and self._depends(found[key])]
 
-    def all_of(self, name: ViewName) -> Impact:
+    def all_of(self, name: ViewName) -> TransitiveDependents:
         """Everything that depends on an object, directly or through other views."""
         seen = {name}
         levels = []
@@ -142,12 +142,12 @@ class Dependents:
             if below:
                 levels.append(tuple(below[key] for key in sorted(below)))
             level = list(below)
-        return Impact(name, tuple(levels), tuple(edges), tuple(self.unknown()))
+        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(self.unknown()))
 
     def unknown(self) -> Iterator[Lineage]:
         """The views, of databases that were looked at, whose children are not known."""
         for views in (*self._unrecorded.values(), *self._scanned.values()):
-            yield from (lineage for _, lineage in views if lineage.source is LineageSource.NONE)
+            yield from (lineage for _, lineage in views if lineage.source is LineageOrigin.NONE)
 
     def _depends(self, dependent: Dependent) -> bool:
         """Whether a match by UUID counts: a view whose child was replaced under its old name reads that one."""
@@ -181,19 +181,19 @@ def _match(found: dict[ViewName, Dependent], row: Row, lineage: Lineage, name: V
             found[row.name] = Dependent(row, child, reads=False)
             return
     if name in lineage.missing:
-        found[row.name] = Dependent(row, unidentified(name), reads=True)
+        found[row.name] = Dependent(row, unidentified_dependency(name), reads=True)
 
 
 # -- Cycles -----------------------------------------------------------------------------------------------------------
 
 
-MOST_WATCHED = 100
+MAX_LOCKED_VIEWS = 100
 """How many views below a new definition are locked while it is committed, nearest first."""
 
 
-def refuse_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> Watch:
+def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> Watch:
     """Refuse a definition by which a view would read itself."""
-    named = named_by(version, name.database)
+    named = dependency_names(version, name.database)
     if not named:
         return Watch((), lambda: None)
     reader = LineageReader(store)
@@ -205,7 +205,7 @@ def refuse_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) ->
             raise CommitFailedError(str(name), f"what it reads was changed meanwhile, and reads {', '.join(more)} now")
 
     lockable = (item for item in seen if max(len(item.database), len(item.name)) <= LOCKABLE_NAME_LENGTH)
-    return Watch(tuple(islice(lockable, MOST_WATCHED)), check)
+    return Watch(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
 
 
 def _walk(reader: LineageReader, name: ViewName, named: Sequence[ViewName]) -> list[ViewName]:
@@ -237,7 +237,7 @@ class Node:
 
     name: ViewName
     """Its name."""
-    kind: ChildKind | None
+    kind: ObjectKind | None
     """What it is; None where nothing has the name."""
     uuid: str | None
     """Its UUID; None where it is missing or cannot be told."""
@@ -251,9 +251,9 @@ class Edge:
 
     view: ViewName
     """The view."""
-    child: Child
+    child: Dependency
     """The child, as the view recorded it."""
-    state: ChildState
+    state: DependencyState
     """How the child stands today."""
     to: ViewName
     """The node that it leads to: where a renamed child stands now, else the name in the view's text."""
@@ -306,12 +306,12 @@ class Graph:
 
     def broken(self) -> tuple[Edge, ...]:
         """The edges whose view cannot read its child: it is missing or was renamed."""
-        return tuple(edge for edge in self.edges if edge.state in (ChildState.MISSING, ChildState.RENAMED))
+        return tuple(edge for edge in self.edges if edge.state in (DependencyState.MISSING, DependencyState.RENAMED))
 
     def unknown(self) -> tuple[Lineage, ...]:
         """The lineages of views whose children are not known."""
         found = (node.lineage for node in self.nodes.values() if node.lineage is not None)
-        return tuple(lineage for lineage in found if lineage.source is LineageSource.NONE)
+        return tuple(lineage for lineage in found if lineage.source is LineageOrigin.NONE)
 
 
 def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
@@ -331,7 +331,7 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> G
         nodes[name] = Node(name, kind, None if child is None else child.uuid)
     homes: dict[str | None, ViewName] = {node.uuid: node.name for node in nodes.values() if node.uuid is not None}
     edges = []
-    lost: dict[Child, Found] = {}
+    lost: dict[Dependency, ResolvedDependency] = {}
     for row in views:
         lineage = reader.read(row, known)
         nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
@@ -340,7 +340,7 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> G
             nodes.setdefault(edge.to, Node(edge.to, child.kind, child.uuid))
             edges.append(edge)
         for missing in lineage.missing:
-            edges.append(Edge(row.name, unidentified(missing), ChildState.MISSING, missing))
+            edges.append(Edge(row.name, unidentified_dependency(missing), DependencyState.MISSING, missing))
     ordered = tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name)))
     return Graph({name: nodes[name] for name in sorted(nodes)}, ordered)
 
@@ -348,15 +348,15 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> G
 def _edge(
     reader: LineageReader,
     view: ViewName,
-    child: Child,
+    child: Dependency,
     nodes: Mapping[ViewName, Node],
     homes: Mapping[str | None, ViewName],
-    lost: dict[Child, Found],
+    lost: dict[Dependency, ResolvedDependency],
 ) -> Edge:
     there = nodes.get(child.name)
     if there is not None and there.kind is not None:
-        state = ChildState.SAME if there.uuid == child.uuid else ChildState.REPLACED
-        return Edge(view, child, ChildState.UNKNOWN if there.uuid is None else state, child.name)
+        state = DependencyState.SAME if there.uuid == child.uuid else DependencyState.REPLACED
+        return Edge(view, child, DependencyState.UNKNOWN if there.uuid is None else state, child.name)
     home = homes.get(child.uuid)
     if home is None:
         if child not in lost:
@@ -365,8 +365,8 @@ def _edge(
         moved = lost[child].now
         home = None if moved is None else moved.name
     if home is None:
-        return Edge(view, child, ChildState.MISSING, child.name)
-    return Edge(view, child, ChildState.RENAMED, home)
+        return Edge(view, child, DependencyState.MISSING, child.name)
+    return Edge(view, child, DependencyState.RENAMED, home)
 
 
 def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) -> tuple[ViewName, ...]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hive_views.dependencies.columns import text_of
-from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.columns import read_view_text
+from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import Overlay, ViewText
+from hive_views.dependencies.resolved_texts import SchemaOverlay, ViewText
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row, view_columns
@@ -42,7 +42,7 @@ class Effect(Enum):
 
 
 @dataclass(frozen=True)
-class Affected:
+class AffectedView:
     """What becomes of one dependent."""
 
     view: ViewName
@@ -65,14 +65,14 @@ def impact(
     columns: Sequence[tuple[str, str]] | None,
     *,
     databases: Sequence[str] | None = None,
-) -> tuple[Affected, ...]:
+) -> tuple[AffectedView, ...]:
     """What a change would do to every dependent."""
     store = reader.store
-    dependents = Dependents(reader, databases=databases).all_of(name)
+    dependents = DependentFinder(reader, databases=databases).all_of(name)
     by_name = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
-    now = Overlay(MetastoreSchemas(store), {})
+    now = SchemaOverlay(MetastoreSchemas(store), {})
     changed = now.table(name.database, name.name)
-    then = Overlay(now, {name: None if columns is None else _with(columns, changed)})
+    then = SchemaOverlay(now, {name: None if columns is None else _with(columns, changed)})
     lost: dict[ViewName, str] = {}
     found = []
     for view in reversed(dependents.order()):
@@ -84,7 +84,7 @@ def impact(
     return tuple(found)
 
 
-def refuse_breaking(
+def reject_breaking_change(
     store: MetastoreStore, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None
 ) -> None:
     """Refuse a change that breaks a dependent, for catalogs in strict mode."""
@@ -93,30 +93,32 @@ def refuse_breaking(
         raise DependentsError(str(name), action, [str(item.view) for item in broken])
 
 
-def refuse_breaking_definition(store: MetastoreStore, name: ViewName, metadata: ViewMetadata) -> None:
+def reject_breaking_definition(store: MetastoreStore, name: ViewName, metadata: ViewMetadata) -> None:
     """Refuse new columns of a view that break a dependent, for catalogs in strict mode."""
-    refuse_breaking(store, name, "change", view_columns(name, metadata, store.config))
+    reject_breaking_change(store, name, "change", view_columns(name, metadata, store.config))
 
 
-def _affected(store: MetastoreStore, row: Row, now: Overlay, then: Overlay, lost: dict[ViewName, str]) -> Affected:
+def _affected(
+    store: MetastoreStore, row: Row, now: SchemaOverlay, then: SchemaOverlay, lost: dict[ViewName, str]
+) -> AffectedView:
     try:
-        text = text_of(store, row)
+        text = read_view_text(store, row)
     except (SqlError, MetadataFileError, NoSuchViewError) as error:
-        return Affected(row.name, Effect.UNKNOWN, str(error))
+        return AffectedView(row.name, Effect.UNKNOWN, str(error))
     try:
         before = text.reading(now)
     except SqlError as error:
-        return Affected(row.name, Effect.BROKEN, error.reason, error.line, error.column)
+        return AffectedView(row.name, Effect.BROKEN, error.reason, error.line, error.column)
     gone = [ViewName(*table) for table in before.tables if ViewName(*table) in lost]
     if gone:
-        return Affected(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, gone))}, which breaks")
+        return AffectedView(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, gone))}, which breaks")
     try:
         after = text.reading(then)
     except SqlError as error:
         shown = _typed_error(text, then) or error
-        return Affected(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
+        return AffectedView(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
     if len(after.names) != len(row.columns):
-        return Affected(row.name, Effect.BREAKS, f"its text would give {len(after.names)} columns")
+        return AffectedView(row.name, Effect.BREAKS, f"its text would give {len(after.names)} columns")
     types = tuple(
         (name, old.type, new.type)
         for (name, _, _), old, new in zip(row.columns, before.columns, after.columns, strict=True)
@@ -125,9 +127,9 @@ def _affected(store: MetastoreStore, row: Row, now: Overlay, then: Overlay, lost
     if types:
         then.known[row.name] = _retyped(row, after, now)
         shown_types = ", ".join(f"{name} {old} -> {new}" for name, old, new in types)
-        return Affected(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)
+        return AffectedView(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)
     reason = _frozen(text, now, then)
-    return Affected(row.name, Effect.NONE if reason is None else Effect.FROZEN, reason or "")
+    return AffectedView(row.name, Effect.NONE if reason is None else Effect.FROZEN, reason or "")
 
 
 def _typed_error(text: ViewText, then: Schemas) -> SqlError | None:
@@ -154,7 +156,7 @@ def _frozen(text: ViewText, now: Schemas, then: Schemas) -> str | None:
     return "what was typed would mean another text" + (f", with the columns {', '.join(new)}" if new else "")
 
 
-def _retyped(row: Row, after: Expansion, now: Overlay) -> TableSchema:
+def _retyped(row: Row, after: Expansion, now: SchemaOverlay) -> TableSchema:
     columns = [(name, new.type or kind) for (name, kind, _), new in zip(row.columns, after.columns, strict=True)]
     return _with(columns, now.table(*row.name.identifier))
 

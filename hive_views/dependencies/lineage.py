@@ -16,14 +16,14 @@ from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.spec.lineage_codec import Child, ChildKind, children_in_row, children_of
+from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
 
 _READABLE = ("hive", "spark", "trino")
 
 
-class LineageSource(Enum):
+class LineageOrigin(Enum):
     """Where a view's children are known from."""
 
     ROW = "row"
@@ -42,9 +42,9 @@ class Lineage:
 
     view: ViewName
     """The view."""
-    children: tuple[Child, ...]
+    children: tuple[Dependency, ...]
     """Its children, by name."""
-    source: LineageSource
+    source: LineageOrigin
     """Where they are known from."""
     missing: tuple[ViewName, ...] = ()
     """Names in its text under which nothing stands; only where the children are known from the text."""
@@ -57,7 +57,7 @@ class Lineage:
         return tuple(sorted({*(child.name for child in self.children), *self.missing}))
 
 
-class ChildState(Enum):
+class DependencyState(Enum):
     """How a recorded child stands today."""
 
     SAME = "same"
@@ -73,25 +73,25 @@ class ChildState(Enum):
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedDependency:
     """A recorded child, and what became of it."""
 
-    child: Child
+    child: Dependency
     """As it was recorded."""
-    state: ChildState
+    state: DependencyState
     """How it stands."""
-    now: Child | None
+    now: Dependency | None
     """As it is: under the name in the view's text, or where it was renamed to; None where it is missing or unknown."""
 
 
 @dataclass(frozen=True)
-class DeepChild:
+class TransitiveDependency:
     """Anything that a view reads, directly or through other views."""
 
-    child: Child
+    child: Dependency
     """As it is today; as it was recorded where it is missing or unknown. A name of which nobody recorded more has an
     empty UUID."""
-    state: ChildState
+    state: DependencyState
     """How it stands to what the view above recorded."""
     depth: int
     """1 for an immediate child; the shortest way counts."""
@@ -100,20 +100,20 @@ class DeepChild:
 
 
 @dataclass(frozen=True)
-class DeepLineage:
+class TransitiveLineage:
     """All that a view reads, however deep."""
 
     view: ViewName
     """The view."""
-    children: tuple[DeepChild, ...]
+    children: tuple[TransitiveDependency, ...]
     """By depth, then by name; those that are missing among them."""
     unknown: tuple[Lineage, ...] = ()
     """Views below it whose children are not known."""
 
     @property
-    def missing(self) -> tuple[DeepChild, ...]:
+    def missing(self) -> tuple[TransitiveDependency, ...]:
         """What it reads and is not there under any name."""
-        return tuple(item for item in self.children if item.state is ChildState.MISSING)
+        return tuple(item for item in self.children if item.state is DependencyState.MISSING)
 
     def by_uuid(self) -> dict[str, str]:
         """L_deep with UUIDs: `database.name` to UUID, for every child that is there and has one."""
@@ -128,15 +128,15 @@ class DeepLineage:
         return {str(item.child.name): number for number, item in enumerate(there, start=1)}
 
     @staticmethod
-    def _is_there(item: DeepChild) -> bool:
-        return item.state is not ChildState.MISSING and item.child.uuid != ""
+    def _is_there(item: TransitiveDependency) -> bool:
+        return item.state is not DependencyState.MISSING and item.child.uuid != ""
 
 
 @dataclass(frozen=True)
 class _FromFile:
     """What a metadata file says; it never changes, so it is remembered by the file's location."""
 
-    children: tuple[Child, ...] | None
+    children: tuple[Dependency, ...] | None
     names: tuple[ViewName, ...]
     problem: str | None
 
@@ -149,23 +149,23 @@ class LineageReader:
         self.store = store
         self._remembered = remembered
         self._files: dict[str, _FromFile] = {}
-        self._tables: dict[tuple[ViewName, int], Child] = {}
+        self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
     def read(self, row: Row, rows: Mapping[ViewName, Row | None] | None = None) -> Lineage:
         """The immediate children of a view."""
         if row.kind is RowKind.ICEBERG_VIEW:
-            known = children_in_row(row.parameters, row.metadata_location)
+            known = lineage_in_row(row.parameters, row.metadata_location)
             if known is not None:
-                return Lineage(row.name, known, LineageSource.ROW)
+                return Lineage(row.name, known, LineageOrigin.ROW)
             said = self._file(row)
             if said.children is not None:
-                return Lineage(row.name, said.children, LineageSource.VERSION)
+                return Lineage(row.name, said.children, LineageOrigin.VERSION)
         elif row.kind is RowKind.HIVE_VIEW:
             said = _of_hive_view(row)
         else:
-            return Lineage(row.name, (), LineageSource.ROW)
+            return Lineage(row.name, (), LineageOrigin.ROW)
         if said.problem is not None:
-            return Lineage(row.name, (), LineageSource.NONE, problem=said.problem)
+            return Lineage(row.name, (), LineageOrigin.NONE, problem=said.problem)
         children, missing = [], []
         for name in said.names:
             child = self._child(name, rows or {})
@@ -173,12 +173,12 @@ class LineageReader:
                 missing.append(name)
             else:
                 children.append(child)
-        return Lineage(row.name, tuple(children), LineageSource.TEXT, tuple(missing))
+        return Lineage(row.name, tuple(children), LineageOrigin.TEXT, tuple(missing))
 
     def recorded(self, row: Row) -> tuple[ViewName, ...]:
         """The names that a view's text reads, without a look at what stands there."""
         if row.kind is RowKind.ICEBERG_VIEW:
-            known = children_in_row(row.parameters, row.metadata_location)
+            known = lineage_in_row(row.parameters, row.metadata_location)
             if known is None:
                 known = self._file(row).children
             return self._file(row).names if known is None else tuple(child.name for child in known)
@@ -186,7 +186,7 @@ class LineageReader:
             return _of_hive_view(row).names
         return ()
 
-    def identified(self, row: Row) -> Child | None:
+    def identified(self, row: Row) -> Dependency | None:
         """A row as a child, without giving it a mark; None where its UUID cannot be told."""
         key = (row.name, row.create_time)
         if row.kind is RowKind.ICEBERG_TABLE and row.uuid is None and key in self._tables:
@@ -200,16 +200,16 @@ class LineageReader:
             self._tables[key] = child
         return child
 
-    def child(self, name: ViewName) -> Child | None:
+    def child(self, name: ViewName) -> Dependency | None:
         """What stands under a name; None where nothing does, or where its UUID cannot be told."""
         row = self.store.get_row(name)
         return None if row is None else self.identified(row)
 
-    def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Child | None:
+    def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Dependency | None:
         row = rows[name] if name in rows else self.store.get_row(name)
         if row is None:
             return None
-        return self.identified(row) or unidentified(name, KINDS[row.kind])
+        return self.identified(row) or unidentified_dependency(name, KINDS[row.kind])
 
     def _file(self, row: Row) -> _FromFile:
         location = row.metadata_location
@@ -227,36 +227,40 @@ class LineageReader:
             self._files[location] = known
         return known
 
-    def find(self, child: Child) -> Found:
+    def find(self, child: Dependency) -> ResolvedDependency:
         """What became of a recorded child."""
         row = self.store.get_row(child.name)
         if row is not None:
             there = self.identified(row)
             if there is None or not child.uuid:
-                return Found(child, ChildState.UNKNOWN if there is None else ChildState.SAME, there)
-            return Found(child, ChildState.SAME if there.uuid == child.uuid else ChildState.REPLACED, there)
+                return ResolvedDependency(
+                    child, DependencyState.UNKNOWN if there is None else DependencyState.SAME, there
+                )
+            return ResolvedDependency(
+                child, DependencyState.SAME if there.uuid == child.uuid else DependencyState.REPLACED, there
+            )
         moved = self._named(child) if child.uuid else None
-        return Found(child, ChildState.MISSING if moved is None else ChildState.RENAMED, moved)
+        return ResolvedDependency(child, DependencyState.MISSING if moved is None else DependencyState.RENAMED, moved)
 
-    def _named(self, child: Child) -> Child | None:
+    def _named(self, child: Dependency) -> Dependency | None:
         """What has a child's UUID today: by the server's filter, or by the metadata files of tables without one."""
         for name in names_by_uuid(self.store, child.uuid):
             found = self.child(name)
             if found is not None and found.uuid == child.uuid:
                 return found
-        if child.kind is ChildKind.TABLE:
+        if child.kind is ObjectKind.TABLE:
             for row in tables_without_uuid(self.store):
                 found = self.identified(row)
                 if found is not None and found.uuid == child.uuid:
                     return found
         return None
 
-    def deep(self, name: ViewName) -> DeepLineage:
+    def deep(self, name: ViewName) -> TransitiveLineage:
         """All that a view reads, by walking down."""
         row = self.store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
-        found: dict[ViewName, DeepChild] = {}
+        found: dict[ViewName, TransitiveDependency] = {}
         unknown = []
         level: list[Row] = [row]
         seen = {name}
@@ -266,9 +270,9 @@ class LineageReader:
             below: list[Row] = []
             for parent in level:
                 lineage = self.read(parent)
-                if lineage.source is LineageSource.NONE:
+                if lineage.source is LineageOrigin.NONE:
                     unknown.append(lineage)
-                lost = (unidentified(name) for name in lineage.missing)
+                lost = (unidentified_dependency(name) for name in lineage.missing)
                 for child in (*lineage.children, *lost):
                     now = self.find(child)
                     _note(found, now, depth, parent.name)
@@ -279,24 +283,24 @@ class LineageReader:
                             below.append(next_row)
             level = below
         ordered = sorted(found.values(), key=lambda item: (item.depth, item.child.name))
-        return DeepLineage(name, tuple(ordered), tuple(unknown))
+        return TransitiveLineage(name, tuple(ordered), tuple(unknown))
 
 
-def unidentified(name: ViewName, kind: ChildKind = ChildKind.TABLE) -> Child:
+def unidentified_dependency(name: ViewName, kind: ObjectKind = ObjectKind.TABLE) -> Dependency:
     """A child of which only the name is known."""
-    return Child(name, "", kind, by_name=True)
+    return Dependency(name, "", kind, by_name=True)
 
 
-def _note(found: dict[ViewName, DeepChild], now: Found, depth: int, parent: ViewName) -> None:
+def _note(found: dict[ViewName, TransitiveDependency], now: ResolvedDependency, depth: int, parent: ViewName) -> None:
     child = now.now or now.child
     known = found.get(child.name)
     if known is None:
-        found[child.name] = DeepChild(child, now.state, depth, (parent,))
+        found[child.name] = TransitiveDependency(child, now.state, depth, (parent,))
     elif parent not in known.parents:
-        found[child.name] = DeepChild(known.child, known.state, known.depth, (*known.parents, parent))
+        found[child.name] = TransitiveDependency(known.child, known.state, known.depth, (*known.parents, parent))
 
 
-def named_by(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
+def dependency_names(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
     """The tables and views that a version's text names, with or without a lineage."""
     said = _from_version(version, database)
     if said.children is not None:
@@ -305,7 +309,7 @@ def named_by(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None
 
 
 def _from_version(version: ViewVersion, database: str) -> _FromFile:
-    children = children_of(version)
+    children = lineage_of_version(version)
     if children is not None:
         return _FromFile(children, (), None)
     namespace = version.default_namespace

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from hive_views.dependencies.columns import text_of
+from hive_views.dependencies.columns import read_view_text
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.partition_flow import Bound, Node, Use, uses
 from hive_views.dependencies.partition_times import IcebergPartitions, iceberg_partitions
@@ -187,7 +187,7 @@ class _Looking:
         if not row.kind.is_view:
             return Node(row.name, types)
         try:
-            text = text_of(self._store, row)
+            text = read_view_text(self._store, row)
             expansion = text.expansion(self._schemas)
         except (SqlError, MetadataFileError) as error:
             return Node(row.name, types, problem=str(error), reads=self._reader.recorded(row))

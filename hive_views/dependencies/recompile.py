@@ -14,8 +14,8 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from sqlglot import exp
 
-from hive_views.dependencies.resolved_texts import ViewText, of_hive_view, of_version
-from hive_views.dependencies.view_builder import Analyzer, author
+from hive_views.dependencies.resolved_texts import ViewText, text_of_hive_view, text_of_version
+from hive_views.dependencies.view_builder import Analyzer, build_definition
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -26,7 +26,7 @@ from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
-from hive_views.spec.lineage_codec import LINEAGE, children_of
+from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
@@ -59,11 +59,11 @@ def recompile(
     """Expand what a view's author typed again, and make that the current version if it is another one."""
     loaded = load_view(store, name)
     before = loaded.metadata.current_version()
-    text = of_version(name, before)
+    text = text_of_version(name, before)
     _refuse_other_catalogs(store, text, before.default_catalog, own)
     old = loaded.metadata.current_schema()
     names = _column_list(store, text, old)
-    made = author(
+    made = build_definition(
         store,
         name,
         text.typed,
@@ -122,7 +122,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     if same_text and [name.lower() for name in names] == [field.name.lower() for field in fields]:
         # Only types or the typed text were touched, which follow from the definition.
         return repair(store, name)
-    text = of_version(name, current) if same_text else of_hive_view(row)
+    text = text_of_version(name, current) if same_text else text_of_hive_view(row)
     if not same_text:
         dialect = "spark" if _SPARK_NAMESPACE in row.parameters else text.dialect
         text = replace(text, dialect=dialect, database=_database_of(row))
@@ -133,7 +133,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
             f"its row has {len(names)} columns ({', '.join(names)}), and its text gives {len(found)} by now "
             f"({', '.join(found)}): it cannot be told what the row's author meant. Replace its definition instead",
         )
-    made = author(
+    made = build_definition(
         store,
         name,
         text.typed,
@@ -253,11 +253,11 @@ def _database_of(row: Row) -> str:
 
 def _same(one: ViewVersion, other: ViewVersion) -> bool:
     """Whether two definitions say the same, whoever wrote what else into their summaries."""
-    return (sql_texts(one), one.default_catalog, one.default_namespace, children_of(one)) == (
+    return (sql_texts(one), one.default_catalog, one.default_namespace, lineage_of_version(one)) == (
         sql_texts(other),
         other.default_catalog,
         other.default_namespace,
-        children_of(other),
+        lineage_of_version(other),
     ) and one.summary.get(ORIGINAL_SQL) == other.summary.get(ORIGINAL_SQL)
 
 

@@ -67,7 +67,7 @@ class ViewText:
         return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
 
-def of_version(view: ViewName, version: ViewVersion) -> ViewText:
+def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
     """The texts of a version."""
     texts = sql_texts(version)
     dialect = next((item for item in texts if item not in version.generated_dialects and item in READABLE), None)
@@ -88,7 +88,7 @@ def of_version(view: ViewName, version: ViewVersion) -> ViewText:
     )
 
 
-def of_hive_view(row: Row) -> ViewText:
+def text_of_hive_view(row: Row) -> ViewText:
     """The text of a plain Hive view: the expanded one, since nobody knows its author's current database."""
     text = row.texts.expanded or row.texts.original
     if not text:
@@ -111,7 +111,7 @@ def _functions(sql: str, dialect: str) -> dict[str, str]:
 _CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
 
 
-class Overlay:
+class SchemaOverlay:
     """The metastore's schemas with some of them changed in thought, or known already."""
 
     def __init__(self, below: Schemas, known: Mapping[ViewName, TableSchema | None]) -> None:
@@ -130,5 +130,5 @@ class Overlay:
 
 
 def schemas_of_rows(rows: Mapping[ViewName, Row | None]) -> dict[ViewName, TableSchema | None]:
-    """The schemas of rows that were read already, for an `Overlay`."""
+    """The schemas of rows that were read already, for an `SchemaOverlay`."""
     return {name: None if row is None else table_schema(row) for name, row in rows.items()}

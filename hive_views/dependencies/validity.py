@@ -1,4 +1,4 @@
-"""Whether views still can be read, and still say what their authors typed: one view, or a sweep over databases.
+"""Whether views still can be read, and still say what their authors typed: one view, or a check_views over databases.
 
 Hive's design left this open (Hive Views, Dependency Invalidation): a base table is dropped, a column goes or changes
 its type, and nobody notices until a query fails, or does not fail and returns something else.
@@ -16,7 +16,13 @@ from itertools import islice
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import Overlay, ViewText, of_hive_view, of_version, schemas_of_rows
+from hive_views.dependencies.resolved_texts import (
+    SchemaOverlay,
+    ViewText,
+    schemas_of_rows,
+    text_of_hive_view,
+    text_of_version,
+)
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import differences
@@ -59,7 +65,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedView:
     """What a check found about one view."""
 
     view: ViewName
@@ -73,7 +79,7 @@ class Finding:
         return self.problems[0].validity if self.problems else Validity.VALID
 
 
-def check_view(reader: LineageReader, name: ViewName) -> Finding:
+def check_view(reader: LineageReader, name: ViewName) -> CheckedView:
     """Check one view against its tables as they are now."""
     row = reader.store.get_row(name)
     if row is None or not row.kind.is_view:
@@ -81,12 +87,14 @@ def check_view(reader: LineageReader, name: ViewName) -> Finding:
     return _found(_read(reader, row), MetastoreSchemas(reader.store))
 
 
-def sweep(reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4) -> tuple[Finding, ...]:
+def check_views(
+    reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4
+) -> tuple[CheckedView, ...]:
     """Check all views of some databases."""
     store = reader.store
     names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
-    schemas = Overlay(MetastoreSchemas(store), {})
-    found: list[Finding] = []
+    schemas = SchemaOverlay(MetastoreSchemas(store), {})
+    found: list[CheckedView] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
         coming = read_rows(store, names)
         # The server reads the next rows while these are looked at.
@@ -114,14 +122,14 @@ def _read(reader: LineageReader, row: Row) -> _Read:
     text = None
     try:
         if row.kind is RowKind.HIVE_VIEW:
-            text = of_hive_view(row)
+            text = text_of_hive_view(row)
         else:
             loaded = _load(reader, row)
             row = loaded.row
             for difference in differences(row, loaded.metadata, reader.store.config):
                 reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
                 problems.append(Problem(Validity.DRIFTED, reason))
-            text = of_version(row.name, loaded.metadata.current_version())
+            text = text_of_version(row.name, loaded.metadata.current_version())
     except SqlError as error:
         problems.append(Problem(Validity.UNKNOWN, error.reason))
     except (MetadataFileError, NoSuchViewError) as error:
@@ -129,12 +137,12 @@ def _read(reader: LineageReader, row: Row) -> _Read:
     return _Read(row, text, tuple(problems))
 
 
-def _found(read: _Read, schemas: Schemas) -> Finding:
+def _found(read: _Read, schemas: Schemas) -> CheckedView:
     problems = list(read.problems)
     if read.text is not None:
         problems += examine(read.text, schemas, [(name, kind) for name, kind, _ in read.row.columns])
     order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
-    return Finding(read.row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
+    return CheckedView(read.row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
 
 
 def _load(reader: LineageReader, row: Row) -> LoadedView:

@@ -10,13 +10,13 @@ from pyiceberg.types import NestedField
 
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.identities import children
+from hive_views.metastore.identities import identify_dependencies
 from hive_views.metastore.partitions import partition_keys
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
-from hive_views.spec.lineage_codec import LINEAGE, ChildKind, children_of, encode
+from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import define
 from hive_views.sql.analysis.references import references
@@ -34,7 +34,7 @@ The query that it is given is valid under any current database."""
 
 
 @dataclass(frozen=True)
-class Definition:
+class ViewDefinition:
     """What an author's text becomes."""
 
     schema: Schema
@@ -45,7 +45,7 @@ class Definition:
     """The tables and views that the text names."""
 
 
-def author(
+def build_definition(
     store: MetastoreStore,
     name: ViewName,
     sql: str,
@@ -56,7 +56,7 @@ def author(
     column_names: Sequence[str] | None = None,
     column_comments: Sequence[str | None] | None = None,
     mark: bool = True,
-) -> Definition:
+) -> ViewDefinition:
     """Resolve and expand a query, and find its column types.
 
     Args:
@@ -84,14 +84,14 @@ def author(
         listed = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
     query = Query(sql)
     statement = CreateView(text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=listed)
-    made = author_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
+    made = build_definition_of_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
     if column_names is None and column_comments is not None:
         fields = zip(made.schema.fields, column_comments, strict=True)
         return replace(made, schema=Schema(*(_commented(field, comment) for field, comment in fields)))
     return made
 
 
-def author_statement(
+def build_definition_of_statement(
     store: MetastoreStore,
     name: ViewName,
     statement: CreateView | AlterViewAs,
@@ -100,7 +100,7 @@ def author_statement(
     analyzer: Analyzer | None = None,
     mark: bool = True,
     summary: Mapping[str, str] | None = None,
-) -> Definition:
+) -> ViewDefinition:
     """The same for a whole statement, into which errors then point.
 
     Args:
@@ -132,7 +132,7 @@ def author_statement(
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     # Last, because Hive's own tables are marked here: nothing is written for a text that is refused.
     default_catalog = _default_catalog(store, rows)
-    lineage = children(store, rows, mark=mark)
+    lineage = identify_dependencies(store, rows, mark=mark)
     version = define(
         statement.query.sql,
         dialect=statement.dialect,
@@ -145,7 +145,7 @@ def author_statement(
         partitioned_on=partitioned_on,
         summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
     )
-    return Definition(schema, version, tables)
+    return ViewDefinition(schema, version, tables)
 
 
 def _partitioned_on(
@@ -238,11 +238,11 @@ def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
         return True
     if version.default_catalog is not None:
         return False
-    below = children_of(version)
+    below = lineage_of_version(version)
     if below is None:
         return True
     return any(
-        child.kind is ChildKind.TABLE or (child.kind is ChildKind.VIEW and _needs_iceberg(store, child.name))
+        child.kind is ObjectKind.TABLE or (child.kind is ObjectKind.VIEW and _needs_iceberg(store, child.name))
         for child in below
     )
 

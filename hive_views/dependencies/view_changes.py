@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.graph import reject_cycle
 from hive_views.errors import CommitFailedError, DefinitionChangedError, UnrecordedTextError
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import commit_retries
@@ -47,11 +47,11 @@ def commit_changes(
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         watch = None
         if changes_definition and metadata.current_version() != base.metadata.current_version():
-            watch = refuse_cycle(store, name, metadata.current_version())
+            watch = reject_cycle(store, name, metadata.current_version())
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
-                from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
+                from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
-                refuse_breaking_definition(store, name, metadata)
+                reject_breaking_definition(store, name, metadata)
         return commit(store, name, base, metadata, watch=watch)
 
     return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)

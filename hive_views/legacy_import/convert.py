@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
 from hive_views.config import CatalogConfig
-from hive_views.dependencies.view_builder import Definition, author
+from hive_views.dependencies.view_builder import ViewDefinition, build_definition
 from hive_views.errors import HiveViewsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.model import LegacyView, Reason, Refusal, Writer
@@ -60,7 +60,7 @@ class RefusedError(HiveViewsError):
 class Made:
     """What a legacy view becomes."""
 
-    definition: Definition
+    definition: ViewDefinition
     """Its columns and its version."""
     reads: tuple[ViewName, ...]
     """The tables and views that it reads, under their new names."""
@@ -245,9 +245,9 @@ class _Maker:
         found = replace(found, version=found.version.model_copy(update={"summary": summary}))
         return Made(found, found.tables, tuple(self._changes))
 
-    def _author(self, sql: str, dialect: str, names: tuple[str, ...] | None) -> Definition:
+    def _author(self, sql: str, dialect: str, names: tuple[str, ...] | None) -> ViewDefinition:
         view = self._view
-        return author(
+        return build_definition(
             self._store,
             self._target,
             sql,
@@ -304,7 +304,7 @@ class _Maker:
     def _names(self, sql: str) -> tuple[str, ...]:
         return self._expand(sql, self._view.dialect, self._view.database).names
 
-    def _hive(self, found: Definition) -> Definition:
+    def _hive(self, found: ViewDefinition) -> ViewDefinition:
         """Keep the author's text where it is shown to mean what the expanded text means."""
         view, version = self._view, found.version
         expanded = _texts(version)[HIVE]
@@ -358,7 +358,7 @@ class _Maker:
     def _expansion(self) -> Expansion:
         return self._expand(self._sql, self._view.dialect, self._view.database)
 
-    def _raw(self, found: Definition, sql: str) -> Definition:
+    def _raw(self, found: ViewDefinition, sql: str) -> ViewDefinition:
         """A Spark view's text is what its author typed, unless names in it were changed."""
         if any(column.name != column.name.lower() for column in self._view.columns):
             self._changes.append("plain Spark shows the columns' names in lower case, Iceberg's catalog as they are")
@@ -371,7 +371,7 @@ class _Maker:
             return self._with(found, {LEGACY_ORIGINAL: self._view.sql})
         return self._with(found, {ORIGINAL_SQL: self._view.sql})
 
-    def _trino(self) -> Definition:
+    def _trino(self) -> ViewDefinition:
         """Trino's text stays; Hive's and Spark's is made only where it is known to mean the same."""
         view = self._view
         try:
@@ -402,7 +402,7 @@ class _Maker:
         return self._with(made, entries if self._own == view.sql else {**entries, LEGACY_ORIGINAL: view.sql})
 
     @staticmethod
-    def _with(found: Definition, entries: Mapping[str, str]) -> Definition:
+    def _with(found: ViewDefinition, entries: Mapping[str, str]) -> ViewDefinition:
         summary = {**found.version.summary, **entries}
         return replace(found, version=found.version.model_copy(update={"summary": summary}))
 

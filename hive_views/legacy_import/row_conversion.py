@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hive_views.catalog.catalog import HiveViewCatalog
-from hive_views.dependencies.graph import refuse_cycle
-from hive_views.dependencies.view_builder import Definition
+from hive_views.dependencies.graph import reject_cycle
+from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_WRITER, Made, RefusedError, changed_types, make, prepared
 from hive_views.legacy_import.materialized_rows import detached
@@ -167,7 +167,7 @@ def convert(
     moved = set(targets.values())
     if any(_is_foreign_view(store, name) for name in made.reads if name not in moved):
         # Cycles among the plan's own views are found in the plan.
-        refuse_cycle(store, target, made.definition.version)
+        reject_cycle(store, target, made.definition.version)
     location = place.location(target.check_writable() if not in_place else target)
     if not in_place and store.get_row(target) is not None:
         raise RefusedError(Reason.NAME_TAKEN, f"{target} is there already")
@@ -234,7 +234,7 @@ def _identity(store: MetastoreStore, row: Row, target: ViewName, *, in_place: bo
     return str(uuid.uuid5(uuid.UUID(known), "view")) if row.kind is RowKind.ICEBERG_TABLE else known
 
 
-def _linked(definition: Definition, storage: Storage) -> Definition:
+def _linked(definition: ViewDefinition, storage: Storage) -> ViewDefinition:
     link = StorageLink((storage.table.database,), storage.table.name)
     return replace(definition, version=with_link(definition.version, link))
 

@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 
 from hive_views.catalog.tables import table_owner
 from hive_views.dependencies.drop import (
-    Behavior,
+    DropBehavior,
     DropReport,
     DropStep,
     drop_object,
@@ -42,7 +42,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import Owner, Twin, twins
 from hive_views.metastore.store import LoadedView
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -72,7 +72,7 @@ def drop_materialized(
     behavior = catalog._behavior(restrict, cascade)
     plan = _plan(catalog, view, purge)
     # The definitions of views that go with it by CASCADE stay: nobody could write them again.
-    if plan.row is None or plan.row == view.name or behavior is Behavior.NONE:
+    if plan.row is None or plan.row == view.name or behavior is DropBehavior.NONE:
         return catalog._drop(view.name, behavior, lambda: _remove(catalog, view, plan, purge))
     before = plan_drop(catalog._lineages, plan.row, behavior)
     if before.refused:
@@ -225,7 +225,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
     store, name = catalog.store, view.name
     if view.layout is Layout.TABLE:
         _drop_row(catalog, view.row, name)
-        step = DropStep(name, ChildKind.TABLE)
+        step = DropStep(name, ObjectKind.TABLE)
         metadata, definition = view.metadata, Owner(view.metadata.view_uuid, _definition_files(view))
         collected = True  # the storage's properties say so: the plan has looked
     else:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 
-from hive_views.dependencies.graph import refuse_cycle
-from hive_views.dependencies.view_builder import Definition
+from hive_views.dependencies.graph import reject_cycle
+from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitStateUnknownError,
@@ -66,7 +66,7 @@ class Request:
 
     name: ViewName
     """Its name."""
-    definition: Definition
+    definition: ViewDefinition
     """Its columns and texts."""
     layout: Layout
     """Where it keeps its rows."""
@@ -154,7 +154,7 @@ def _table(catalog: HiveViewCatalog, request: Request) -> None:
         now_ms=int(time.time() * 1000),
         identifier=str(name),
     )
-    refuse_cycle(store, name, metadata.current_version())
+    reject_cycle(store, name, metadata.current_version())
     location = new_location(metadata, None, str(uuid.uuid4()))
     store.files.write(location, metadata)
     stored = {**request.properties, **(request.storage_properties or {})}
@@ -186,7 +186,7 @@ def _create_view(
         now_ms=int(time.time() * 1000),
         identifier=str(request.name),
     )
-    watch = refuse_cycle(catalog.store, request.name, metadata.current_version())
+    watch = reject_cycle(catalog.store, request.name, metadata.current_version())
     commit(catalog.store, request.name, None, metadata, watch=watch)
 
 
@@ -269,7 +269,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
     made = None
     if link is None or not _is_storage_of(catalog, link, metadata.view_uuid):
         version = metadata.current_version()
-        definition = Definition(metadata.current_schema(), version, ())
+        definition = ViewDefinition(metadata.current_schema(), version, ())
         request = Request(name, definition, Layout.REGISTERED, {}, partitioned_by)
         made = free_storage_name(catalog, name)
         _create_storage(catalog, made, request, _storage_properties(request, metadata.view_uuid))

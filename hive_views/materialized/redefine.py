@@ -27,7 +27,7 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import NestedField
 
-from hive_views.dependencies.graph import refuse_cycle
+from hive_views.dependencies.graph import reject_cycle
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitFailedError,
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.view_builder import Definition
+    from hive_views.dependencies.view_builder import ViewDefinition
 
 _ATTEMPTS = 10
 
 
 def redefine(
-    catalog: HiveViewCatalog, view: MaterializedView, definition: Definition, properties: Mapping[str, str]
+    catalog: HiveViewCatalog, view: MaterializedView, definition: ViewDefinition, properties: Mapping[str, str]
 ) -> bool:
     """Give a materialized view another definition; its stored rows answer no query until the next refresh."""
     check_settings(properties)
@@ -76,7 +76,7 @@ def redefine(
 
 
 def _redefine_table(
-    catalog: HiveViewCatalog, view: MaterializedView, definition: Definition, properties: Mapping[str, str]
+    catalog: HiveViewCatalog, view: MaterializedView, definition: ViewDefinition, properties: Mapping[str, str]
 ) -> bool:
     """First the view's new metadata file, which nobody knows yet, then the swap of the pointer in the table."""
     store, name = catalog.store, view.name
@@ -92,11 +92,11 @@ def _redefine_table(
     changed = SetProperties(properties)
     if metadata == view.metadata:
         return _set_on_table(catalog, view, changed)
-    refuse_cycle(store, name, metadata.current_version())
+    reject_cycle(store, name, metadata.current_version())
     if store.config.strict and metadata.current_schema_id != view.metadata.current_schema_id:
-        from hive_views.dependencies.impact import refuse_breaking_definition  # imports sqlglot
+        from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
-        refuse_breaking_definition(store, name, metadata)
+        reject_breaking_definition(store, name, metadata)
     _swap_definition(catalog, view, metadata, changed)
     return True
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.drop import DropReport
-    from hive_views.dependencies.view_builder import Analyzer, Definition
+    from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.refresh.stage import Engine
 
 
@@ -76,7 +76,7 @@ class MaterializedViews(AbandonedMethods):
     def create(
         self,
         identifier: str | Identifier,
-        sql: str | Definition,
+        sql: str | ViewDefinition,
         *,
         layout: Layout | str = Layout.REGISTERED,
         partitioned_by: Sequence[str] = (),
@@ -123,7 +123,7 @@ class MaterializedViews(AbandonedMethods):
     def replace(
         self,
         identifier: str | Identifier,
-        sql: str | Definition,
+        sql: str | ViewDefinition,
         *,
         properties: Mapping[str, str] | None = None,
         database: str | None = None,
@@ -241,7 +241,7 @@ class MaterializedViews(AbandonedMethods):
             identifier: `database.name`.
 
         Returns:
-            Definition and storage.
+            ViewDefinition and storage.
 
         Raises:
             NoSuchViewError: If there is none; NotMaterializedError if something else has the name.

@@ -25,7 +25,7 @@ from hive_views.metastore.locking.lock import locked
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind
 from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
-from hive_views.spec.lineage_codec import Child, ChildKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind
 
 logger = logging.getLogger(__name__)
 
@@ -37,23 +37,23 @@ _NAMESPACE = uuid.UUID("68697665-7669-8577-8369-687669657773")
 _ATTEMPTS = 3
 _CHANGE_TIME = "transient_lastDdlTime"
 KINDS = {
-    RowKind.ICEBERG_TABLE: ChildKind.TABLE,
-    RowKind.ICEBERG_VIEW: ChildKind.VIEW,
-    RowKind.HIVE_TABLE: ChildKind.HIVE_TABLE,
-    RowKind.HIVE_VIEW: ChildKind.HIVE_VIEW,
+    RowKind.ICEBERG_TABLE: ObjectKind.TABLE,
+    RowKind.ICEBERG_VIEW: ObjectKind.VIEW,
+    RowKind.HIVE_TABLE: ObjectKind.HIVE_TABLE,
+    RowKind.HIVE_VIEW: ObjectKind.HIVE_VIEW,
 }
 """What each kind of row is as a child."""
 
 
-def identify(store: MetastoreStore, row: Row, *, mark: bool = True) -> Child:
+def identify(store: MetastoreStore, row: Row, *, mark: bool = True) -> Dependency:
     """A row as a child of a view."""
     kind = KINDS[row.kind]
     if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
-        return Child(row.name, _iceberg_uuid(store, row), kind)
+        return Dependency(row.name, _iceberg_uuid(store, row), kind)
     known = _valid(row.parameters.get(HIVE_UUID))
     if known is None and mark and store.config.mark_hive_tables:
         known = _mark(store, row)
-    return Child(row.name, known or _derived(row), kind, by_name=known is None)
+    return Dependency(row.name, known or _derived(row), kind, by_name=known is None)
 
 
 def _iceberg_uuid(store: MetastoreStore, row: Row) -> str:
@@ -130,7 +130,9 @@ def _send(store: MetastoreStore, current: Row) -> bool:
     return True
 
 
-def children(store: MetastoreStore, rows: dict[ViewName, Row], *, mark: bool = True) -> tuple[Child, ...] | None:
+def identify_dependencies(
+    store: MetastoreStore, rows: dict[ViewName, Row], *, mark: bool = True
+) -> tuple[Dependency, ...] | None:
     """L of a view over some rows."""
     try:
         return tuple(identify(store, rows[name], mark=mark) for name in sorted(rows))

@@ -17,12 +17,12 @@ _HIDDEN = re.compile(
 )
 
 
-def visible(text: str, *, lines: bool = False) -> str:
+def escape(text: str, *, lines: bool = False) -> str:
     r"""Escape invisible and bidirectional control characters: a right-to-left override becomes `\u202e`."""
     return _HIDDEN.sub(lambda found: found[0] if lines and found[0] in _LINES else _spelled(found[0]), text)
 
 
-def visible_json(text: str) -> str:
+def escape_json(text: str) -> str:
     """JSON that means the same, in which every character that hides, or hides others, is an escape of JSON's own."""
     return _HIDDEN.sub(lambda found: found[0] if found[0] in _LINES else f"\\u{ord(found[0]):04x}", text)
 

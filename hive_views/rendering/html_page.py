@@ -14,7 +14,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 
 DATA = "data"
 """The id of the element that holds the data; the script finds them in a constant of that name."""
@@ -69,7 +69,7 @@ def page(title: str, *, style: str, body: str, script: str, data: Any) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}; form-action \'none\'">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(visible(title)).encode('ascii', 'xmlcharrefreplace').decode()}</title>\n"
+        f"<title>{html.escape(escape(title)).encode('ascii', 'xmlcharrefreplace').decode()}</title>\n"
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n"
         f'<script type="application/json" id="{DATA}">{embed_json(data)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"

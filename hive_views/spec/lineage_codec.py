@@ -39,7 +39,7 @@ FILE_NODE = "687669657773"
 """The last group of the UUID in the names of metadata files whose row holds a lineage: `hviews` in ASCII."""
 
 
-class ChildKind(Enum):
+class ObjectKind(Enum):
     """What a child is."""
 
     TABLE = "table"
@@ -54,25 +54,25 @@ class ChildKind(Enum):
     @property
     def is_view(self) -> bool:
         """Whether it may have children itself."""
-        return self in (ChildKind.VIEW, ChildKind.HIVE_VIEW)
+        return self in (ObjectKind.VIEW, ObjectKind.HIVE_VIEW)
 
 
 @dataclass(frozen=True, order=True)
-class Child:
+class Dependency:
     """One entry of L."""
 
     name: ViewName
     """Its name when the view was defined: what the view's text says."""
     uuid: str
     """Its identity, in lower case with dashes."""
-    kind: ChildKind
+    kind: ObjectKind
     """What it was."""
     by_name: bool = False
     """Whether the identity is only derived from name and creation time, because the table's row could not be marked:
     it is lost when the table is renamed."""
 
 
-def encode(children: Iterable[Child]) -> str:
+def encode(children: Iterable[Dependency]) -> str:
     """L as the text that a version's summary holds; the same children give the same text."""
     entries = {}
     for child in children:
@@ -83,16 +83,16 @@ def encode(children: Iterable[Child]) -> str:
     return json.dumps(entries, sort_keys=True, separators=(",", ":"))
 
 
-def decode(text: str) -> tuple[Child, ...] | None:
+def decode(text: str) -> tuple[Dependency, ...] | None:
     """Read what `encode` wrote, keys of later versions left aside."""
     try:
         entries = json.loads(text)
         return tuple(
             sorted(
-                Child(
+                Dependency(
                     ViewName.parse(_two_levels(name)),
                     str(uuid.UUID(entry["uuid"])),
-                    ChildKind(entry["type"]),
+                    ObjectKind(entry["type"]),
                     entry.get("by-name") is True,
                 )
                 for name, entry in entries.items()
@@ -102,7 +102,7 @@ def decode(text: str) -> tuple[Child, ...] | None:
         return None
 
 
-def children_of(version: ViewVersion) -> tuple[Child, ...] | None:
+def lineage_of_version(version: ViewVersion) -> tuple[Dependency, ...] | None:
     """L of a version."""
     text = version.summary.get(LINEAGE)
     return None if text is None else decode(text)
@@ -116,18 +116,18 @@ def file_id(version: ViewVersion) -> str:
     file's, as after a commit by Iceberg's Java catalog.
     """
     random = uuid.uuid4()
-    if not _row_text(children_of(version)):
+    if not _row_text(lineage_of_version(version)):
         return str(random)
     return f"{str(random)[:14]}8{str(random)[15:24]}{FILE_NODE}"
 
 
 def row_parameters(version: ViewVersion, location: str) -> dict[str, str]:
     """The parameters that a row gets for its current version."""
-    text = _row_text(children_of(version))
+    text = _row_text(lineage_of_version(version))
     return {ROW_LINEAGE: text, ROW_LINEAGE_OF: _file_name(location)} if text else {}
 
 
-def children_in_row(parameters: Mapping[str, str], location: str | None) -> tuple[Child, ...] | None:
+def lineage_in_row(parameters: Mapping[str, str], location: str | None) -> tuple[Dependency, ...] | None:
     """L as a row holds it."""
     text = parameters.get(ROW_LINEAGE)
     if not text or location is None or parameters.get(ROW_LINEAGE_OF) != _file_name(location):
@@ -138,10 +138,10 @@ def children_in_row(parameters: Mapping[str, str], location: str | None) -> tupl
             kind, identity, database, name = entry.replace(".", ":").split(":")
             by_name = kind.startswith("~")
             found.append(
-                Child(
+                Dependency(
                     ViewName(unquote(database), unquote(name)),
                     str(uuid.UUID(identity)),
-                    ChildKind(kind.removeprefix("~")),
+                    ObjectKind(kind.removeprefix("~")),
                     by_name,
                 )
             )
@@ -155,7 +155,7 @@ def row_pattern(*, uuid: str | None = None, name: ViewName | None = None) -> str
     return f".*:{uuid}:.*" if name is None else f".*:{_row_name(name)}|.*"
 
 
-def _row_text(children: tuple[Child, ...] | None) -> str | None:
+def _row_text(children: tuple[Dependency, ...] | None) -> str | None:
     if children is None:
         return None
     entries = (

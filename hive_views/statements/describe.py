@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timezone
 
 from hive_views.catalog.views import HiveView
-from hive_views.dependencies.resolved_texts import ViewText, of_version
+from hive_views.dependencies.resolved_texts import ViewText, text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import hive_columns
@@ -28,7 +28,7 @@ DescribeRow = tuple[str, str | None, str | None]
 def create_statement(store: MetastoreStore, view: HiveView) -> str:
     """The CREATE VIEW that makes a view as it is, with what its author typed."""
     name = ViewName(*view.name())
-    text = of_version(name, view.current_version())
+    text = text_of_version(name, view.current_version())
     quote = IDENTIFIER_QUOTES[text.dialect]
     lines = []
     if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):

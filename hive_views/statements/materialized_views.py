@@ -20,7 +20,7 @@ from hive_views.statements.views import Result, Run, dropped, like_pattern, refu
 
 if TYPE_CHECKING:
     from hive_views.catalog.views import HiveView
-    from hive_views.dependencies.view_builder import Definition
+    from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.identifiers import ViewName
 
 LAYOUT = "hive-views.layout"
@@ -83,7 +83,7 @@ def alter_as(run: Run) -> Result:
     return _replaced(run, there, run.define(name), {})
 
 
-def _replaced(run: Run, there: MaterializedView, made: Definition, properties: dict[str, str]) -> Result:
+def _replaced(run: Run, there: MaterializedView, made: ViewDefinition, properties: dict[str, str]) -> Result:
     name = there.name
     try:
         changed = run.catalog.materialized.replace(name.identifier, made, properties=properties)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hive_views.catalog.views import HiveView
-from hive_views.dependencies.view_builder import Analyzer, Definition, author_statement
+from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
 from hive_views.errors import (
     HiveViewsError,
     InvalidIdentifierError,
@@ -154,11 +154,11 @@ class Run:
                 reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
             raise SqlError(reason, line=line, column=column, name=str(written)) from None
 
-    def define(self, name: ViewName) -> Definition:
+    def define(self, name: ViewName) -> ViewDefinition:
         """Columns and texts of the statement's query."""
         self._check_catalogs()
         store = self.catalog.store
-        return author_statement(
+        return build_definition_of_statement(
             store, name, self.statement, database=self.database, analyzer=self.analyzer, summary=self.summary
         )
 

@@ -15,7 +15,6 @@ import typer
 from hive_views.cli.columns import parse_type
 from hive_views.cli.commands.dependency_values import (
     AffectedView,
-    CheckedView,
     CheckReport,
     DependencyGraph,
     DependencyTree,
@@ -28,6 +27,9 @@ from hive_views.cli.commands.dependency_values import (
     RecompileReport,
     TreeNode,
 )
+from hive_views.cli.commands.dependency_values import (
+    CheckedView as CheckedViewJson,
+)
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import written
 from hive_views.cli.exit_codes import ExitCode
@@ -37,7 +39,7 @@ from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.render import Picture, TreeLine
-    from hive_views.dependencies.validity import Finding
+    from hive_views.dependencies.validity import CheckedView
 
 _HIVE_ALONE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")
 
@@ -191,7 +193,7 @@ def check(
         NoSuchViewError, NoSuchNamespaceError: If there is no such view or database.
         HiveViewsError: As `HiveViewCatalog.check_views` says.
     """
-    found: Iterable[Finding]
+    found: Iterable[CheckedView]
     if name is not None and "." in name:
         found = [catalog.check_view(name)]
     else:
@@ -199,7 +201,7 @@ def check(
             catalog.load_namespace_properties(name)  # a sweep finds nothing in a database that is not there
         found = catalog.check_views(*([] if name is None else [name]), workers=workers)
     views = tuple(
-        CheckedView(
+        CheckedViewJson(
             str(item.view),
             item.validity.value,
             tuple(FoundProblem(each.validity.value, each.reason, each.line, each.column) for each in item.problems),

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hive_views.dependencies.graph import Edge, Graph
-from hive_views.dependencies.lineage import ChildState, LineageSource
-from hive_views.dependencies.validity import Finding, Problem, Validity
+from hive_views.dependencies.lineage import DependencyState, LineageOrigin
+from hive_views.dependencies.validity import CheckedView, Problem, Validity
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 
 
 class Standing(Enum):
@@ -50,7 +50,7 @@ class Box:
 
     name: ViewName
     """Its name."""
-    kind: ChildKind | None
+    kind: ObjectKind | None
     """What it is; None where nothing has the name."""
     standing: Standing
     """How it stands."""
@@ -97,12 +97,18 @@ class Picture:
         yield from worst.values()
 
 
-_STATES = (ChildState.SAME, ChildState.UNKNOWN, ChildState.REPLACED, ChildState.RENAMED, ChildState.MISSING)
+_STATES = (
+    DependencyState.SAME,
+    DependencyState.UNKNOWN,
+    DependencyState.REPLACED,
+    DependencyState.RENAMED,
+    DependencyState.MISSING,
+)
 
 
 def draw(
     graph: Graph,
-    findings: Iterable[Finding] = (),
+    findings: Iterable[CheckedView] = (),
     rows_of: Mapping[ViewName, Row] | None = None,
     *,
     title: str = "Views",
@@ -118,7 +124,7 @@ def draw(
         node = graph.nodes[name]
         edges = reading.get(name, [])
         standing, reasons = _own(node.kind, checked.get(name), edges)
-        if node.lineage is not None and node.lineage.source is LineageSource.NONE:
+        if node.lineage is not None and node.lineage.source is LineageOrigin.NONE:
             standing = Standing.UNKNOWN if standing in (Standing.VALID, Standing.UNCHECKED) else standing
             reasons.append(node.lineage.problem or "what it reads is not known")
         if name in cyclic:
@@ -142,24 +148,24 @@ def draw(
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)
 
 
-def _own(kind: ChildKind | None, finding: Finding | None, edges: list[Edge]) -> tuple[Standing, list[str]]:
+def _own(kind: ObjectKind | None, finding: CheckedView | None, edges: list[Edge]) -> tuple[Standing, list[str]]:
     """How an object stands without a look at what it reads."""
     if kind is None:
         return Standing.MISSING, ["nothing has this name"]
     reasons = [] if finding is None else [_reason(problem, finding.validity) for problem in finding.problems]
     for edge in edges:
-        if edge.state is ChildState.RENAMED:
+        if edge.state is DependencyState.RENAMED:
             reasons.append(f"{edge.child.name}, which its text names, is {edge.to} now")
-        elif edge.state is ChildState.REPLACED:
+        elif edge.state is DependencyState.REPLACED:
             reasons.append(f"{edge.to} is another object than when the view was defined")
-        elif edge.state is ChildState.MISSING:
+        elif edge.state is DependencyState.MISSING:
             reasons.append(f"{edge.child.name} is missing")
-        elif edge.state is ChildState.UNKNOWN:
+        elif edge.state is DependencyState.UNKNOWN:
             reasons.append(f"it cannot be told which object {edge.to} is: its metadata file cannot be read")
     if finding is not None:
         # A stale record is no fault by itself: the text may not read the child any more.
         return Standing(finding.validity.value), reasons
-    broken = any(edge.state in (ChildState.RENAMED, ChildState.MISSING) for edge in edges)
+    broken = any(edge.state in (DependencyState.RENAMED, DependencyState.MISSING) for edge in edges)
     return (Standing.INVALID if broken else Standing.UNCHECKED), reasons
 
 

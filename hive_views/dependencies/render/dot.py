@@ -6,17 +6,17 @@ takes `\N`, `\l` … for something else, and `&amp;` for a character.
 
 from __future__ import annotations
 
-from hive_views.dependencies.lineage import ChildState
+from hive_views.dependencies.lineage import DependencyState
 from hive_views.dependencies.render.diagram import Box, Picture, Standing
 from hive_views.identifiers import ViewName
-from hive_views.rendering.escaping import visible
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.rendering.escaping import escape
+from hive_views.spec.lineage_codec import ObjectKind
 
 _SHAPES = {
-    ChildKind.TABLE: ("cylinder", "filled"),
-    ChildKind.HIVE_TABLE: ("cylinder", "filled,dashed"),
-    ChildKind.VIEW: ("box", "filled,rounded"),
-    ChildKind.HIVE_VIEW: ("box", "filled,rounded,dashed"),
+    ObjectKind.TABLE: ("cylinder", "filled"),
+    ObjectKind.HIVE_TABLE: ("cylinder", "filled,dashed"),
+    ObjectKind.VIEW: ("box", "filled,rounded"),
+    ObjectKind.HIVE_VIEW: ("box", "filled,rounded,dashed"),
     None: ("box", "filled,dotted"),
 }
 
@@ -48,7 +48,7 @@ def dot(picture: Picture) -> str:
         lines.append("  }")
     for edge in picture.arrows():
         style = ""
-        if edge.state is not ChildState.SAME:
+        if edge.state is not DependencyState.SAME:
             style = f' [style=dashed, color="#c3262f", label={_label(edge.state.value)}]'
         lines.append(f"  {identity(edge.to)} -> {identity(edge.view)}{style};")
     lines.append("}")
@@ -59,7 +59,7 @@ def identity(name: ViewName) -> str:
     """A node's id: no two names have the same."""
     parts = (part.replace("\\", "\\\\").replace(".", "\\.") for part in name.identifier)
     # What `visible` spells out has one backslash, what has one itself two.
-    return '"' + visible(".".join(parts)).replace('"', '\\"') + '"'
+    return '"' + escape(".".join(parts)).replace('"', '\\"') + '"'
 
 
 def _node(box: Box) -> str:
@@ -73,7 +73,7 @@ def _node(box: Box) -> str:
 
 
 def _label(*lines: str) -> str:
-    return '"' + "\\n".join(_escaped(visible(line).replace("&", "&amp;")) for line in lines) + '"'
+    return '"' + "\\n".join(_escaped(escape(line).replace("&", "&amp;")) for line in lines) + '"'
 
 
 def _escaped(text: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_views.dependencies.graph import Dependents, Edge, Graph, Node, read_graph
-from hive_views.dependencies.lineage import ChildState, Lineage, LineageReader, unidentified
+from hive_views.dependencies.graph import DependentFinder, Edge, Graph, Node, read_graph
+from hive_views.dependencies.lineage import DependencyState, Lineage, LineageReader, unidentified_dependency
 from hive_views.dependencies.render.diagram import Picture, draw
 from hive_views.dependencies.render.tree import Direction
-from hive_views.dependencies.validity import check_view, sweep
+from hive_views.dependencies.validity import check_view, check_views
 from hive_views.errors import NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS
@@ -21,7 +21,7 @@ def read_picture(
 ) -> Picture:
     """Read databases for a picture: graph, validity, texts and columns."""
     graph = read_graph(reader, scanned)
-    findings = sweep(reader, scanned, workers=workers) if check else ()
+    findings = check_views(reader, scanned, workers=workers) if check else ()
     rows_of = {row.name: row for row in read_rows(reader.store, sorted(graph.nodes))}
     return draw(graph, findings, rows_of, title=", ".join(scanned or ()) or "All databases")
 
@@ -54,7 +54,7 @@ def _upstream(reader: LineageReader, name: ViewName) -> Graph:
                 found = reader.find(child)
                 edges.append(Edge(item, child, found.state, child.name if found.now is None else found.now.name))
             for missing in lineage.missing if lineage is not None else ():
-                edges.append(Edge(item, unidentified(missing), ChildState.MISSING, missing))
+                edges.append(Edge(item, unidentified_dependency(missing), DependencyState.MISSING, missing))
             below |= {edge.to for edge in edges if edge.view == item}
         level = sorted(below - nodes.keys())
     return _graph(nodes, edges)
@@ -64,14 +64,14 @@ def _downstream(reader: LineageReader, name: ViewName) -> Graph:
     row = reader.store.get_row(name)
     nodes = {name: _node(reader, name, row, None)}
     edges: list[Edge] = []
-    dependents = Dependents(reader)
+    dependents = DependentFinder(reader)
     work = [name]
     while work:
         item = work.pop()
         for dependent in dependents.of(item):
-            state = ChildState.SAME if dependent.reads else ChildState.RENAMED
+            state = DependencyState.SAME if dependent.reads else DependencyState.RENAMED
             if nodes[item].kind is None:
-                state = ChildState.MISSING
+                state = DependencyState.MISSING
             edges.append(Edge(dependent.name, dependent.child, state, item))
             if dependent.name not in nodes:
                 nodes[dependent.name] = _node(reader, dependent.name, dependent.row, None)

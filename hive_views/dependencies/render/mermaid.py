@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 
-from hive_views.dependencies.lineage import ChildState
+from hive_views.dependencies.lineage import DependencyState
 from hive_views.dependencies.render.diagram import Picture, Standing
 from hive_views.dependencies.render.dot import COLORS
-from hive_views.rendering.escaping import visible
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.rendering.escaping import escape
+from hive_views.spec.lineage_codec import ObjectKind
 
 _SHAPES = {
-    ChildKind.TABLE: ("[(", ")]"),
-    ChildKind.HIVE_TABLE: ("[(", ")]"),
-    ChildKind.VIEW: ("(", ")"),
-    ChildKind.HIVE_VIEW: ("(", ")"),
+    ObjectKind.TABLE: ("[(", ")]"),
+    ObjectKind.HIVE_TABLE: ("[(", ")]"),
+    ObjectKind.VIEW: ("(", ")"),
+    ObjectKind.HIVE_VIEW: ("(", ")"),
     None: ("[", "]"),
 }
 
@@ -40,7 +40,7 @@ def mermaid(picture: Picture) -> str:
             lines.append(f"    {ids[box.name]}{opening}{label}{closing}:::{box.standing.value}")
         lines.append("  end")
     for edge in picture.arrows():
-        arrow = "-->" if edge.state is ChildState.SAME else f"-.->|{_label(edge.state.value)}|"
+        arrow = "-->" if edge.state is DependencyState.SAME else f"-.->|{_label(edge.state.value)}|"
         lines.append(f"  {ids[edge.to]} {arrow} {ids[edge.view]}")
     for standing in sorted(used, key=lambda standing: standing.value):
         fill, line = COLORS[standing]
@@ -50,4 +50,4 @@ def mermaid(picture: Picture) -> str:
 
 
 def _label(text: str) -> str:
-    return '"' + _PLAIN.sub(lambda found: f"#{ord(found[0])};", visible(text)) + '"'
+    return '"' + _PLAIN.sub(lambda found: f"#{ord(found[0])};", escape(text)) + '"'

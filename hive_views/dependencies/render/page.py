@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hive_views.dependencies.render.diagram import Picture
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
 _PACKAGE = "hive_views.dependencies.render"
@@ -27,20 +27,20 @@ def document(picture: Picture) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(picture.boxes)}
     nodes = [
         {
-            "database": visible(box.name.database),
-            "name": visible(box.name.name),
+            "database": escape(box.name.database),
+            "name": escape(box.name.name),
             "kind": box.kind_text,
             "standing": box.standing.value,
-            "reasons": [visible(reason, lines=True) for reason in box.reasons],
+            "reasons": [escape(reason, lines=True) for reason in box.reasons],
             "typed": _text(box.typed),
             "expanded": _text(box.expanded) if box.expanded != box.typed else None,
-            "columns": [[visible(name), visible(kind), _text(comment)] for name, kind, comment in box.columns],
+            "columns": [[escape(name), escape(kind), _text(comment)] for name, kind, comment in box.columns],
         }
         for box in picture.boxes.values()
     ]
     edges = [[numbers[edge.to], numbers[edge.view], edge.state.value] for edge in picture.arrows()]
-    return {"title": visible(picture.title), "nodes": nodes, "edges": edges}
+    return {"title": escape(picture.title), "nodes": nodes, "edges": edges}
 
 
 def _text(text: str | None) -> str | None:
-    return None if text is None else visible(text, lines=True)
+    return None if text is None else escape(text, lines=True)

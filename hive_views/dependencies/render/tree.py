@@ -8,7 +8,7 @@ from enum import Enum
 
 from hive_views.dependencies.render.diagram import Box, Picture, Standing
 from hive_views.identifiers import ViewName
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 
 
 class Direction(Enum):
@@ -73,7 +73,7 @@ def tree(
 
 def tree_text(lines: Iterable[TreeLine]) -> str:
     """A tree as text without colors."""
-    return "".join(f"{line.branch}{visible(str(line.box.name))}{_said(line)}\n" for line in lines)
+    return "".join(f"{line.branch}{escape(str(line.box.name))}{_said(line)}\n" for line in lines)
 
 
 def _said(line: TreeLine) -> str:
@@ -83,7 +83,7 @@ def _said(line: TreeLine) -> str:
         return f"{kind}  ({_NOTES[line.note]})"
     if box.standing in (Standing.VALID, Standing.UNCHECKED):
         return kind
-    reason = f": {visible(box.reasons[0])}" if box.reasons and box.kind is not None else ""
+    reason = f": {escape(box.reasons[0])}" if box.reasons and box.kind is not None else ""
     return f"{kind}  {box.standing.value}{reason}"
 
 

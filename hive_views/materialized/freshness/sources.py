@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hive_views.dependencies.lineage import LineageReader, LineageSource, named_by
+from hive_views.dependencies.lineage import LineageOrigin, LineageReader, dependency_names
 from hive_views.errors import (
     InvalidRefreshStateError,
     MetadataFileError,
@@ -19,7 +19,7 @@ from hive_views.materialized.freshness.verdict import Observed, ObservedSource
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView
 from hive_views.materialized.state.refresh_state import SourceKind
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.spec.lineage_codec import Child, ChildKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.session_settings import recorded
 
@@ -82,7 +82,7 @@ class _Walk:
         """Where a child went that was renamed."""
         if uuid is None:
             return None
-        found = self.reader.find(Child(name, uuid, ChildKind.TABLE)).now
+        found = self.reader.find(Dependency(name, uuid, ObjectKind.TABLE)).now
         return None if found is None else self.rows.one(found.name)
 
     def _row(self, row: Row) -> list[tuple[ViewName, str | None]]:
@@ -138,7 +138,7 @@ class _Walk:
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
         lineage = self.reader.read(row, self.rows.known)
-        if lineage.source is LineageSource.NONE:
+        if lineage.source is LineageOrigin.NONE:
             self.unknown[row.name] = lineage.problem or "it has no lineage"
             return []
         self.gone.update(lineage.missing)
@@ -154,7 +154,7 @@ def observe(
     wanted: dict[ViewName, str | None] = {}
     if row is not None:
         lineage = reader.read(row, rows.known)
-        if lineage.source is LineageSource.NONE:
+        if lineage.source is LineageOrigin.NONE:
             walk.unknown[name] = lineage.problem or "it has no lineage"
         walk.gone.update(lineage.missing)
         wanted = {child.name: child.uuid for child in lineage.children}
@@ -184,12 +184,12 @@ def observe(
 
 def children_of_version(version: ViewVersion, name: ViewName) -> dict[ViewName, str | None] | None:
     """The immediate children of a definition that stands in no view's row."""
-    from hive_views.spec.lineage_codec import children_of
+    from hive_views.spec.lineage_codec import lineage_of_version
 
-    recorded = children_of(version)
+    recorded = lineage_of_version(version)
     if recorded is not None:
         return {child.name: child.uuid for child in recorded}
-    named = named_by(version, name.database)
+    named = dependency_names(version, name.database)
     return None if named is None else dict.fromkeys(named)
 
 

@@ -19,7 +19,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 
-from hive_views.dependencies.graph import Dependents
+from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     HiveViewsError,
@@ -204,7 +204,7 @@ class _Search:
 
     def __init__(self, catalog: HiveViewCatalog, database: str, until_ms: int) -> None:
         self._store = catalog.store
-        self._dependents = Dependents(LineageReader(self._store))
+        self._dependents = DependentFinder(LineageReader(self._store))
         self._until_ms = until_ms
         self._said = _Living()
         """What rows say by themselves: enough to see that all is somebody's."""

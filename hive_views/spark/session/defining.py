@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hive_views.dependencies.resolved_texts import of_version
+from hive_views.dependencies.resolved_texts import text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.spark.analyzer import iceberg_schema
@@ -92,7 +92,7 @@ class Definer:
     def recompiler(self, name: ViewName) -> Analyzer:
         """Where the column types of a view come from that is recompiled: under the settings of its definition."""
         version = self._catalog.load_view(name.identifier).current_version()
-        text = of_version(name, version)
+        text = text_of_version(name, version)
         return self._typed(text.typed, text.typed, 0, text.database, recorded(version.summary), str(name))
 
     def _typed(

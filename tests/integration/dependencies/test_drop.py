@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from hive_views.dependencies.drop import Behavior
+from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import (
     DependentsError,
     InvalidPropertyError,
@@ -22,7 +22,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.samples import files_below, version
 from tests.proxy import Hold, ThriftProxy
@@ -114,13 +114,13 @@ def test_the_plan_says_what_cascade_will_drop_dependents_first(shop, raw, databa
     assert sorted(order) == before
     for first, then in [("d", "c"), ("c", "a"), ("c", "b"), ("a", "orders"), ("b", "orders"), ("old", "orders")]:
         assert order.index(first) < order.index(then)
-    assert {step.name.name: step.kind for step in plan.steps}["old"] is ChildKind.HIVE_VIEW
+    assert {step.name.name: step.kind for step in plan.steps}["old"] is ObjectKind.HIVE_VIEW
     assert {step.name.name: [item.name for item in step.reads] for step in plan.steps}["d"] == ["c", "orders"]
     assert left(raw, database) == before
     assert shop.plan_drop(f"{database}.orders", restrict=True).refused
     assert shop.plan_drop(f"{database}.orders", restrict=True).steps == ()
     nothing = shop.plan_drop(f"{database}.orders")
-    assert (nothing.behavior, len(nothing.steps), len(nothing.left_dangling)) == (Behavior.NONE, 1, 5)
+    assert (nothing.behavior, len(nothing.steps), len(nothing.left_dangling)) == (DropBehavior.NONE, 1, 5)
 
 
 def test_cascade_drops_everything_and_nothing_else(shop, raw, database, hive_table, view):
@@ -139,7 +139,7 @@ def test_the_report_says_what_went_and_what_brings_it_back(shop, raw, database):
     assert [item.name for item in report.dropped][-1] == "orders"
     steps = {step.name.name: step for step in report.steps}
     assert {name: steps[name].metadata_location for name in "abcd"} == files
-    assert (steps["old"].kind, steps["old"].text) == (ChildKind.HIVE_VIEW, text)
+    assert (steps["old"].kind, steps["old"].text) == (ObjectKind.HIVE_VIEW, text)
     assert [item.name for item in steps["d"].reads] == ["c", "orders"]
     for name in "abcd":
         assert shop.register_view(f"{database}.{name}", files[name]).sql_for("spark")

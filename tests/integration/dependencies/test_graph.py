@@ -7,8 +7,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from thrift.Thrift import TApplicationException
 
-from hive_views.dependencies.graph import Dependents
-from hive_views.dependencies.lineage import ChildState, LineageReader
+from hive_views.dependencies.graph import DependentFinder
+from hive_views.dependencies.lineage import DependencyState, LineageReader
 from hive_views.errors import CyclicViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
@@ -127,20 +127,20 @@ def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, 
 
 def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_broken(shop, database):
     shop.rename_view(f"{database}.bottom", f"{database}.ground")
-    (dependent,) = Dependents(LineageReader(shop.store), databases=[database]).of(ViewName(database, "ground"))
+    (dependent,) = DependentFinder(LineageReader(shop.store), databases=[database]).of(ViewName(database, "ground"))
     assert (dependent.name.name, dependent.reads) == ("top", False)
     graph = shop.graph(database)
     (broken,) = graph.broken()
     assert (broken.view.name, broken.child.name.name, broken.to.name) == ("top", "bottom", "ground")
-    assert broken.state is ChildState.RENAMED
+    assert broken.state is DependencyState.RENAMED
 
 
 def test_a_renamed_hive_table_is_followed(shop, raw, database):
     rename(raw, database, "orders", "all_orders")
     graph = shop.graph(database)
     states = {edge.view.name: (edge.state, edge.to.name) for edge in graph.edges}
-    assert states["bottom"] == (ChildState.RENAMED, "all_orders")
-    assert states["old"] == (ChildState.MISSING, "orders")
+    assert states["bottom"] == (DependencyState.RENAMED, "all_orders")
+    assert states["old"] == (DependencyState.MISSING, "orders")
 
 
 def test_the_graph_of_a_database(shop, database):

@@ -13,7 +13,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContex
 from hive_views.metastore.identities import identify
 from hive_views.metastore.locking.lock import locked
 from hive_views.metastore.row_codec import HIVE_UUID
-from hive_views.spec.lineage_codec import ChildKind
+from hive_views.spec.lineage_codec import ObjectKind
 from tests.integration.catalog.samples import hive_row
 from tests.proxy import EVERY, DropReply, DropRequest, ThriftProxy
 
@@ -89,7 +89,7 @@ def test_each_kind_of_row_is_told(catalog, raw, database, hive_table, hive_view)
     hive_view("old", f"select `id` from `{database}`.`orders`")
     raw.create_table(hive_row(database, "cube", "MATERIALIZED_VIEW"))
     kinds = {name: child(catalog, ViewName(database, name)).kind for name in ("orders", "old", "cube")}
-    assert kinds == {"orders": ChildKind.HIVE_TABLE, "old": ChildKind.HIVE_VIEW, "cube": ChildKind.HIVE_TABLE}
+    assert kinds == {"orders": ObjectKind.HIVE_TABLE, "old": ObjectKind.HIVE_VIEW, "cube": ObjectKind.HIVE_TABLE}
 
 
 def test_an_iceberg_table_whose_file_is_gone_cannot_be_told(catalog, raw, database, view):

@@ -10,11 +10,11 @@ from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from hive_views.dependencies.lineage import ChildState, LineageReader, LineageSource
+from hive_views.dependencies.lineage import DependencyState, LineageOrigin, LineageReader
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.row_codec import HIVE_UUID
-from hive_views.spec.lineage_codec import LINEAGE, ROW_LINEAGE, ROW_LINEAGE_OF, ChildKind
+from hive_views.spec.lineage_codec import LINEAGE, ROW_LINEAGE, ROW_LINEAGE_OF, ObjectKind
 from tests.integration.catalog.samples import hive_row, version
 
 ICEBERG = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
@@ -100,10 +100,10 @@ def test_the_row_follows_every_commit_of_ours(catalog, database, hive_table, vie
     top = top.update().set_properties(note="x").commit()
     lineage = read(catalog, database, "top")
     assert [child.name.name for child in lineage.children] == ["orders"]
-    assert lineage.source is LineageSource.ROW
+    assert lineage.source is LineageOrigin.ROW
     assert read(catalog, database, "top").view == ViewName(database, "top")
     renamed = catalog.rename_view(top.name(), (database, "best"))
-    assert read(catalog, database, "best").source is LineageSource.ROW
+    assert read(catalog, database, "best").source is LineageOrigin.ROW
     assert renamed.parameters[ROW_LINEAGE_OF] in renamed.metadata_location
 
 
@@ -131,7 +131,7 @@ def test_a_java_commit_leaves_the_row_s_lineage_stale_and_the_file_s_is_read(cat
     foreign_commit(catalog, raw, f"{database}.top", back)
     assert "refunds" in raw.get_table(database, "top").parameters[ROW_LINEAGE]
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageSource.VERSION
+    assert lineage.source is LineageOrigin.VERSION
     assert [child.name.name for child in lineage.children] == ["orders"]
 
 
@@ -140,8 +140,8 @@ def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(ca
     text = "WITH w AS (SELECT * FROM orders) SELECT w.id, g.total FROM w JOIN gone g ON w.id = g.id"
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", text)))
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageSource.TEXT
-    assert [(child.name.name, child.kind) for child in lineage.children] == [("orders", ChildKind.HIVE_TABLE)]
+    assert lineage.source is LineageOrigin.TEXT
+    assert [(child.name.name, child.kind) for child in lineage.children] == [("orders", ObjectKind.HIVE_TABLE)]
     assert lineage.missing == (ViewName(database, "gone"),)
 
 
@@ -164,7 +164,7 @@ def test_a_plain_hive_view_s_children_are_known_from_its_text(catalog, database,
 def test_a_text_that_cannot_be_read_is_said(catalog, database):
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("presto", "select 1 as id, 2 as total")))
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageSource.NONE
+    assert lineage.source is LineageOrigin.NONE
     assert "dialect" in lineage.problem
 
 
@@ -181,7 +181,7 @@ def test_the_deep_lineage_walks_down(catalog, database, hive_table, view):
         ("orders", 2),
         ("refunds", 2),
     ]
-    assert {item.state for item in deep.children} == {ChildState.SAME}
+    assert {item.state for item in deep.children} == {DependencyState.SAME}
     assert deep.by_uuid()[f"{database}.bottom"] == bottom.metadata.view_uuid
     assert deep.by_uuid()[f"{database}.middle"] == middle.metadata.view_uuid
     assert deep.by_sequence() == {
@@ -198,7 +198,9 @@ def test_a_diamond_of_many_levels_is_walked_once(catalog, database, hive_table, 
     assert len(catalog.lineage(f"{database}.t12").children) == 12
 
 
-@pytest.mark.parametrize(("what", "state"), [("rename", ChildState.RENAMED), ("replace", ChildState.REPLACED)])
+@pytest.mark.parametrize(
+    ("what", "state"), [("rename", DependencyState.RENAMED), ("replace", DependencyState.REPLACED)]
+)
 def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, state):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
@@ -221,13 +223,13 @@ def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, 
     uuid = str(catalog.load_table(f"{database}.orders").metadata.table_uuid)
     plain.rename_table(f"{database}.orders", f"{database}.moved")
     (item,) = catalog.lineage(f"{database}.top").children
-    assert (item.state, item.child.name.name, item.child.uuid) == (ChildState.RENAMED, "moved", uuid)
+    assert (item.state, item.child.name.name, item.child.uuid) == (DependencyState.RENAMED, "moved", uuid)
     (edge,) = catalog.graph(database).edges
-    assert (edge.state, edge.to.name) == (ChildState.RENAMED, "moved")
+    assert (edge.state, edge.to.name) == (DependencyState.RENAMED, "moved")
     assert [name.name for name in catalog.dependents(f"{database}.moved").views] == ["top"]
     catalog.drop_table(f"{database}.moved")
     (item,) = catalog.lineage(f"{database}.top").children
-    assert item.state is ChildState.MISSING
+    assert item.state is DependencyState.MISSING
 
 
 def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table, hive_view, view):
@@ -237,9 +239,9 @@ def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table,
     view("top", "SELECT id FROM old")
     deep = catalog.lineage(f"{database}.top")
     assert [(item.child.name.name, item.state, item.depth) for item in deep.children] == [
-        ("old", ChildState.SAME, 1),
-        ("gone", ChildState.MISSING, 2),
-        ("orders", ChildState.SAME, 2),
+        ("old", DependencyState.SAME, 1),
+        ("gone", DependencyState.MISSING, 2),
+        ("orders", DependencyState.SAME, 2),
     ]
     assert [(item.child.name.name, item.parents[0].name) for item in deep.missing] == [("gone", "old")]
     assert deep.by_uuid().keys() == {f"{database}.old", f"{database}.orders"}
@@ -252,10 +254,10 @@ def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(cat
     )
     hive_view("top", f"select `one` from `{database}`.`lost`")
     deep = catalog.lineage(f"{database}.top")
-    assert [(item.child.name.name, item.state) for item in deep.children] == [("lost", ChildState.UNKNOWN)]
+    assert [(item.child.name.name, item.state) for item in deep.children] == [("lost", DependencyState.UNKNOWN)]
     assert (deep.missing, deep.by_uuid()) == ((), {})
     (edge,) = catalog.graph(database).edges
-    assert (edge.state, edge.to.name) == (ChildState.UNKNOWN, "lost")
+    assert (edge.state, edge.to.name) == (DependencyState.UNKNOWN, "lost")
     assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
 
 
@@ -264,5 +266,5 @@ def test_a_child_that_is_gone_is_missing(catalog, raw, database, hive_table, vie
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)
     (item,) = catalog.lineage(f"{database}.top").children
-    assert item.state is ChildState.MISSING
+    assert item.state is DependencyState.MISSING
     assert catalog.lineage(f"{database}.top").by_uuid() == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.dependencies.lineage import ChildState
+from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_ORIGINAL
@@ -475,20 +475,20 @@ def test_a_view_above_knows_the_converted_one_for_the_same(add, sales, catalog, 
     add(hive_view_row(sales, "base", "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
     catalog.execute(f"CREATE VIEW {sales}.above AS SELECT id FROM base", database=sales)
 
-    def state() -> ChildState:
+    def state() -> DependencyState:
         children = catalog.lineage((sales, "above")).children
         return next(item.state for item in children if item.child.name == ViewName(sales, "base"))
 
-    assert state() is ChildState.SAME
+    assert state() is DependencyState.SAME
     assert run_plan(plan(), catalog, journal).complete
     assert catalog.view_exists((sales, "base"))
-    assert state() is ChildState.SAME
+    assert state() is DependencyState.SAME
     revert_run(catalog, journal)
     assert not catalog.view_exists((sales, "base"))
-    assert state() is ChildState.SAME
+    assert state() is DependencyState.SAME
     # Again, where the first run's files still are.
     assert run_plan(plan(), catalog, journal.with_name("again")).complete
-    assert state() is ChildState.SAME
+    assert state() is DependencyState.SAME
 
 
 def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, catalog, plan, journal):

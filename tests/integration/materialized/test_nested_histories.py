@@ -27,7 +27,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from hive_views import HiveViewCatalog
-from hive_views.dependencies.view_builder import Definition
+from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
@@ -228,7 +228,7 @@ class World:
         views = [child for child in self._children(name) if child in self.texts]
         return [*views, *(one for child in views for one in self._below(child))]
 
-    def _authored(self, name: str) -> Definition:
+    def _authored(self, name: str) -> ViewDefinition:
         made = self.catalog.author((self.database, name), self.texts[name])
         zone = self.zones.get(name)
         own = {} if zone is None else encode({TIME_ZONE: zone, ANSI: "true"})

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveView, HiveViewCatalog
-from hive_views.dependencies.lineage import LineageReader, LineageSource
+from hive_views.dependencies.lineage import LineageOrigin, LineageReader
 from hive_views.dependencies.validity import Validity
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import HIVE_UUID
 from hive_views.spark.analyzer import schema_of
-from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, children_of
+from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, lineage_of_version
 from tests.integration.metastore.rpc import connect
 
 Create = Callable[..., HiveView]
@@ -50,18 +50,18 @@ def shop(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterat
 def test_iceberg_s_java_catalog_keeps_the_lineage_of_a_version(spark, catalog, metastore, database, shop):
     made = shop("top", "SELECT * FROM orders")
     table = catalog.load_table(f"{database}.orders")
-    assert [child.uuid for child in children_of(made.current_version())] == [str(table.metadata.table_uuid)]
+    assert [child.uuid for child in lineage_of_version(made.current_version())] == [str(table.metadata.table_uuid)]
     assert FILE_NODE in made.metadata_location
 
     spark.sql(f"ALTER VIEW prod.{database}.top SET TBLPROPERTIES ('note' = 'by java')")
     after = catalog.load_view(f"{database}.top")
     assert after.metadata.properties["note"] == "by java"
     assert FILE_NODE not in after.metadata_location
-    assert children_of(after.current_version()) == children_of(made.current_version())
+    assert lineage_of_version(after.current_version()) == lineage_of_version(made.current_version())
     with connect(metastore.port) as raw:
         assert ROW_LINEAGE in raw.get_table(database, "top").parameters
     row = catalog.store.get_row(ViewName(database, "top"))
-    assert LineageReader(catalog.store).read(row).source is LineageSource.VERSION
+    assert LineageReader(catalog.store).read(row).source is LineageOrigin.VERSION
     assert [name.name for name in catalog.dependents(f"{database}.orders", namespaces=[database]).views] == ["top"]
     assert catalog.check_view(f"{database}.top").validity is Validity.VALID
 
@@ -72,7 +72,7 @@ def test_a_replace_by_iceberg_s_java_catalog_is_noticed(spark, catalog, database
     spark.sql(f"CREATE OR REPLACE VIEW prod.{database}.top AS SELECT id FROM refunds")
     row = catalog.store.get_row(ViewName(database, "top"))
     lineage = LineageReader(catalog.store).read(row)
-    assert lineage.source is LineageSource.TEXT
+    assert lineage.source is LineageOrigin.TEXT
     assert [child.name.name for child in lineage.children] == ["refunds"]
     assert catalog.dependents(f"{database}.orders", namespaces=[database]).views == ()
     assert [name.name for name in catalog.dependents(f"{database}.refunds", namespaces=[database]).views] == ["top"]

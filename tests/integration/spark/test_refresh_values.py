@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from pyspark.sql import SparkSession
 
-from hive_views.dependencies.view_builder import Definition
+from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import ViewSession
@@ -107,7 +107,7 @@ def test_rows_of_another_time_zone_do_not_answer(spark, catalog, odd):
 def test_a_value_that_the_storage_would_change_is_refused(spark, catalog, odd):
     spark.sql(f"INSERT INTO prod.{odd}.odd VALUES (1.75, 1, 1, NULL)")
     made = catalog.author((odd, "mv"), "SELECT d AS n FROM odd")
-    wrong = Definition(Schema(NestedField(1, "n", LongType())), made.version, ())
+    wrong = ViewDefinition(Schema(NestedField(1, "n", LongType())), made.version, ())
     catalog.materialized.create((odd, "mv"), wrong)
     with pytest.raises(RefreshError, match="column n is of type bigint, and the query gives double"):
         catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))

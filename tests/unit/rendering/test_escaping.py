@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_views.rendering.escaping import visible, visible_json
+from hive_views.rendering.escaping import escape, escape_json
 
 ANY = st.text(st.characters(categories=["L", "M", "N", "P", "S", "Z", "C"]))
 
@@ -28,26 +28,26 @@ ANY = st.text(st.characters(categories=["L", "M", "N", "P", "S", "Z", "C"]))
     ],
 )
 def test_what_is_shown(text, shown):
-    assert visible(text) == shown
+    assert escape(text) == shown
 
 
 def test_lines_stay_where_they_may():
-    assert visible("a\n\tb\r\n\x00", lines=True) == "a\n\tb\\x0d\n\\x00"
+    assert escape("a\n\tb\r\n\x00", lines=True) == "a\n\tb\\x0d\n\\x00"
 
 
 @given(ANY)
 def test_nothing_hidden_is_left(text):
-    shown = visible(text)
+    shown = escape(text)
     assert shown.encode("utf-8").decode("utf-8") == shown
     bidirectional = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
     for character in shown:
         assert unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
         assert unicodedata.bidirectional(character) not in bidirectional
-    assert visible(shown) == shown
+    assert escape(shown) == shown
 
 
 @given(ANY)
 def test_json_means_the_same_and_hides_nothing(text):
-    shown = visible_json(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
+    shown = escape_json(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
     assert json.loads(shown) == {text: [text]}
-    assert visible(shown, lines=True) == shown
+    assert escape(shown, lines=True) == shown

@@ -17,13 +17,13 @@ from hive_views.spec.lineage_codec import (
     MAX_ROW_LINEAGE,
     ROW_LINEAGE,
     ROW_LINEAGE_OF,
-    Child,
-    ChildKind,
-    children_in_row,
-    children_of,
+    Dependency,
+    ObjectKind,
     decode,
     encode,
     file_id,
+    lineage_in_row,
+    lineage_of_version,
     row_parameters,
     row_pattern,
 )
@@ -36,10 +36,10 @@ databases = st.text(st.characters(codec="ascii", exclude_characters=".", min_cod
 tables = st.text(st.characters(codec="ascii", min_codepoint=32), min_size=1).map(str.lower)
 children = st.lists(
     st.builds(
-        Child,
+        Dependency,
         name=st.builds(ViewName, databases, tables),
         uuid=st.uuids().map(str),
-        kind=st.sampled_from(ChildKind),
+        kind=st.sampled_from(ObjectKind),
         by_name=st.booleans(),
     ),
     max_size=8,
@@ -57,17 +57,17 @@ def test_a_summary_s_lineage_comes_back_and_its_order_does_not_count(found, rand
     random.shuffle(shuffled)
     assert encode(shuffled) == encode(found)
     assert decode(encode(found)) == tuple(sorted(found))
-    assert children_of(version(found)) == tuple(sorted(found))
+    assert lineage_of_version(version(found)) == tuple(sorted(found))
 
 
 @given(children)
 def test_a_row_s_lineage_comes_back(found):
     parameters = row_parameters(version(found), LOCATION)
     if parameters:
-        assert children_in_row(parameters, LOCATION) == tuple(sorted(found))
+        assert lineage_in_row(parameters, LOCATION) == tuple(sorted(found))
         assert len(parameters[ROW_LINEAGE]) <= MAX_ROW_LINEAGE
-        assert children_in_row(parameters, LOCATION.replace("00003", "00004")) is None
-        assert children_in_row(parameters, None) is None
+        assert lineage_in_row(parameters, LOCATION.replace("00003", "00004")) is None
+        assert lineage_in_row(parameters, None) is None
 
 
 @given(children.filter(bool))
@@ -88,25 +88,25 @@ def test_the_patterns_find_every_child(found):
 )
 def test_any_other_text_is_no_lineage(text):
     found = decode(text)
-    assert found is None or found == () or all(isinstance(child, Child) for child in found)
+    assert found is None or found == () or all(isinstance(child, Dependency) for child in found)
 
 
 @given(st.text())
 def test_any_other_parameter_is_no_lineage(text):
-    found = children_in_row({ROW_LINEAGE: text, ROW_LINEAGE_OF: "00003-aaaa.gz.metadata.json"}, LOCATION)
+    found = lineage_in_row({ROW_LINEAGE: text, ROW_LINEAGE_OF: "00003-aaaa.gz.metadata.json"}, LOCATION)
     assert found is None or found == ()
 
 
 def test_a_view_that_reads_nothing_has_a_lineage_too():
     parameters = row_parameters(version([]), LOCATION)
     assert parameters[ROW_LINEAGE] == "|"
-    assert children_in_row(parameters, LOCATION) == ()
+    assert lineage_in_row(parameters, LOCATION) == ()
 
 
 def test_keys_of_later_versions_are_left_aside():
     identity = str(uuid.uuid4())
     text = json.dumps({"s.t": {"uuid": identity.upper(), "type": "table", "snapshot": 3}})
-    assert decode(text) == (Child(ViewName("s", "t"), identity, ChildKind.TABLE),)
+    assert decode(text) == (Dependency(ViewName("s", "t"), identity, ObjectKind.TABLE),)
 
 
 @pytest.mark.parametrize(("summary", "marked"), [({}, False), ({LINEAGE: "{}"}, True), ({LINEAGE: "not JSON"}, False)])
@@ -120,7 +120,7 @@ def test_file_names_are_uuids_and_marked_where_there_is_a_lineage(summary, marke
 
 
 def test_too_many_children_for_a_row_are_left_to_the_file():
-    many = [Child(ViewName("s", f"table_{number}"), str(uuid.uuid4()), ChildKind.TABLE) for number in range(100)]
+    many = [Dependency(ViewName("s", f"table_{number}"), str(uuid.uuid4()), ObjectKind.TABLE) for number in range(100)]
     assert row_parameters(version(many), LOCATION) == {}
     assert FILE_NODE not in file_id(version(many))
-    assert len(children_of(version(many))) == 100
+    assert len(lineage_of_version(version(many))) == 100

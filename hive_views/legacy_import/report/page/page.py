@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.report.report import Line, Report
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
 _PACKAGE = "hive_views.legacy_import.report.page"
@@ -27,10 +27,10 @@ def html(report: Report, title: str, *, rows: Mapping[ViewName, str] | None = No
 def document(report: Report, title: str, rows: Mapping[ViewName, str]) -> dict[str, Any]:
     """What the page's script gets."""
     return {
-        "title": visible(title),
+        "title": escape(title),
         "seconds": round(report.seconds, 3),
         "writing": round(report.writing, 3),
-        "cycles": [[visible(name) for name in cycle] for cycle in report.cycles],
+        "cycles": [[escape(name) for name in cycle] for cycle in report.cycles],
         "views": [_view(line, rows.get(line.entry.name)) for line in report.lines],
     }
 
@@ -39,22 +39,22 @@ def _view(line: Line, rows: str | None) -> dict[str, Any]:
     entry, outcome = line.entry, line.outcome
     pieces = line.pieces()
     return {
-        "database": visible(entry.name.database),
-        "name": visible(entry.name.name),
-        "target": None if entry.in_place else visible(str(entry.target)),
+        "database": escape(entry.name.database),
+        "name": escape(entry.name.name),
+        "target": None if entry.in_place else escape(str(entry.target)),
         "status": line.status,
         "reason": None if outcome.reason is None else outcome.reason.value,
         "text": _text(outcome.text),
-        "blocker": None if outcome.blocked_by is None else visible(str(outcome.blocked_by)),
+        "blocker": None if outcome.blocked_by is None else escape(str(outcome.blocked_by)),
         "writer": f"{entry.writer.value} as a materialized view" if entry.materialized else entry.writer.value,
-        "dialect": visible(entry.dialect),
+        "dialect": escape(entry.dialect),
         "level": entry.level,
-        "reads": [visible(str(name)) for name in entry.reads],
-        "changes": [visible(change, lines=True) for change in entry.changes],
-        "damages": [visible(item, lines=True) for item in outcome.damages],
+        "reads": [escape(str(name)) for name in entry.reads],
+        "changes": [escape(change, lines=True) for change in entry.changes],
+        "damages": [escape(item, lines=True) for item in outcome.damages],
         "rows": _text(rows),
         # The difference holds both texts.
-        "pieces": [[kind, visible(text, lines=True)] for kind, text in pieces],
+        "pieces": [[kind, escape(text, lines=True)] for kind, text in pieces],
         "old": None if pieces else _text(entry.old_text),
         "new": None if pieces or entry.new_text == entry.old_text else _text(entry.new_text),
         "same": entry.old_text is not None and entry.old_text == entry.new_text,
@@ -67,4 +67,4 @@ def _view(line: Line, rows: str | None) -> dict[str, Any]:
 
 
 def _text(text: str | None) -> str | None:
-    return None if text is None else visible(text, lines=True)
+    return None if text is None else escape(text, lines=True)

@@ -9,10 +9,10 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from hive_views.dependencies.graph import Edge, Graph, Node
-from hive_views.dependencies.lineage import ChildState
-from hive_views.dependencies.validity import Finding, Problem, Validity
+from hive_views.dependencies.lineage import DependencyState
+from hive_views.dependencies.validity import CheckedView, Problem, Validity
 from hive_views.identifiers import ViewName
-from hive_views.spec.lineage_codec import Child, ChildKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind
 
 HOSTILE = [
     "end",
@@ -38,22 +38,22 @@ HOSTILE = [
 ]
 
 
-def graph(reads: Mapping[str, Sequence[str]], **kinds: ChildKind | None) -> Graph:
+def graph(reads: Mapping[str, Sequence[str]], **kinds: ObjectKind | None) -> Graph:
     """A graph of `name` or `database.name`s; a name with a key in `kinds` is that, None is missing."""
 
     def full(name: str) -> ViewName:
         return ViewName.parse(name if "." in name else f"d.{name}")
 
-    def kind(name: str) -> ChildKind | None:
-        return kinds.get(name, ChildKind.VIEW if reads.get(name) else ChildKind.TABLE)
+    def kind(name: str) -> ObjectKind | None:
+        return kinds.get(name, ObjectKind.VIEW if reads.get(name) else ObjectKind.TABLE)
 
     names = {*reads, *(child for children in reads.values() for child in children)}
     nodes = {full(name): Node(full(name), kind(name), None) for name in names}
     edges = [
         Edge(
             full(view),
-            Child(full(child), "", ChildKind.TABLE),
-            ChildState.MISSING if kind(child) is None else ChildState.SAME,
+            Dependency(full(child), "", ObjectKind.TABLE),
+            DependencyState.MISSING if kind(child) is None else DependencyState.SAME,
             full(child),
         )
         for view, children in reads.items()
@@ -62,19 +62,22 @@ def graph(reads: Mapping[str, Sequence[str]], **kinds: ChildKind | None) -> Grap
     return Graph({name: nodes[name] for name in sorted(nodes)}, tuple(sorted(edges, key=lambda edge: edge.view)))
 
 
-def invalid(name: str, reason: str = "no such table", validity: Validity = Validity.INVALID) -> Finding:
-    return Finding(ViewName.parse(f"d.{name}"), (Problem(validity, reason, 1, 15),))
+def invalid(name: str, reason: str = "no such table", validity: Validity = Validity.INVALID) -> CheckedView:
+    return CheckedView(ViewName.parse(f"d.{name}"), (Problem(validity, reason, 1, 15),))
 
 
-def valid(*names: str) -> list[Finding]:
-    return [Finding(ViewName.parse(f"d.{name}"), ()) for name in names]
+def valid(*names: str) -> list[CheckedView]:
+    return [CheckedView(ViewName.parse(f"d.{name}"), ()) for name in names]
 
 
 def hostile() -> Graph:
     """Each hostile name is a view in a database of the same name, and reads the one before it."""
     names = [ViewName(text, text) for text in HOSTILE]
-    nodes = {name: Node(name, ChildKind.VIEW, None) for name in names}
-    edges = [Edge(view, Child(child, "", ChildKind.VIEW), ChildState.SAME, child) for child, view in pairwise(names)]
+    nodes = {name: Node(name, ObjectKind.VIEW, None) for name in names}
+    edges = [
+        Edge(view, Dependency(child, "", ObjectKind.VIEW), DependencyState.SAME, child)
+        for child, view in pairwise(names)
+    ]
     return Graph({name: nodes[name] for name in sorted(nodes)}, tuple(edges))
 
 
@@ -102,13 +105,13 @@ NAMES = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), min_size=1,
 def graphs(draw: st.DrawFn) -> Graph:
     """Any graph: cycles, loops, missing children, all states, any names."""
     names = draw(st.lists(st.builds(ViewName, NAMES, NAMES), min_size=1, max_size=10, unique=True))
-    kinds = {name: draw(st.sampled_from([*ChildKind, None])) for name in names}
+    kinds = {name: draw(st.sampled_from([*ObjectKind, None])) for name in names}
     nodes = {name: Node(name, kinds[name], None) for name in sorted(names)}
     views = [name for name in names if kinds[name] is not None and kinds[name].is_view]
     edges = []
     if views:
         pairs = draw(st.lists(st.tuples(st.sampled_from(views), st.sampled_from(names)), max_size=25))
         for view, to in pairs:
-            state = draw(st.sampled_from(ChildState)) if kinds[to] is not None else ChildState.MISSING
-            edges.append(Edge(view, Child(to, "", ChildKind.TABLE), state, to))
+            state = draw(st.sampled_from(DependencyState)) if kinds[to] is not None else DependencyState.MISSING
+            edges.append(Edge(view, Dependency(to, "", ObjectKind.TABLE), state, to))
     return Graph(nodes, tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name))))

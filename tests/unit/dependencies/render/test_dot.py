@@ -10,7 +10,7 @@ from hypothesis import given
 
 from hive_views.dependencies.render import dot, draw
 from hive_views.dependencies.render.dot import identity
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 from tests.unit.dependencies.render.graphs import graph, graphs, hostile, invalid
 
 # scan.l of Graphviz: within a quoted string, a backslash takes the next backslash or quote with it.
@@ -72,5 +72,5 @@ def test_graphviz_shows_every_name_as_it_is():
     texts = [element.text for element in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}text")]
     for name in found.nodes:
         # Once for the database, once for the view.
-        assert texts.count(visible(name.name)) == 2, name
+        assert texts.count(escape(name.name)) == 2, name
     assert len(texts) == 3 * len(found.nodes)

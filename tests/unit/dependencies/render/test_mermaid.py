@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 
 from hive_views.dependencies.render import draw, mermaid
-from hive_views.rendering.escaping import visible
+from hive_views.rendering.escaping import escape
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid
 
 LABEL = r'"((?:[\w ]|#\d+;)*)"'
@@ -30,10 +30,10 @@ def test_every_line_is_one_of_six_forms(found):
     assert "\n".join(lines) + "\n" == mermaid(picture)
     forms = [[line for line in lines if re.fullmatch(form, line)] for form in LINES]
     assert sum(map(len, forms)) == len(lines)
-    assert [label(line) for line in forms[1]] == [visible(database) for database in picture.databases()]
+    assert [label(line) for line in forms[1]] == [escape(database) for database in picture.databases()]
     shown = [label(line) for line in forms[2]]
     for box, text in zip((box for boxes in picture.databases().values() for box in boxes), shown, strict=True):
-        assert text.startswith(visible(box.name.name))
+        assert text.startswith(escape(box.name.name))
     assert len(forms[4]) == len({(edge.view, edge.to) for edge in found.edges})
     styled = {line.split()[1] for line in forms[5]}
     assert styled == {line.rpartition(":::")[2] for line in forms[2]}

@@ -8,7 +8,7 @@ import pytest
 
 from hive_views.dependencies.render import Standing, draw, html
 from hive_views.dependencies.render.page import document
-from hive_views.dependencies.validity import Finding, Problem, Validity
+from hive_views.dependencies.validity import CheckedView, Problem, Validity
 from hive_views.identifiers import ViewName
 from hive_views.rendering.html_page import part
 from tests.unit.dependencies.render.graphs import HOSTILE, graph, hostile, invalid, valid, warehouse
@@ -64,7 +64,7 @@ def large():
     assert len(views) == 200
     pick = random.Random(3)
     findings = [
-        Finding(name, (Problem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
+        CheckedView(name, (Problem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
         for name in views
     ]
     return draw(found, findings)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 
 from hive_views.dependencies.graph import Edge, Graph, Node
-from hive_views.dependencies.lineage import ChildState, Lineage, LineageSource
+from hive_views.dependencies.lineage import DependencyState, Lineage, LineageOrigin
 from hive_views.dependencies.render import Standing, draw
-from hive_views.dependencies.validity import Finding, Validity
+from hive_views.dependencies.validity import CheckedView, Validity
 from hive_views.identifiers import ViewName
-from hive_views.spec.lineage_codec import Child, ChildKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid, valid
 
 
@@ -43,7 +43,7 @@ def test_a_finding_is_how_a_view_stands(validity):
 
 
 def test_the_lesser_problems_of_a_view_are_named():
-    found = Finding(
+    found = CheckedView(
         ViewName("d", "a"),
         (*invalid("a", "one").problems, *invalid("a", "other", Validity.OUTDATED).problems),
     )
@@ -77,18 +77,18 @@ def test_members_of_a_cycle_are_invalid():
 
 def test_a_view_whose_children_are_not_known():
     name = ViewName("d", "v")
-    lineage = Lineage(name, (), LineageSource.NONE, problem="no text")
-    picture = draw(Graph({name: Node(name, ChildKind.VIEW, None, lineage)}, ()))
+    lineage = Lineage(name, (), LineageOrigin.NONE, problem="no text")
+    picture = draw(Graph({name: Node(name, ObjectKind.VIEW, None, lineage)}, ()))
     assert (picture.boxes[name].standing, picture.boxes[name].reasons) == (Standing.UNKNOWN, ("no text",))
 
 
 def test_a_renamed_and_a_replaced_child_are_told():
     view, now, other = (ViewName("d", name) for name in ("v", "now", "other"))
     edges = (
-        Edge(view, Child(ViewName("d", "old"), "", ChildKind.TABLE), ChildState.RENAMED, now),
-        Edge(view, Child(other, "", ChildKind.TABLE), ChildState.REPLACED, other),
+        Edge(view, Dependency(ViewName("d", "old"), "", ObjectKind.TABLE), DependencyState.RENAMED, now),
+        Edge(view, Dependency(other, "", ObjectKind.TABLE), DependencyState.REPLACED, other),
     )
-    kinds = {view: ChildKind.VIEW, now: ChildKind.TABLE, other: ChildKind.TABLE}
+    kinds = {view: ObjectKind.VIEW, now: ObjectKind.TABLE, other: ObjectKind.TABLE}
     picture = draw(Graph({name: Node(name, kind, None) for name, kind in kinds.items()}, edges))
     assert picture.boxes[view].standing is Standing.INVALID
     assert picture.boxes[view].reasons == (
