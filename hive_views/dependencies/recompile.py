@@ -30,7 +30,7 @@ from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
-from hive_views.sql.parsing.lexer import Text, line_and_column
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import parse_query
 
 _SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
@@ -197,7 +197,7 @@ def _frozen_names(text: ViewText) -> list[str] | None:
     """The names that the text gave its columns when it was expanded; None where that cannot be told."""
     if text.expanded is None:
         return None
-    tree = parse_query(Text(text.expanded, "spark" if text.dialect == "spark" else HIVE))
+    tree = parse_query(text.expanded, "spark" if text.dialect == "spark" else HIVE).tree
     return [name.lower() for name in tree.named_selects] if isinstance(tree, exp.Query) else None
 
 

@@ -181,7 +181,7 @@ def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, st
     """
     query, dialect = statement.query, statement.dialect
     found: dict[str, str] = {}
-    for function in references(query.sql, dialect).functions:
+    for function in references(statement.parsed_query).functions:
         if not function.registered:
             continue
         if query.sql[: function.start].rstrip(" `").endswith("."):

@@ -36,7 +36,6 @@ from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 
 if TYPE_CHECKING:
@@ -286,7 +285,7 @@ def _source(store: MetastoreStore, name: ViewName, number: int | None) -> Source
 
 def _may_depend_on_zone(sql: str) -> bool:
     """Whether a text compares with a date, which Trino turns into an instant in its session's time zone."""
-    return parse_query(Text(sql, "trino")).find(exp.Cast) is not None
+    return parse_query(sql, "trino").tree.find(exp.Cast) is not None
 
 
 # -- Doing it, and taking it back -------------------------------------------------------------------------------------

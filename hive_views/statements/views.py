@@ -29,7 +29,6 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.statements.describe import COMMENT, create_statement, describe
 
 if TYPE_CHECKING:
@@ -108,13 +107,12 @@ def point_into(statement: sql.Statement, database: str, error: HiveViewsError) -
     identifier, namespace = getattr(error, "identifier", None), getattr(error, "namespace", None)
     written = [getattr(statement, part, None) for part in ("name", "new_name")]
     names = [(name.parts, name.start) for name in written if isinstance(name, sql.ObjectName)]
-    query = getattr(statement, "query", None)
-    if isinstance(query, sql.Query):
+    if isinstance(statement, sql.DefiningStatement):
         try:
-            tables = references(query.sql, statement.dialect).tables
+            tables = references(statement.parsed_query).tables
         except SqlError:  # what it cannot read is told by whoever reads it
             tables = ()
-        names += [(table.parts, query.start + table.start) for table in tables]
+        names += [(table.parts, statement.query.start + table.start) for table in tables]
     for parts, start in names:
         place = (parts[-2] if len(parts) > 1 else database).lower()
         alone = isinstance(error, MetadataFileError) and len(names) == 1
@@ -165,25 +163,12 @@ class Run:
     def _check_catalogs(self) -> None:
         query: sql.Query = self.statement.query
         own = {self.catalog.name, self.catalog._config.session_catalog}
-        try:
-            named = references(query.sql, self.statement.dialect).tables
-        except ParseTextError as error:
-            raise _in_statement(error, self.statement.text, query.start) from error
-        for table in named:
+        for table in references(self.statement.parsed_query).tables:
             if table.catalog is not None and table.catalog not in own:
                 line, column = line_and_column(self.statement.text, query.start + table.start)
                 shown = ".".join(table.parts)
                 reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
                 raise SqlError(reason, line=line, column=column, name=shown)
-
-
-def _in_statement(error: ParseTextError, text: str, start: int) -> ParseTextError:
-    """An error in a query, at its place in the statement."""
-    if error.line is None or error.column is None:
-        return error
-    line, column = line_and_column(text, start)
-    column = error.column + (column - 1 if error.line == 1 else 0)
-    return ParseTextError(error.reason, line=line + error.line - 1, column=column, name=error.name)
 
 
 def refused(statement: sql.Statement, reason: str) -> SqlError:

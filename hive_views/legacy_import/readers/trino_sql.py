@@ -13,7 +13,6 @@ import re
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.dialects import requoted
 
@@ -70,8 +69,7 @@ _FUNCTIONS = (exp.Func,)
 
 def portable(sql: str) -> str:
     """A text of Trino's as Hive and Spark write it: the same but for the quotes around names."""
-    text = Text(sql, "trino")
-    tree = parse_query(text)
+    tree = parse_query(sql, "trino").tree
     for node in tree.walk():
         reason = _other(node)
         if reason is not None:

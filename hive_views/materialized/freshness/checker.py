@@ -104,7 +104,7 @@ class Looks:
         if found is None:
             try:
                 leaves = inline(view.name, view.metadata, sources, catalogs_of(self._catalog))
-                found = unrepeatable(leaves.sql, leaves.dialect)
+                found = unrepeatable(leaves.query)
             except (SqlError, RefreshError):
                 # A text that this engine cannot read: L and S decide alone, as the specification has it.
                 found = ()

@@ -239,7 +239,7 @@ def refresh(
     schema = view.storage.schema() if columns is None else columns
     leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
-    found = unrepeatable(leaves.sql, leaves.dialect)
+    found = unrepeatable(leaves.query)
     repeatable = not found or says_true(view.properties, REPEATABLE)
     planned = (
         Plan("full", "it was asked for")

@@ -11,10 +11,11 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.failures import Source, pointing_into
 from hive_views.spark.session.names import Context, Names
 from hive_views.spark.session.reading import Reader
-from hive_views.spark.session.rewrite import places, position
+from hive_views.spark.session.rewrite import places
 from hive_views.spark.session.settings import PARSER
 from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spec.session_settings import RECORDED, encode, recorded
+from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 
 if TYPE_CHECKING:
@@ -70,15 +71,14 @@ class Definer:
                     f"USE {self._catalog.name}, or write its catalog and database"
                 )
             if reason is not None:
-                line, column = position(statement.text, query.start + place.start)
-                raise SqlError(reason, line=line, column=column, name=written)
+                raise error_at(statement.text, query.start + place.start, reason, written)
 
     def _check_parser(self, statement: CreateView | AlterViewAs | CreateMaterializedView) -> None:
         query = statement.query
         for key, character in PARSER.items():
             at = query.sql.find(character)
             if at >= 0 and self._names.setting(key).lower() == "true":
-                line, column = position(statement.text, query.start + at)
+                line, column = line_and_column(statement.text, query.start + at)
                 reason = f"{key} is on, and this text has a {character} in it, which other readers of the view take for"
                 raise SqlError(
                     f"{reason} something else. Write it another way, or set it off", line=line, column=column

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hive_views.errors import SparkSqlError
-from hive_views.spark.session.rewrite import offset_of, position
+from hive_views.spark.session.rewrite import offset_of
+from hive_views.sql.parsing.lexer import line_and_column
 
 _AT = re.compile(r"[(;]\s*line (\d+),? pos (\d+)")
 _NOISE = re.compile(r"(\n\n?JVM stacktrace:|\n*== SQL|;\s*line \d+,? pos \d+|\s*\(line \d+, pos \d+\)).*", re.DOTALL)
@@ -31,7 +32,7 @@ class Source:
     def position(self, at: int | None) -> tuple[int | None, int | None]:
         """Line and column in what was written of a character of what Spark was given."""
         found = None if at is None else self.offset(at)
-        return (None, None) if found is None else position(self.text, found)
+        return (None, None) if found is None else line_and_column(self.text, found)
 
 
 def unchanged(text: str) -> Source:

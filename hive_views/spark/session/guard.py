@@ -15,9 +15,10 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spark.session.failures import Source, pointing_into
-from hive_views.spark.session.rewrite import Rewritten, position, substitute
+from hive_views.spark.session.rewrite import Rewritten, substitute
 from hive_views.spark.session.settings import PARSER
 from hive_views.spark.session.variables import with_values
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.spark_lexer import words
 from hive_views.sql.parsing.statement_targets import Asked, Change, Executed, asked
 from hive_views.sql.rewriting.dialects import string_literal
@@ -118,7 +119,7 @@ class Guard:
 
     def _with_value(self, text: str, executed: Executed, value: str, args: Args) -> tuple[Rewritten, Args]:
         if self._is_on(_ESCAPED) and any(each in value for each in ("\\", "'", "${")):
-            line, column = position(text, executed.start)
+            line, column = line_and_column(text, executed.start)
             reason = f"{_ESCAPED} is on, and this text has quotes or backslashes in it: {_INSTEAD}"
             raise SqlError(reason, line=line, column=column)
         if isinstance(args, list):
@@ -172,7 +173,7 @@ class _Part:
 
     def position(self, at: int) -> tuple[int, int]:
         """Line and column in what the user typed of a character of the text."""
-        return position(self.whole, at if self.fixed is None else self.fixed)
+        return line_and_column(self.whole, at if self.fixed is None else self.fixed)
 
     def error(self, reason: str, at: int, name: str | None = None) -> SqlError:
         """A refusal that points there."""

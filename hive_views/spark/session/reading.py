@@ -49,7 +49,6 @@ from hive_views.spark.session.rewrite import (
     Rewritten,
     Travel,
     places,
-    position,
     possible_places,
     replace,
 )
@@ -58,6 +57,7 @@ from hive_views.spark.session.stored_rows import StoredRows
 from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spec.session_settings import RECORDED, recorded, same
 from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.spark_lexer import words
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
@@ -126,7 +126,7 @@ class Reader:
         context: Context | None = None
         for place in possible_places(text):
             if not place.parts:
-                line, column = position(text, place.start)
+                line, column = line_and_column(text, place.start)
                 why = "IDENTIFIER(…) may be a view that Spark reads otherwise than it is meant: write its name"
                 raise SqlError(f"{why}; this statement cannot be rewritten: {reason}", line=line, column=column)
             context = context or self._names.current()
@@ -135,13 +135,13 @@ class Reader:
             except _AtPlaceError as error:
                 why = error.reason
             except HiveViewsError as error:
-                error.point_at(*position(text, place.start))
+                error.point_at(*line_and_column(text, place.start))
                 raise
             else:
                 if instead is None:
                     continue
                 why = f"{instead.target.name} is no view that Spark reads by itself as it is meant"
-            line, column = position(text, place.start)
+            line, column = line_and_column(text, place.start)
             shown = ".".join(place.parts)
             raise SqlError(
                 f"{why}; and this statement cannot be rewritten: {reason}", line=line, column=column, name=shown
@@ -205,7 +205,7 @@ class Reader:
             try:
                 made = self._place(text, place, context, above, temporary=temporary)
             except _AtPlaceError as error:
-                line, column = position(typed, start + place.start)
+                line, column = line_and_column(typed, start + place.start)
                 if view is not None:
                     reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
                     raise SqlError(reason, name=view) from None
@@ -213,7 +213,7 @@ class Reader:
             except HiveViewsError as error:
                 # What is wrong with an object is told where the user names it, or names what reads it.
                 if view is None and getattr(error, "view", None) is None:
-                    error.point_at(*position(typed, start + place.start))
+                    error.point_at(*line_and_column(typed, start + place.start))
                 raise
             if made is not None:
                 replacements.append(Replacement(place, made.name, made.target.complete))

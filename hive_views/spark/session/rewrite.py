@@ -19,6 +19,7 @@ from hive_views.sql.parsing.lexer import Text, parser_of, unquote_identifier
 from hive_views.sql.parsing.parser import check_depth
 from hive_views.sql.parsing.spark_lexer import Word, words
 from hive_views.sql.parsing.statement_targets import asked
+from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 _EXPLAIN = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
@@ -91,7 +92,12 @@ def places(sql: str) -> tuple[Place, ...]:
         raise text.error(f"Cannot read the statement: {str(error).splitlines()[0][:200]}", 0) from error
     if any(tree.find(exp.Command) for tree in trees):
         raise text.error("Cannot read the statement", 0)
-    found = (_place(text, table) for tree in trees for table in _tables(tree))
+    found = (
+        _place(text, table)
+        for tree in trees
+        for table in table_nodes(tree)
+        if all(isinstance(part, exp.Identifier) for part in table.parts)
+    )
     return tuple(sorted(found, key=lambda place: place.start))
 
 
@@ -224,31 +230,6 @@ def _same_length(found: re.Match[str]) -> str:
     return ("VERSION" if found.group(1).upper() == "VERSION" else "TIMESTAMP").ljust(len(found.group()))
 
 
-def _tables(tree: exp.Expr) -> Iterator[exp.Table]:
-    """The tables that a statement reads, with the scopes of its common table expressions."""
-    stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
-    while stack:
-        node, visible = stack.pop()
-        if isinstance(node, exp.Hint):
-            continue  # BROADCAST(name) names what stands behind FROM
-        with_ = node.args.get("with_")
-        if with_ is not None:
-            recursive = bool(with_.args.get("recursive"))
-            for cte in with_.expressions:
-                own = visible | {cte.alias.lower()}
-                stack.append((cte.this, own if recursive else visible))
-                visible = own
-        named = isinstance(node, exp.Table) and all(isinstance(part, exp.Identifier) for part in node.parts)
-        if isinstance(node, exp.Table) and named and not (len(node.parts) == 1 and node.name.lower() in visible):
-            yield node
-        for key, value in node.args.items():
-            if key == "with_" or (key == "this" and isinstance(node, _WRITERS)):
-                continue
-            for item in value if isinstance(value, list) else (value,):
-                if isinstance(item, exp.Expr):
-                    stack.append((item, visible))
-
-
 def _place(text: Text, table: exp.Table) -> Place:
     identifiers = table.parts
     first, last = (text.starts[(part._meta or {})["start"]] for part in (identifiers[0], identifiers[-1]))
@@ -342,13 +323,6 @@ _BEHIND_WORDS = frozenset(
     | {"INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LATERAL", "UNION"}
     | {"EXCEPT", "MINUS", "INTERSECT", "PIVOT", "UNPIVOT", "WHEN", "SET", "SELECT", "|>"}
 )
-_WRITERS = (exp.Insert, exp.Create, exp.Merge, exp.Cache, exp.Delete, exp.Update, exp.Drop)
-
-
-def position(sql: str, at: int) -> tuple[int, int]:
-    """Line and column, from 1, of a character."""
-    begin = sql.rfind("\n", 0, at) + 1
-    return sql.count("\n", 0, at) + 1, at - begin + 1
 
 
 def offset_of(sql: str, line: int, pos: int) -> int:

@@ -22,7 +22,7 @@ from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spark.session.variables import with_values
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.spark_lexer import words
 from hive_views.sql.parsing.statement_targets import asked
 from hive_views.statements.views import execute_statement, point_into
@@ -197,8 +197,7 @@ class ViewSession:
         change = head.changes[0] if head.changes else None
         if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
             # To the reader of statements it is a name, and brackets behind it.
-            line, column = line_and_column(text, change.start)
-            raise SqlError("IDENTIFIER(…) may be one of our views: write its name", line=line, column=column)
+            raise error_at(text, change.start, "IDENTIFIER(…) may be one of our views: write its name")
         try:
             return parse_statement(text, "spark")
         except SqlError:
@@ -281,8 +280,7 @@ class ViewSession:
         own = self._own(statement.name)
         if statement.kind == "table":
             if own is not None:
-                line, column = line_and_column(statement.text, statement.name.start)
-                raise SqlError(f"{own} is a view: DROP VIEW drops it", line=line, column=column, name=str(own))
+                raise error_at(statement.text, statement.name.start, f"{own} is a view: DROP VIEW drops it", str(own))
             if statement.behavior is None:
                 return None
             named = self._named(statement)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.failures import failures
-from hive_views.spark.session.rewrite import Rewritten, position, substitute
+from hive_views.spark.session.rewrite import Rewritten, substitute
 from hive_views.spark.session.settings import SUBSTITUTE
+from hive_views.sql.parsing.lexer import error_at, line_and_column
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ def with_values(spark: SparkSession, text: str) -> Rewritten:
         # What is left has no value, and stays so; `$${a}` whose value is `{b}` is another variable now.
         at = written.offset(each.start())
         if known.get(each.group()) != each.group() and _told(spark, each, text, at) != each.group():
-            line, column = position(text, at)
+            line, column = line_and_column(text, at)
             reason = f"the values make {each.group()} of it, in which Spark would put a value again: write it otherwise"
             raise SqlError(reason, line=line, column=column)
     return written
@@ -59,8 +60,7 @@ def _told(spark: SparkSession, variable: re.Match[str], text: str, at: int) -> s
         reason = str(error).split("\n", 1)[0]
     except _CircleError:
         reason = "its value leads to itself"
-    line, column = position(text, at)
-    raise SqlError(f"{variable.group()} has no value: {reason}", line=line, column=column)
+    raise error_at(text, at, f"{variable.group()} has no value: {reason}")
 
 
 class _CircleError(Exception):

@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
-from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 
 # ruff: noqa: SIM905 (a long list of words)
 _CHANGING = frozenset(
@@ -49,9 +48,11 @@ _METADATA = frozenset(
 Spark's `_metadata`, Hive's virtual columns)."""
 
 
-def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
+def unrepeatable(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
     """What in a query may give other rows each time."""
-    tree = parse_query(Text(sql, dialect))
+    if isinstance(query, str):
+        query = parse_query(query, dialect)
+    tree = query.tree
     found = set()
     for node in tree.find_all(exp.Func):
         names = {node.name.lower()} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
@@ -77,10 +78,9 @@ def unrepeatable(sql: str, dialect: str) -> tuple[str, ...]:
         found.add("FETCH")
     if tree.find(exp.QueryTransform) is not None:
         found.add("TRANSFORM")  # a script, which does what it likes
-    lower = sql.lower()
-    if "tablesample" in lower:
+    if "tablesample" in query.text.lower:
         found.add("TABLESAMPLE")
-    for function in references(sql, dialect).functions:
+    for function in references(query).functions:
         if function.registered and function.name.lower() not in SPARK_FUNCTIONS:
             found.add(function.name.lower())
         if function.name.lower() in _CHANGING:

@@ -21,10 +21,8 @@ from enum import Enum
 from sqlglot import exp
 
 from hive_views.sql.analysis.aggregates import may_aggregate
-from hive_views.sql.analysis.references import table_nodes
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.syntax_tree import bare, expressions
+from hive_views.sql.parsing.syntax_tree import bare, expressions, table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 
@@ -75,8 +73,8 @@ class Leaves:
         """Parse a query."""
         self.sql = sql
         self.dialect = dialect
-        self._text = Text(sql, dialect)
-        self.tree = parse_query(self._text)
+        self.query = parse_query(sql, dialect)
+        self.tree = self.query.tree
         self._numbers: dict[int, int] = {}
         found: list[Leaf] = []
         for node in self.tree.find_all(exp.Table):
@@ -102,7 +100,7 @@ class Leaves:
         """The text with each table's name replaced; the old name becomes its alias where it has none."""
         pieces, at = [], 0
         for number, leaf in sorted(enumerate(self.leaves), key=lambda item: item[1].start):
-            alias = "" if leaf.aliased else f" AS {quote_identifier(leaf.name[1], self._text.quote)}"
+            alias = "" if leaf.aliased else f" AS {quote_identifier(leaf.name[1], self.query.text.quote)}"
             pieces += [self.sql[at : leaf.start], replacement(number, leaf), alias]
             at = leaf.end
         return "".join([*pieces, self.sql[at:]])

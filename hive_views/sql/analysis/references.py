@@ -11,8 +11,8 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.lexer import Text, unquote_identifier
-from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.syntax_tree import function_token
+from hive_views.sql.parsing.parser import ParsedQuery, parse_query
+from hive_views.sql.parsing.syntax_tree import function_token, table_nodes
 from hive_views.sql.resolver.resolver import Resolution
 
 
@@ -55,15 +55,16 @@ class References:
     functions: tuple[FunctionReference, ...]
 
 
-def references(sql: str, dialect: str = "hive") -> References:
+def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
     """The tables, views and functions that a query names; no schema is needed.
 
     Names of common table expressions are no tables where they are in scope.
     """
-    text = Text(sql, dialect)
-    tree = parse_query(text)
+    if isinstance(query, str):
+        query = parse_query(query, dialect)
+    text, tree = query.text, query.tree
     tables: dict[tuple[str, ...], TableReference] = {}
-    for table in named_tables(tree):
+    for table in table_nodes(tree):
         parts = tuple(part.name for part in table.parts)
         start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
         name = tuple(part.lower() for part in parts)
@@ -78,39 +79,9 @@ def references(sql: str, dialect: str = "hive") -> References:
     )
 
 
-def table_nodes(tree: exp.Expr) -> list[exp.Table]:
-    """The nodes of a query's tree that name tables or views, and no common table expressions."""
-    return list(named_tables(tree))
-
-
 def columns_read(found: Resolution) -> tuple[tuple[str, str, str], ...]:
     """The columns of tables and views that a resolved query reads, as (database, table, column), sorted."""
     return tuple(sorted(found.state.read))
-
-
-def named_tables(tree: exp.Expr, ctes: frozenset[str] = frozenset()) -> Iterator[exp.Table]:
-    """The tables under a node that are no common table expressions of it or of what is around it."""
-    stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, ctes)]
-    while stack:
-        node, visible = stack.pop()
-        if isinstance(node, exp.Hint):
-            continue  # BROADCAST(name) names what stands behind FROM
-        with_ = node.args.get("with_")
-        if with_ is not None:
-            recursive = bool(with_.args.get("recursive"))
-            for cte in with_.expressions:
-                own = visible | {cte.alias.lower()}
-                stack.append((cte.this, own if recursive else visible))
-                visible = own
-        named = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
-        if isinstance(node, exp.Table) and named and not (len(node.parts) == 1 and node.name.lower() in visible):
-            yield node
-        for name, value in node.args.items():
-            if name == "with_":
-                continue
-            for item in value if isinstance(value, list) else (value,):
-                if isinstance(item, exp.Expr):
-                    stack.append((item, visible))
 
 
 def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:

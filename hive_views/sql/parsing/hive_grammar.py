@@ -119,7 +119,7 @@ _EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "dayofweek", 
 
 def foreign(text: Text) -> int | None:
     """The first token that Hive's grammar does not read where it stands."""
-    kinds, seen = text.kinds, text.kinds_seen
+    kinds, seen = text.kinds, text.kind_set
     if not _FOREIGN.isdisjoint(seen):
         return next(index for index, kind in enumerate(kinds) if kind in _FOREIGN)
     if TokenType.IDENTIFIER in seen and "``" in text.sql:

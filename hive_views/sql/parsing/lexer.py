@@ -1,4 +1,4 @@
-"""SQL text as tokens: tokenizers, parsers and identifier quotes of the dialects, and positions in a text."""
+"""SQL text as tokens: tokenizers and parsers of the dialects, identifier quotes, and positions in a text."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ IDENTIFIER_QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """Sqlglot's dialect of one of our dialect names."""
+    """Return sqlglot's dialect for one of the dialect names."""
     if name not in IDENTIFIER_QUOTES:
         raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(IDENTIFIER_QUOTES)}", name=name)
     return sqlglot.Dialect.get_or_raise(name)
 
 
-class _Readers(threading.local):
-    """sqlglot's tokenizers and parsers, one of each a thread and dialect: making them costs as much as a short text."""
+class _ThreadCache(threading.local):
+    """One tokenizer and one parser per thread and dialect: to create them costs as much as to read a short text."""
 
     def __init__(self) -> None:
         self.tokenizers: dict[str, Tokenizer] = {}
         self.parsers: dict[str, Parser] = {}
 
 
-_READERS = _Readers()
+_THREAD_CACHE = _ThreadCache()
 
 
 def tokenizer_of(name: str) -> Tokenizer:
-    """This thread's tokenizer of a dialect."""
-    found = _READERS.tokenizers.get(name)
-    if found is None:
-        found = _READERS.tokenizers[name] = dialect_of(name).tokenizer()
-    return found
+    """Return this thread's tokenizer of a dialect."""
+    tokenizer = _THREAD_CACHE.tokenizers.get(name)
+    if tokenizer is None:
+        tokenizer = _THREAD_CACHE.tokenizers[name] = dialect_of(name).tokenizer()
+    return tokenizer
 
 
 def parser_of(name: str) -> Parser:
-    """This thread's parser of a dialect; it stops at the first error."""
-    found = _READERS.parsers.get(name)
-    if found is None:
-        found = _READERS.parsers[name] = dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE)
-    return found
+    """Return this thread's parser of a dialect; it stops at the first error."""
+    parser = _THREAD_CACHE.parsers.get(name)
+    if parser is None:
+        parser = _THREAD_CACHE.parsers[name] = dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE)
+    return parser
 
 
 class Text:
-    """A text, its tokens, and where it stands in a bigger text.
+    """A SQL text and its tokens.
 
     Args:
         sql: The text.
@@ -66,7 +66,7 @@ class Text:
         offset: Where `sql` begins in `whole`, in characters.
 
     Raises:
-        SqlError: If it cannot be split into tokens.
+        SqlError: If the text cannot be split into tokens.
     """
 
     def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
@@ -76,24 +76,24 @@ class Text:
         self.whole = sql if whole is None else whole
         self.offset = offset
         try:
-            shown = without_comments(sql) if dialect == "spark" else sql
-            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(shown)
+            readable = without_comments(sql) if dialect == "spark" else sql
+            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(readable)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
         self.kinds: list[TokenType] = list(map(_KIND, self.tokens))
-        self.kinds_seen = frozenset(self.kinds)
-        """Which tokens there are: what is not among them need not be looked for."""
+        self.kind_set = frozenset(self.kinds)
+        """The token types that occur, to skip searches for others."""
         self.lower = sql.lower()
-        """The text in lower case, to see quickly which words cannot be in it."""
+        """The text in lower case, to skip searches for words that do not occur."""
         self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
         """Token index by the character where the token starts."""
         self._match: dict[int, int] | None = None
 
     @property
     def match(self) -> dict[int, int]:
-        """The token index of each parenthesis' or bracket's partner, both ways."""
+        """The token index of the partner of each parenthesis or bracket, in both directions."""
         if self._match is not None:
             return self._match
         partners: dict[int, int] = {}
@@ -109,24 +109,43 @@ class Text:
         return partners
 
     def raw(self, index: int) -> str:
-        """A token as it stands in the text, quotes and all."""
+        """Return a token as written, including quotes."""
         token = self.tokens[index]
         return self.sql[token.start : token.end + 1]
 
     def between(self, first: int, last: int) -> str:
-        """The text from one token to another, both included."""
+        """Return the text from one token to another, both included."""
         return self.sql[self.tokens[first].start : self.tokens[last].end + 1]
 
     def position(self, start: int | None) -> tuple[int | None, int | None]:
-        """Line and column, from 1, of a character of the text in the text that the user gave."""
+        """Return line and column, from 1, of a character of `sql` in the text that the user gave."""
         if start is None:
             return None, None
         return line_and_column(self.whole, min(max(start + self.offset, 0), len(self.whole)))
 
     def error(self, reason: str, start: int | None, name: str | None = None) -> SqlError:
-        """An error that points at a character of the text."""
+        """Return an error that points at a character of the text."""
         line, column = self.position(start)
         return SqlError(reason, line=line, column=column, name=name)
+
+
+def unquote_identifier(raw: str) -> str:
+    """Return an identifier without its quotes; doubled quotes inside become single ones."""
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
+        return raw[1:-1].replace(raw[0] * 2, raw[0])
+    return raw
+
+
+def line_and_column(sql: str, start: int) -> tuple[int, int]:
+    """Return line and column, both from 1, of a character."""
+    line_start = sql.rfind("\n", 0, start) + 1
+    return sql.count("\n", 0, start) + 1, start - line_start + 1
+
+
+def error_at(sql: str, start: int, reason: str, name: str | None = None) -> SqlError:
+    """Return an error that points at a character of a text."""
+    line, column = line_and_column(sql, start)
+    return SqlError(reason, line=line, column=column, name=name)
 
 
 _START = attrgetter("start")
@@ -136,25 +155,6 @@ _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
 
 def _reason(error: Exception) -> str:
-    """Sqlglot's message without the marked-up excerpt of the text."""
+    """Return sqlglot's message without the marked-up excerpt of the text."""
     message = str(error).split("\n", 1)[0]
     return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
-
-
-def unquote_identifier(raw: str) -> str:
-    """An identifier without its quotes, doubled quotes made single."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
-        return raw[1:-1].replace(raw[0] * 2, raw[0])
-    return raw
-
-
-def line_and_column(sql: str, start: int) -> tuple[int, int]:
-    """Line and column, both from 1, of the character at an offset."""
-    line_start = sql.rfind("\n", 0, start) + 1
-    return sql.count("\n", 0, start) + 1, start - line_start + 1
-
-
-def error_at(sql: str, start: int, reason: str, name: str | None = None) -> SqlError:
-    """An error that points at a character of a text."""
-    line, column = line_and_column(sql, start)
-    return SqlError(reason, line=line, column=column, name=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise, product
 
 import sqlglot.errors
@@ -44,8 +45,31 @@ class ParseTextError(SqlError):
     """A text that is not SQL, or not a query."""
 
 
-def parse_query(text: Text) -> exp.Expr:
-    """Parse the text of a query."""
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query's text and syntax tree."""
+
+    text: Text
+    tree: exp.Expr
+
+
+def parse_query(sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
+    """Parse a query.
+
+    Args:
+        sql: The query.
+        dialect: `hive`, `spark` or `trino`.
+        whole: The statement that the query is a part of, if any: errors point into this one.
+        offset: Where the query begins in the statement, in characters.
+
+    Raises:
+        SqlError: If the text cannot be split into tokens; ParseTextError if it is not exactly one query.
+    """
+    text = Text(sql, dialect, whole=whole, offset=offset)
+    return ParsedQuery(text, _tree(text))
+
+
+def _tree(text: Text) -> exp.Expr:
     tokens = text.tokens
     if not tokens:
         raise _error(text, "The text is empty: a view needs a query", 0)

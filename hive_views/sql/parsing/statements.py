@@ -6,6 +6,9 @@ Heads are read in `ddl`; the query inside stays text, which `expand` reads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+
+from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,22 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class CreateView(Statement):
-    """CREATE [OR REPLACE] VIEW."""
+class DefiningStatement(Statement):
+    """A statement that defines the view `name` by a query."""
 
     name: ObjectName
     query: Query
+
+    @cached_property
+    def parsed_query(self) -> ParsedQuery:
+        """The query's text and syntax tree; errors point into the statement."""
+        return parse_query(self.query.sql, self.dialect, whole=self.text, offset=self.query.start)
+
+
+@dataclass(frozen=True)
+class CreateView(DefiningStatement):
+    """CREATE [OR REPLACE] VIEW."""
+
     or_replace: bool = False
     if_not_exists: bool = False
     columns: tuple[ColumnSpec, ...] | None = None
@@ -74,11 +88,9 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True)
-class CreateMaterializedView(Statement):
+class CreateMaterializedView(DefiningStatement):
     """CREATE [OR REPLACE] MATERIALIZED VIEW."""
 
-    name: ObjectName
-    query: Query
     or_replace: bool = False
     if_not_exists: bool = False
     columns: tuple[ColumnSpec, ...] | None = None
@@ -98,11 +110,9 @@ class CreateMaterializedView(Statement):
 
 
 @dataclass(frozen=True)
-class AlterViewAs(Statement):
+class AlterViewAs(DefiningStatement):
     """ALTER VIEW … [AS] query, ALTER MATERIALIZED VIEW … AS query."""
 
-    name: ObjectName
-    query: Query
     materialized: bool = False
 
 

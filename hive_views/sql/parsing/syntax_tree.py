@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlglot import exp
@@ -43,6 +44,35 @@ def bare(node: exp.Expr) -> exp.Expr:
     while type(node) is exp.Paren:
         node = node.this
     return node
+
+
+def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
+    """Yield the nodes that name a table or view that a tree reads: no common table expressions, no write targets."""
+    stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
+    while stack:
+        node, visible = stack.pop()
+        if isinstance(node, exp.Hint):
+            continue  # BROADCAST(name) repeats a name of the FROM clause
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            recursive = bool(with_.args.get("recursive"))
+            for cte in with_.expressions:
+                own = visible | {cte.alias.lower()}
+                stack.append((cte.this, own if recursive else visible))
+                visible = own
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            is_cte = len(node.parts) == 1 and node.name.lower() in visible
+            if not is_cte:
+                yield node
+        for name, value in node.args.items():
+            if name == "with_" or (name == "this" and isinstance(node, _WRITERS)):
+                continue
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, exp.Expr):
+                    stack.append((item, visible))
+
+
+_WRITERS = (exp.Insert, exp.Create, exp.Merge, exp.Cache, exp.Delete, exp.Update, exp.Drop)
 
 
 def begins_with_with(query: exp.Expr) -> bool:

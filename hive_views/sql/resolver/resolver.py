@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver.context import State
 from hive_views.sql.resolver.queries import Blocks
 from hive_views.sql.resolver.scopes import Column, Schemas, Scope
@@ -33,7 +33,7 @@ class Resolution:
 
 
 def resolve(
-    text: Text,
+    query: ParsedQuery,
     schemas: Schemas,
     database: str,
     *,
@@ -42,7 +42,7 @@ def resolve(
     conf: Mapping[str, str] | None = None,
 ) -> Resolution:
     """Look up every name of a query."""
-    tree = parse_query(text)
+    text, tree = query.text, query.tree
     state = State(
         text,
         schemas,

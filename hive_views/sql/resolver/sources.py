@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
-from hive_views.sql.parsing.lexer import Text, unquote_identifier
+from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.context import Place
 from hive_views.sql.resolver.lateral_views import Block, CteDefinition, Laterals
@@ -136,7 +136,7 @@ class Sources(Laterals):
         names = alias_node.args.get("columns") if alias_node is not None else None
         if names:
             scope = self._renamed(scope, alias, alias_node)
-        sampled = TokenType.TABLE_SAMPLE in state.text.kinds_seen
+        sampled = TokenType.TABLE_SAMPLE in state.text.kind_set
         if state.strict and (sampled or node.args.get("pivots")):
             self._table_ending(node, alias_identifier)
         if sampled:
@@ -240,7 +240,7 @@ class Sources(Laterals):
         if begin < len(prefix) or first >= last:
             raise self.state.fail("Cannot read this partitioned table function", begin)
         padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
-        tree = parse_query(Text(padded, text.dialect, whole=text.whole, offset=text.offset))
+        tree = parse_query(padded, text.dialect, whole=text.whole, offset=text.offset).tree
         self._reread_trees.append(tree)
         return tree
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, line_and_column
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, error_at, line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
@@ -52,17 +52,14 @@ def define_view(
     """Work out what is stored for a view."""
     listed: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     expansion = expand(
-        statement.query.sql,
+        statement.parsed_query,
         schemas,
         database=database,
         mode=mode,
-        dialect=statement.dialect,
         column_names=tuple(spec.name for spec in listed) if listed is not None else None,
         view_name=statement.name.parts[-1],
         functions=functions,
         conf=conf,
-        whole=statement.text,
-        offset=statement.query.start,
     )
     columns = list(expansion.columns)
     if listed is not None:
@@ -105,8 +102,7 @@ def _check_listed(listed: tuple[ColumnSpec, ...], text: str, dialect: str) -> No
     seen: set[str] = set()
     for spec in listed:
         if spec.name.lower() in seen:
-            line, column = line_and_column(text, spec.start)
-            raise SqlError(f"Duplicate column name: {spec.name}", line=line, column=column, name=spec.name)
+            raise error_at(text, spec.start, f"Duplicate column name: {spec.name}", spec.name)
         seen.add(spec.name.lower())
 
 

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text, unquote_identifier
+from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.resolver.context import start_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
@@ -57,7 +58,7 @@ class Expansion:
 
 
 def expand(
-    sql: str,
+    query: str | ParsedQuery,
     schemas: Schemas,
     *,
     database: str,
@@ -67,16 +68,16 @@ def expand(
     view_name: str | None = None,
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
-    whole: str | None = None,
-    offset: int = 0,
 ) -> Expansion:
     """Expand a view's query."""
     if mode not in MODES:
         raise ValueError(f"Unknown mode {mode!r}: choose one of {', '.join(MODES)}")
     exact = mode == "hive-exact"
-    text = Text(sql, dialect, whole=whole, offset=offset)
+    if isinstance(query, str):
+        query = parse_query(query, dialect)
+    text = query.text
     try:
-        found = resolve(text, schemas, database, exact=exact, functions=functions, conf=conf)
+        found = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
     except RecursionError:
         raise text.error("The text is nested too deeply", 0) from None
     names = _unique_names(found, text)
@@ -92,7 +93,7 @@ def expand(
         stored = original
     else:
         _name_columns(found, names)
-        original = sql
+        original = text.sql
         stored = found.state.stars.apply() if found.resolver.starred else text.between(0, len(text.tokens) - 1)
         expanded = found.state.edits.apply()
     if column_names is not None:

@@ -21,8 +21,6 @@ _FUNCTION = re.compile(r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.
 _TABLE = re.compile(r"\s*create\s+(?:(temporary)|external|managed|\s)*\s*table\b", re.IGNORECASE)
 
 
-HIVE_TEST_FUNCTIONS = {"test_max": "udaf", "test_translate": "udf", "test_explode": "udtf"}
-"""The functions that Hive's own view tests (create_view.q) register; the golden files do not repeat them."""
 HIVE_TEST_BUCKETS = {"srcbucket": ("key",), "srcbucket2": ("key",)}
 """The bucketed tables of Hive's own tests, whose CLUSTERED BY the golden files do not repeat."""
 
@@ -100,7 +98,7 @@ def _catalog(request: Mapping[str, Any], functions: Mapping[str, str]) -> Catalo
         catalog.tables[database, table] = TableSchema(
             tuple((str(c[0]).lower(), str(c[1])) for c in columns), kind, buckets
         )
-    catalog.functions = {**HIVE_TEST_FUNCTIONS, **functions, **(request.get("functions") or {})}
+    catalog.functions = {**functions, **(request.get("functions") or {})}
     catalog.described = {database for database, _ in catalog.tables}
     return catalog
 

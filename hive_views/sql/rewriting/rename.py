@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.analysis.references import named_tables
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 Name = tuple[str, ...]
@@ -24,11 +24,11 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
     Where the last part of a name changes and the place has no alias, the old name becomes its alias, so that the
     columns that are qualified by it go on meaning the same.
     """
-    text = Text(sql, dialect)
-    tree = parse_query(text)
+    query = parse_query(sql, dialect)
+    text, tree = query.text, query.tree
     edits: list[tuple[int, int, str]] = []
     renamed: dict[Name, Name] = {}
-    for table in named_tables(tree):
+    for table in table_nodes(tree):
         parts = list(table.parts)
         old = tuple(part.name for part in parts)
         new = new_name(old)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.rewrite import Replacement, offset_of, places, position, possible_places, replace
+from hive_views.spark.session.rewrite import Replacement, offset_of, places, possible_places, replace
+from hive_views.sql.parsing.lexer import line_and_column
 
 CASES = [
     ("SELECT * FROM db.v", "SELECT * FROM X AS `v`"),
@@ -115,5 +116,5 @@ def test_every_character_leads_back(text: str) -> None:
 @given(st.text(alphabet="ab\n"), st.data())
 def test_positions_and_offsets_are_inverse(text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text)))
-    line, column = position(text, at)
+    line, column = line_and_column(text, at)
     assert offset_of(text, line, column - 1) == at

@@ -10,8 +10,16 @@ from hive_views.sql.resolver.scopes import TableSchema
 
 FIXTURES = Path(__file__).parent / "fixtures"
 WAREHOUSE: dict[str, Any] = json.loads((FIXTURES / "hive_oracle_warehouse.json").read_text(encoding="utf-8"))
-FUNCTIONS = {"my_max": "udaf", "my_explode": "udtf", "my_translate": "udf", "plus_one": "macro"}
-"""The functions that the warehouse's set-up registers."""
+FUNCTIONS = {
+    "my_max": "udaf",
+    "my_explode": "udtf",
+    "my_translate": "udf",
+    "plus_one": "macro",
+    "test_max": "udaf",
+    "test_translate": "udf",
+    "test_explode": "udtf",
+}
+"""The registered functions: those of the warehouse's set-up, and those of Hive's own tests (create_view.q)."""
 
 
 def lines(name: str) -> list[dict[str, Any]]:

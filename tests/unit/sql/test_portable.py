@@ -6,6 +6,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import columns_read, references
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.dialects import (
     READERS,
     hive_text,
@@ -233,7 +234,7 @@ def test_errors_point_into_the_whole_statement() -> None:
     whole = "create view v as\nselect nope from regions"
 
     with pytest.raises(SqlError) as refused:
-        expand(whole[17:], WAREHOUSE, database="sales", whole=whole, offset=17)
+        expand(parse_query(whole[17:], "hive", whole=whole, offset=17), WAREHOUSE, database="sales")
 
     assert (refused.value.line, refused.value.column, refused.value.name) == (2, 8, "nope")
 
