@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.validity import CheckedView
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
-    from hive_views.statements.views import Result
+    from hive_views.statements import Result
 
 # Modules that read SQL are imported by the methods that need them: sqlglot takes 0.1 s to import.
 
@@ -708,7 +708,7 @@ class HiveViewCatalog(TableCatalog):
 
     def execute(
         self, sql: str, *, database: str = "default", dialect: str = "spark", analyzer: Analyzer | None = None
-    ) -> Result:
+    ) -> Result[HiveView]:
         """Run one SQL statement about views: CREATE, ALTER, DROP, SHOW VIEWS, SHOW CREATE VIEW, DESCRIBE.
 
         Args:
@@ -724,7 +724,7 @@ class HiveViewCatalog(TableCatalog):
             SqlError: If the statement cannot be parsed or is not supported; has `line` and `column`.
             HiveViewsError: What the method that the statement stands for raises.
         """
-        from hive_views.statements.views import execute
+        from hive_views.statements import execute
 
         return execute(self, sql, database=database, dialect=dialect, analyzer=analyzer)
 

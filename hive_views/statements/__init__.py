@@ -1,1 +1,7 @@
-"""SQL statements about views, translated to calls of the catalog."""
+"""SQL statements about views, executed by a catalog."""
+
+from hive_views.statements.context import Result
+from hive_views.statements.describe import describe
+from hive_views.statements.execution import execute, execute_statement, locate_error
+
+__all__ = ["Result", "describe", "execute", "execute_statement", "locate_error"]

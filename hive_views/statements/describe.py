@@ -1,11 +1,10 @@
-"""What SHOW CREATE VIEW and DESCRIBE say of a view: the statement that would make it again, and its columns."""
+"""The answers of SHOW CREATE VIEW and DESCRIBE."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
 
-from hive_views.catalog.views import HiveView
 from hive_views.dependencies.resolved_texts import ViewText, text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
@@ -17,6 +16,7 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
 from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal, without_variables
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.statements.catalog_protocol import StatementView
 
 COMMENT = "comment"
 """The view property that holds COMMENT."""
@@ -25,8 +25,8 @@ DescribeRow = tuple[str, str | None, str | None]
 """Name, type and comment of a column; or a name and a value."""
 
 
-def create_statement(store: MetastoreStore, view: HiveView) -> str:
-    """The CREATE VIEW that makes a view as it is, with what its author typed."""
+def create_statement(store: MetastoreStore, view: StatementView) -> str:
+    """The CREATE VIEW statement that recreates a view from its typed text."""
     name = ViewName(*view.name())
     text = text_of_version(name, view.current_version())
     quote = IDENTIFIER_QUOTES[text.dialect]
@@ -55,14 +55,14 @@ def create_statement(store: MetastoreStore, view: HiveView) -> str:
     return statement
 
 
-def _column_list(store: MetastoreStore, view: HiveView, text: ViewText, quote: str) -> str:
-    """The column list in front of AS: the author's, or the one without which the columns would be others."""
+def _column_list(store: MetastoreStore, view: StatementView, text: ViewText, quote: str) -> str:
+    """The column list before AS: the author's, or one if the query alone would give other names or comments."""
     fields = view.schema().fields
     names = text.column_names
     comments = tuple(field.doc for field in fields)
     if names is None:
         names = tuple(field.name for field in fields)
-        if not any(comments) and _produced(store, text) == [name.lower() for name in names]:
+        if not any(comments) and _query_columns(store, text) == [name.lower() for name in names]:
             return ""
     listed = (
         quote_identifier(name, quote)
@@ -72,15 +72,15 @@ def _column_list(store: MetastoreStore, view: HiveView, text: ViewText, quote: s
     return ",\n  ".join(listed)
 
 
-def _produced(store: MetastoreStore, text: ViewText) -> list[str] | None:
-    """The columns that the query gives by itself; None where its tables are not what they were."""
+def _query_columns(store: MetastoreStore, text: ViewText) -> list[str] | None:
+    """The column names of the query, in lower case; None if it no longer resolves."""
     try:
         return [name.lower() for name in text.expansion(MetastoreSchemas(store)).names]
     except SqlError:
         return None
 
 
-def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
+def describe(view: StatementView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
     """The rows of DESCRIBE."""
     name = ViewName(*view.name())
     document = json.loads(view.schema().model_dump_json())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hive_views.spark.refresh.job import SparkEngine
 from hive_views.sql.parsing import statements as sql
-from hive_views.statements.views import Result, execute_statement
+from hive_views.statements import Result, execute_statement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def is_about_materialized(statement: sql.Statement) -> bool:
 
 def run(
     spark: SparkSession, catalog: HiveViewCatalog, statement: sql.Statement, database: str, analyzer: Analyzer | None
-) -> Result:
+) -> Result[Any]:
     """Run a statement about materialized views."""
     engine = SparkEngine(spark, catalog)
     return execute_statement(catalog, statement, database=database, analyzer=analyzer, engine=engine)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hive_views.spark.analyzer import spark_type
 from hive_views.sql.rewriting.quoting import quote_identifier
-from hive_views.statements.describe import describe
+from hive_views.statements import describe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog.views import HiveView
-    from hive_views.statements.views import Result
+    from hive_views.statements import Result
 
 SHOW_VIEWS = ("namespace", "viewName", "isTemporary")
 SHOW_CREATE = ("createtab_stmt",)
@@ -32,7 +32,7 @@ def rows(spark: SparkSession, columns: Sequence[str], found: Sequence[Sequence[s
     return frame
 
 
-def answer(spark: SparkSession, result: Result) -> DataFrame:
+def answer(spark: SparkSession, result: Result[Any]) -> DataFrame:
     """What a statement of the catalog answers."""
     return rows(spark, result.columns, result.rows) if result.columns else nothing(spark)
 

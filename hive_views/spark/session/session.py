@@ -25,7 +25,7 @@ from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.spark_lexer import words
 from hive_views.sql.parsing.statement_targets import asked
-from hive_views.statements.views import execute_statement, point_into
+from hive_views.statements import execute_statement, locate_error
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -188,7 +188,7 @@ class ViewSession:
         except HiveViewsError as error:
             # In the middle of its work it names objects, and not where the user did.
             if error.line is None and getattr(error, "view", None) is None:
-                point_into(statement, ".".join(self._names.current().namespace), error)
+                locate_error(statement, ".".join(self._names.current().namespace), error)
             raise
 
     def _statement(self, text: str) -> ddl.Statement | None:

@@ -8,7 +8,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
 from hive_views.materialized.layouts.layouts import Layout
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.statements.views import Result, execute_statement
+from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import rows
 from tests.integration.materialized.duck_engine import DuckEngine
 

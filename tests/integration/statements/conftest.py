@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
@@ -19,13 +20,13 @@ from pyiceberg.types import (
 
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
-from hive_views.statements.views import Result
+from hive_views.statements import Result
 from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.catalog.samples import hive_row
 
 __all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
-Execute = Callable[..., Result]
+Execute = Callable[..., Result[Any]]
 
 ORDERS = Schema(
     NestedField(1, "id", LongType(), required=True),
@@ -61,7 +62,7 @@ def shop(catalog: HiveViewCatalog, raw, database: str) -> str:
 def run(catalog: HiveViewCatalog, shop: str) -> Execute:
     """Executes a statement with the shop as current database."""
 
-    def execute(sql: str, **options) -> Result:
+    def execute(sql: str, **options) -> Result[Any]:
         return catalog.execute(sql, **{"database": shop, **options})
 
     return execute

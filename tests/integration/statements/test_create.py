@@ -142,7 +142,7 @@ def test_if_not_exists(run, raw, shop: str) -> None:
             run(f"CREATE {words} nowhere.v AS SELECT 1 AS n")
 
 
-REFUSED = [
+INVALID_STATEMENTS = [
     ("CREATE VIEW v AS\n  SELECT id, nope FROM orders", 2, 14, "nope"),
     ("CREATE VIEW v AS SELECT *\nFROM nothing", 2, 6, "nothing"),
     ("CREATE VIEW v AS SELECT id,\n  f(total) AS x FROM orders", 2, 3, "f is no function"),
@@ -153,11 +153,11 @@ REFUSED = [
     ("CREATE VIEW v AS SELECT * FROM orders o JOIN customers c", 1, 25, "Duplicate"),
     ("CREATE VIEW elsewhere.db.v AS SELECT 1 AS n", 1, 13, "this catalog is prod"),
     ("CREATE VIEW v AS SELECT * FROM elsewhere.db.t", 1, 32, "another catalog"),
-    ("CREATE TEMPORARY VIEW v AS SELECT 1 AS n", 1, 23, "temporary"),
+    ("CREATE TEMPORARY VIEW v AS SELECT 1 AS n", 1, 23, "TEMPORARY"),
     ("CREATE VIEW v PARTITIONED ON (id) AS SELECT id, day FROM orders", 1, 13, "PARTITIONED ON"),
     ("CREATE VIEW v SECURITY DEFINER AS SELECT 1 AS n", 1, 13, "SECURITY"),
     ("CREATE VIEW v WITH SCHEMA BINDING AS SELECT 1 AS n", 1, 13, "WITH SCHEMA"),
-    ("CREATE VIEW v COMMENT 'a' TBLPROPERTIES ('comment'='b') AS SELECT 1 AS n", 1, 13, "different"),
+    ("CREATE VIEW v COMMENT 'a' TBLPROPERTIES ('comment'='b') AS SELECT 1 AS n", 1, 13, "differ"),
     ("CREATE VIEW v TBLPROPERTIES ('a'='b', 'a'='c') AS SELECT 1 AS n", 1, 13, "twice"),
     ("CREATE VIEW v AS\n  SELECT id FROM\n    orders WHERE", 3, 12, "Cannot read"),
     ("CREATE VIEW v AS SELECT id FROM orders; DROP VIEW v", 1, 39, "exactly one query"),
@@ -167,8 +167,10 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sql", "line", "column", "reason"), REFUSED, ids=[sql[:50] for sql, *_ in REFUSED])
-def test_what_is_refused(run, catalog, shop: str, sql: str, line: int, column: int, reason: str) -> None:
+@pytest.mark.parametrize(("sql", "line", "column", "reason"), INVALID_STATEMENTS, ids=lambda value: str(value)[:50])
+def test_invalid_statement_raises_error_with_position(
+    run, catalog, shop: str, sql: str, line: int, column: int, reason: str
+) -> None:
     with pytest.raises(SqlError) as raised:
         run(sql)
     assert reason in str(raised.value)
@@ -176,13 +178,13 @@ def test_what_is_refused(run, catalog, shop: str, sql: str, line: int, column: i
     assert catalog.list_views(shop) == []
 
 
-def test_an_unknown_type_names_the_column(run) -> None:
+def test_unknown_type_error_names_the_column(run) -> None:
     with pytest.raises(UnknownTypeError) as raised:
         run("CREATE VIEW v AS SELECT id, prod.f(id) AS strange FROM orders")
     assert raised.value.name == "strange"
 
 
-def test_what_is_refused_of_trino_s_materialized_views(run, catalog, shop: str) -> None:
+def test_trino_storage_properties_are_rejected(run, catalog, shop: str) -> None:
     head = "CREATE MATERIALIZED VIEW mv"
     for clause in ("WITH (format = 'ORC')", "WITH (partitioning = ARRAY['id'])", "GRACE PERIOD INTERVAL '2' MONTH"):
         with pytest.raises(SqlError) as raised:
@@ -191,12 +193,12 @@ def test_what_is_refused_of_trino_s_materialized_views(run, catalog, shop: str) 
     assert catalog.list_views(shop) == []
 
 
-def test_an_unknown_dialect(run) -> None:
+def test_unknown_dialect_is_rejected(run) -> None:
     with pytest.raises(SqlError, match="'mysql'"):
         run("SHOW VIEWS", dialect="mysql")
 
 
-def test_tables_of_two_kinds_need_one_session_catalog(run, open_catalog, shop: str) -> None:
+def test_mixed_table_kinds_need_session_catalog_that_serves_iceberg(run, open_catalog, shop: str) -> None:
     query = "CREATE VIEW v AS SELECT o.id, v.page FROM orders o CROSS JOIN visits v"
     with pytest.raises(SqlError, match="no one catalog of Spark reads both"):
         run(query)

@@ -1,0 +1,140 @@
+"""The context in which a statement runs, its result, and what all handlers share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
+from hive_views.errors import InvalidIdentifierError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing import statements as sql
+from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
+
+if TYPE_CHECKING:
+    from hive_views.dependencies.drop import DropReport
+    from hive_views.materialized.refresh.stage import Engine
+
+Row = tuple[str | None, ...]
+"""One row of an answer."""
+
+View = TypeVar("View", bound=StatementView)
+
+
+@dataclass(frozen=True)
+class Result(Generic[View]):
+    """What a statement did, or its answer."""
+
+    kind: str
+    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped` or `refreshed`; `unchanged` if there was
+    nothing to do; `absent` if IF EXISTS applied; `rows` for SHOW and DESCRIBE."""
+    identifier: tuple[str, str] | None = None
+    """The view or table, with its name after the statement; None for SHOW VIEWS."""
+    columns: tuple[str, ...] = ()
+    """The column names of the answer; empty if there is no answer."""
+    rows: tuple[Row, ...] = ()
+    """The answer. For DROP … CASCADE: the dropped objects, in order."""
+    view: View | None = None
+    """The view after the statement; None if the statement is not about a single view, or dropped it."""
+
+
+@dataclass(frozen=True)
+class StatementContext:
+    """A statement and what it is executed with."""
+
+    catalog: StatementCatalog[Any]
+    statement: Any  # each handler knows the class of its statement
+    database: str
+    analyzer: Analyzer | None
+    summary: Mapping[str, str]
+    engine: Engine | None = None
+
+    def resolve_name(self, written: sql.ObjectName | None = None, database: str | None = None) -> ViewName:
+        """The object that a name refers to; None is the name of the statement's object."""
+        written = written or self.statement.name
+        parts = written.parts if len(written.parts) > 1 else (database or self.database, *written.parts)
+        try:
+            return ViewName.parse(parts, catalog=self.catalog.name)
+        except InvalidIdentifierError as error:
+            line, column = line_and_column(self.statement.text, written.start)
+            reason = f"{written}: {error.reason}"
+            if len(parts) == 3:
+                reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
+            raise SqlError(reason, line=line, column=column, name=str(written)) from None
+
+    def define_view(self, name: ViewName) -> ViewDefinition:
+        """Resolve and expand the statement's query."""
+        self._check_catalogs()
+        return build_definition_of_statement(
+            self.catalog.store,
+            name,
+            self.statement,
+            database=self.database,
+            analyzer=self.analyzer,
+            summary=self.summary,
+        )
+
+    def _check_catalogs(self) -> None:
+        """Reject tables of other catalogs."""
+        query: sql.Query = self.statement.query
+        own_catalogs = {self.catalog.name, self.catalog.store.config.session_catalog}
+        for table in references(self.statement.parsed_query).tables:
+            if table.catalog is not None and table.catalog not in own_catalogs:
+                line, column = line_and_column(self.statement.text, query.start + table.start)
+                shown = ".".join(table.parts)
+                reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
+                raise SqlError(reason, line=line, column=column, name=shown)
+
+
+def unsupported(statement: sql.Statement, reason: str) -> SqlError:
+    """An error about a statement as a whole, located at the name of its object."""
+    written = getattr(statement, "name", None)
+    start = written.start if isinstance(written, sql.ObjectName) else 0
+    line, column = line_and_column(statement.text, start)
+    return SqlError(reason, line=line, column=column, name=None if written is None else str(written))
+
+
+def properties_of(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """The properties of a statement; raises if a key occurs twice."""
+    keys = [key for key, _ in pairs]
+    duplicate = next((key for key in keys if keys.count(key) > 1), None)
+    if duplicate is not None:
+        raise unsupported(statement, f"The property {duplicate!r} is given twice. Give it once")
+    return dict(pairs)
+
+
+def check_keys_exist(statement: sql.AlterViewUnsetProperties, properties: Mapping[str, str]) -> None:
+    """Reject UNSET TBLPROPERTIES of missing keys, unless the statement has IF EXISTS."""
+    missing = [key for key in statement.keys if key not in properties]
+    if missing and not statement.if_exists:
+        shown = ", ".join(repr(key) for key in missing)
+        raise unsupported(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
+
+
+def drop_result(name: ViewName, report: DropReport | None) -> Result[Any]:
+    """The result of a drop; with a report (CASCADE), the dropped objects in order."""
+    rows = () if report is None else tuple((str(dropped),) for dropped in report.dropped)
+    return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
+
+
+def like_pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
+    """Compile a SHOW … LIKE pattern: `*` and `|` in Spark, also `%` and `_` in Hive, only `%` and `_` in Trino."""
+    if text is None:
+        return None
+    any_text = {"spark": "*", "hive": "*%", "trino": "%"}[dialect]
+    any_character = "" if dialect == "spark" else "_"
+    pieces = []
+    for character in text.strip():
+        if character in any_text:
+            pieces.append(".*")
+        elif character in any_character:
+            pieces.append(".")
+        elif character == "|" and dialect != "trino":
+            pieces.append("|")
+        else:
+            pieces.append(re.escape(character))
+    return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)

@@ -1,0 +1,94 @@
+"""Execution of SQL statements about views by the catalog, without Spark or Hive.
+
+A statement either runs completely or raises an error that has its position in the statement. Clauses that are not
+supported are never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hive_views.errors import HiveViewsError, MetadataFileError, SqlError
+from hive_views.identifiers import parse_namespace
+from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing import statements as sql
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.statements import views
+from hive_views.statements.catalog_protocol import StatementCatalog
+from hive_views.statements.context import Result, StatementContext, View
+
+if TYPE_CHECKING:
+    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.materialized.refresh.stage import Engine
+
+_DIALECTS = ("spark", "hive", "trino")
+
+
+def execute(
+    catalog: StatementCatalog[View],
+    text: str,
+    *,
+    database: str = "default",
+    dialect: str = "spark",
+    analyzer: Analyzer | None = None,
+) -> Result[View]:
+    """Parse and run one statement."""
+    if dialect not in _DIALECTS:
+        raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(_DIALECTS)}")
+    return execute_statement(catalog, parse_statement(text, dialect), database=database, analyzer=analyzer)
+
+
+def execute_statement(
+    catalog: StatementCatalog[View],
+    statement: sql.Statement,
+    *,
+    database: str = "default",
+    analyzer: Analyzer | None = None,
+    summary: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
+) -> Result[View]:
+    """Run a parsed statement."""
+    current = parse_namespace(database, catalog=catalog.name)
+    context = StatementContext(catalog, statement, current, analyzer, summary or {}, engine)
+    try:
+        return _dispatch(context)
+    except HiveViewsError as error:
+        if error.line is None:
+            locate_error(statement, current, error)
+        raise
+
+
+def _dispatch(context: StatementContext) -> Result[Any]:
+    kind = type(context.statement)
+    if kind not in views.HANDLERS or _is_materialized(context.statement):
+        from hive_views.statements import materialized_views  # imports all of hive_views.materialized
+
+        if kind in materialized_views.HANDLERS:
+            return materialized_views.HANDLERS[kind](context)
+        materialized_views.require_view_layout(context)
+    return views.HANDLERS[kind](context)
+
+
+def _is_materialized(statement: Any) -> bool:
+    return getattr(statement, "materialized", False) or getattr(statement, "kind", None) == "materialized view"
+
+
+def locate_error(statement: sql.Statement, database: str, error: HiveViewsError) -> None:
+    """Set the position of an error to the name in the statement that it is about, if there is one."""
+    identifier, namespace = getattr(error, "identifier", None), getattr(error, "namespace", None)
+    written = [getattr(statement, part, None) for part in ("name", "new_name")]
+    names = [(name.parts, name.start) for name in written if isinstance(name, sql.ObjectName)]
+    if isinstance(statement, sql.DefiningStatement):
+        try:
+            tables = references(statement.parsed_query).tables
+        except SqlError:  # the parser reports this error itself
+            tables = ()
+        names += [(table.parts, statement.query.start + table.start) for table in tables]
+    for parts, start in names:
+        name_database = (parts[-2] if len(parts) > 1 else database).lower()
+        is_only_name = isinstance(error, MetadataFileError) and len(names) == 1
+        if is_only_name or namespace == name_database or identifier == f"{name_database}.{parts[-1].lower()}":
+            error.point_at(*line_and_column(statement.text, start))
+            return
