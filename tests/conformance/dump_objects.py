@@ -62,11 +62,13 @@ PLACEHOLDERS = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "uuid"),
     (re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])"), "hex"),
     (re.compile(r"(?<!\d)1[6-9]\d{11}(?!\d)"), "ms"),
-    (re.compile(r"(?<!\d)1[6-9]\d{8}(?!\d)"), "s"),
+    (re.compile(r"(?<!\d)1[6-9]\d{8}(\.\d+)?(?!\d)"), "s"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "time"),
     (re.compile(r"(?<=storage-)[0-9a-f]{8}"), "random"),
     (re.compile(r"thrift://[\w.]+:\d+"), "uri"),
-    (re.compile(r"\"seconds\": [\d.e-]+"), "seconds"),
+    (re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"), "sha256"),
+    (re.compile(r"[A-Za-z0-9+/=]{200,}"), "base64"),
+    (re.compile(r"(seconds|writing|swapping|reading|planning)(\\*\"): [\d.e-]+"), "duration"),
 )
 
 
@@ -136,8 +138,8 @@ def operations(metastore: EmbeddedMetastore, directory: Path) -> Iterator[tuple[
         names = {"PLAN": str(directory / "plan.json"), "JOURNAL": str(directory / "journal.jsonl")}
         arguments = [names.get(argument, argument) for argument in command]
         finished = subprocess.run([*program, *arguments], capture_output=True, text=True)
-        output = finished.stdout if "--json" in command else ""
-        yield " ".join(command), {"exit": finished.returncode, "output": output.splitlines()}
+        output = json.loads(finished.stdout) if "--json" in command else None
+        yield " ".join(command), {"exit": finished.returncode, "output": output}
     for name in ("plan.json", "journal.jsonl"):
         if (directory / name).exists():
             yield name, (directory / name).read_text(encoding="utf-8").splitlines()
