@@ -59,6 +59,7 @@ COMMANDS = [
 ]
 
 PLACEHOLDERS = (
+    (re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"), "sha256"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "uuid"),
     (re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])"), "hex"),
     (re.compile(r"(?<!\d)1[6-9]\d{11}(?!\d)"), "ms"),
@@ -66,7 +67,6 @@ PLACEHOLDERS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "time"),
     (re.compile(r"(?<=storage-)[0-9a-f]{8}"), "random"),
     (re.compile(r"thrift://[\w.]+:\d+"), "uri"),
-    (re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])"), "sha256"),
     (re.compile(r"[A-Za-z0-9+/=]{200,}"), "base64"),
     (re.compile(r"(seconds|writing|swapping|reading|planning)(\\*\"): [\d.e-]+"), "duration"),
 )
