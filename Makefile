@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-atomicity test-docker test-faults test-matrix test-upgrade check lint demo bench thrift clean histories soak
+.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-upgrade check lint demo bench thrift clean histories soak
 
 env: $(STAMP)
 
@@ -15,10 +15,19 @@ $(STAMP): setup.cfg setup.py
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $(STAMP)
 
-# Everything that must hold before a change lands: style, types, layers, tests. What needs Spark runs in one
-# process, the rest in two beside it (tests/conftest.py).
+# The short suite, at most 10 minutes on 2 cores: style, types, layers, unit tests, integration tests on one embedded
+# metastore and one Spark session, a sample of the fault matrix. Spark runs in one process, the rest in two (tests/suites.py).
 test: env check
-	$(BIN)/python -m pytest --numprocesses 3 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 3 -m "not extended" --durations 15 $(PYTEST_ARGS)
+
+# The extended suite, at most 40 minutes: long histories, matrices, other servers and databases, browsers, Kerberos.
+# With `make test` it is the whole.
+test-all: env
+	$(BIN)/python -m pytest --numprocesses 3 -m extended --durations 25 $(PYTEST_ARGS)
+
+# What the extended suite needs from the system; as root (or with sudo) on Debian.
+system-packages:
+	.ci/system-packages
 
 # The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
 test-upgrade: env

@@ -21,6 +21,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
+from tests.suites import mark_extended, process_of, skipped_for_want_of_packages
 
 __all__ = ["browser", "chromium"]
 
@@ -47,29 +48,25 @@ def asks_for_several_locks(item: pytest.Item) -> bool:
     return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
 
 
-SECOND_LANE = ("catalog", "conformance", "dependencies", "faults", "metastore", "newest", "soak")
-THIRD_LANE = ("cli", "doctor", "docs", "statements", "legacy_import", "materialized", "unit", "schema_upgrade")
-"""The directories whose tests `make test` runs beside the others, in processes of their own: they need no Spark, and
-for half of their time they wait, for disks and locks and servers that start."""
-
-
-# No hook of pytest's, but of pytest-xdist.
+# A hook of pytest-xdist, not of pytest.
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
-    class Lanes(LoadScopeScheduling):
-        """Three lists of tests for three processes: what shares a Spark session stays in one of them."""
+    class Processes(LoadScopeScheduling):
+        """One list of tests per process; tests that share a Spark session stay together."""
 
         def _split_scope(self, nodeid: str) -> str:
-            module = nodeid.split("::")[0].split("/")
-            place = module[2] if module[1] == "integration" else module[1]
-            spark = module[-1] == "test_portable_spark.py"
-            if spark:
-                return "with Spark"
-            return "second" if place in SECOND_LANE else "third" if place in THIRD_LANE else "with Spark"
+            return process_of(nodeid)
 
-    return Lanes(config, log)
+    return Processes(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name the packages that skipped tests need, in one line."""
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    if line := skipped_for_want_of_packages(reasons):
+        terminalreporter.write_line(line)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -78,6 +75,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_extended(items)
     if SERVER == EMBEDDED_VERSION:
         return
     for item in items:
