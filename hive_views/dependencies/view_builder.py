@@ -25,7 +25,7 @@ from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.rewriting.definition import define_view
 from hive_views.sql.rewriting.dialects import hive_text
-from hive_views.sql.rewriting.expand import Expansion, RuleAnalyzer, unknown_type
+from hive_views.sql.rewriting.expand import Expansion, RuleAnalyzer, unknown_type_error
 from hive_views.sql.types.iceberg_types import parse_type
 
 Analyzer = Callable[[str], Schema]
@@ -206,7 +206,7 @@ def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
             kind = parse_type(schemas.text_of(column.type or ""))
         except SqlError:
             reason = f"Column {column.name} is of type {column.type}, which Iceberg does not have"
-            raise unknown_type(expansion, number, reason) from None
+            raise unknown_type_error(expansion, number, reason) from None
         fields.append(NestedField(number + 1, column.name, kind, required=False))
     return assign_fresh_schema_ids(Schema(*fields))
 

@@ -32,7 +32,7 @@ from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError
-from hive_views.sql.rewriting.dialects import plain_strings
+from hive_views.sql.rewriting.dialects import portable_text
 from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.rename import rename_tables
@@ -449,7 +449,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _tokens(sql: str) -> list[str]:
-    text = Text(plain_strings(sql, HIVE), HIVE)
+    text = Text(portable_text(sql, HIVE), HIVE)
     raws = map(text.raw, range(len(text.tokens)))
     return [raw if raw.endswith(("'", '"')) else raw.lower() for raw in raws]
 

@@ -15,7 +15,7 @@ from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of, plain_
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
-from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal
+from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, string_literal
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 _OWN = ("hive-views.", "hive_views_", "view.", "spark.sql.")
@@ -80,7 +80,7 @@ def script_text(exported: Sequence[Exported]) -> str:
     parts = []
     if any("${" in (item.statement or "") for item in exported):
         parts.append(
-            "\n".join(["-- All in ${ } is meant to the letter.", *(f"{each};" for each in SUBSTITUTE.values())])
+            "\n".join(["-- All in ${ } is meant to the letter.", *(f"{each};" for each in NO_SUBSTITUTION.values())])
         )
     for item in exported:
         if item.statement is None:

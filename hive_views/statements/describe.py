@@ -14,7 +14,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
-from hive_views.sql.rewriting.dialects import SUBSTITUTE, string_literal, without_variables
+from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, escape_variables, string_literal
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 from hive_views.statements.catalog_protocol import StatementView
 
@@ -49,9 +49,9 @@ def create_statement(store: MetastoreStore, view: StatementView) -> str:
             for key, value in sorted(properties.items())
         )
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
-    statement = "\n".join([*lines, f"AS {without_variables(text.typed, text.dialect)}"])
-    if "${" in statement and text.dialect in SUBSTITUTE:
-        return f"-- all in ${{ }} is meant to the letter: first {SUBSTITUTE[text.dialect]}\n{statement}"
+    statement = "\n".join([*lines, f"AS {escape_variables(text.typed, text.dialect)}"])
+    if "${" in statement and text.dialect in NO_SUBSTITUTION:
+        return f"-- all in ${{ }} is meant to the letter: first {NO_SUBSTITUTION[text.dialect]}\n{statement}"
     return statement
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.rewriting.dialects import requoted
+from hive_views.sql.rewriting.dialects import requote_trino_text
 
 _ALIKE = (
     exp.Alias,
@@ -74,7 +74,7 @@ def portable(sql: str) -> str:
         reason = _other(node)
         if reason is not None:
             raise SqlError(f"Trino's {reason} is not known to mean the same to Hive and Spark")
-    return requoted(sql)
+    return requote_trino_text(sql)
 
 
 def _other(node: exp.Expr) -> str | None:

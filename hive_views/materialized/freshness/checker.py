@@ -25,7 +25,7 @@ from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import catalogs_of, inline
 from hive_views.materialized.state.refresh_state import UNREPEATABLE, SourceKind
 from hive_views.spec.staleness_policy import says_true
-from hive_views.sql.analysis.determinism import unrepeatable
+from hive_views.sql.analysis.determinism import find_nondeterminism
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -104,7 +104,7 @@ class Looks:
         if found is None:
             try:
                 leaves = inline(view.name, view.metadata, sources, catalogs_of(self._catalog))
-                found = unrepeatable(leaves.query)
+                found = find_nondeterminism(leaves.query)
             except (SqlError, RefreshError):
                 # A text that this engine cannot read: L and S decide alone, as the specification has it.
                 found = ()

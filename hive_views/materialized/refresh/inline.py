@@ -10,7 +10,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
-from hive_views.sql.analysis.incremental import Leaf, Leaves, NotIncrementalError
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def catalogs_of(catalog: HiveViewCatalog) -> frozenset[str]:
     return frozenset({catalog.name.lower(), catalog._config.session_catalog.lower()})
 
 
-def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> Leaves:
+def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> IncrementalQuery:
     """A definition's text with the views that it reads in place of their names."""
     budget = [_MOST_VIEWS]
     sql, dialect = _inlined(name, text_of(name, metadata), sources, budget, (name,), catalogs)
@@ -82,7 +82,7 @@ def _inlined(
     if text.catalog is not None and text.catalog.lower() not in catalogs and leaves.leaves:
         raise RefreshError(str(path[0]), _elsewhere(path[-1], text.catalog))
 
-    def replacement(_: int, leaf: Leaf) -> str:
+    def replacement(_: int, leaf: TableLeaf) -> str:
         child = ViewName(*leaf.name)
         if leaf.catalog is not None and leaf.catalog.lower() not in catalogs:
             raise RefreshError(str(path[0]), _elsewhere(path[-1], leaf.catalog))
@@ -114,8 +114,8 @@ def _renamed(sql: str, columns: tuple[str, ...]) -> str:
     return f"(SELECT * FROM ({sql}) AS `hive_views_inner` ({quoted}))"
 
 
-def _leaves(name: ViewName, sql: str, dialect: str, database: str) -> Leaves:
+def _leaves(name: ViewName, sql: str, dialect: str, database: str) -> IncrementalQuery:
     try:
-        return Leaves(sql, dialect, database)
+        return IncrementalQuery(sql, dialect, database)
     except NotIncrementalError as error:
         raise RefreshError(str(name), str(error)) from error

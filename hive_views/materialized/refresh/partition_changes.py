@@ -12,7 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
 
-from hive_views.sql.analysis.incremental import Leaves, NotIncrementalError
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ MOST_PARTITIONS = 100
 _EPOCH = date(1970, 1, 1)
 
 
-def changed_partitions(leaves: Leaves, leaf: int, storage: Table, source: TableMetadata, io: FileIO, since: int) -> str:
+def changed_partitions(
+    leaves: IncrementalQuery, leaf: int, storage: Table, source: TableMetadata, io: FileIO, since: int
+) -> str:
     """The condition on the storage's columns for the rows that may have changed."""
     columns = [field.name for field in storage.schema().fields]
     why = "its storage is not divided by a column as it is"

@@ -46,8 +46,14 @@ from hive_views.materialized.state.refresh_state import (
 from hive_views.materialized.state.sequence_numbers import SequenceIds, encode_beside, encode_only, prepare_lineage
 from hive_views.spec.session_settings import same
 from hive_views.spec.staleness_policy import says_true
-from hive_views.sql.analysis.determinism import unrepeatable
-from hive_views.sql.analysis.incremental import Aggregate, Leaf, Leaves, NotIncrementalError, Part
+from hive_views.sql.analysis.determinism import find_nondeterminism
+from hive_views.sql.analysis.incremental import (
+    Aggregate,
+    IncrementalQuery,
+    NotIncrementalError,
+    RowSelection,
+    TableLeaf,
+)
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -98,7 +104,7 @@ class Plan:
     """`full`, `incremental` or `partitions`."""
     why: str
     """Why so."""
-    ways: tuple[Mapping[int, Part], ...] = ()
+    ways: tuple[Mapping[int, RowSelection], ...] = ()
     """For `incremental`: which rows of each leaf each query reads."""
     aggregate: Aggregate | None = None
     """For `incremental`: how the new rows are merged with the stored ones; None adds them."""
@@ -110,7 +116,7 @@ def plan(
     view: MaterializedView,
     sources: Sources,
     freshness: Freshness,
-    leaves: Leaves,
+    leaves: IncrementalQuery,
     repeatable: bool,
     schema: Schema,
     files: MetadataFiles,
@@ -174,7 +180,7 @@ def shown_settings(settings: Mapping[str, str]) -> str:
 def _by_partitions(
     view: MaterializedView,
     sources: Sources,
-    leaves: Leaves,
+    leaves: IncrementalQuery,
     changed: tuple[ViewName, ...],
     why: str,
     files: MetadataFiles,
@@ -239,7 +245,7 @@ def refresh(
     schema = view.storage.schema() if columns is None else columns
     leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
-    found = unrepeatable(leaves.query)
+    found = find_nondeterminism(leaves.query)
     repeatable = not found or says_true(view.properties, REPEATABLE)
     planned = (
         Plan("full", "it was asked for")
@@ -323,7 +329,7 @@ def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> Non
         )
 
 
-def _check_pinned(view: MaterializedView, sources: Sources, leaves: Leaves) -> None:
+def _check_pinned(view: MaterializedView, sources: Sources, leaves: IncrementalQuery) -> None:
     """Refuse a text that names what has another name now: its rows are still judged by UUID, but none can be read."""
     for leaf in leaves.leaves:
         name = ViewName(*leaf.name)
@@ -395,7 +401,7 @@ def _work(
     name: ViewName,
     view: MaterializedView,
     sources: Sources,
-    leaves: Leaves,
+    leaves: IncrementalQuery,
     planned: Plan,
     schema: Schema,
     summary: Mapping[str, str],
@@ -403,7 +409,11 @@ def _work(
 ) -> Work:
     inputs = _Inputs(view, sources)
     columns = tuple(field.name for field in schema.fields)
-    ways = planned.ways if planned.action == "incremental" else (dict.fromkeys(range(len(leaves.leaves)), Part.NOW),)
+    ways = (
+        planned.ways
+        if planned.action == "incremental"
+        else (dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW),)
+    )
     queries = tuple(leaves.render(lambda number, leaf, way=way: inputs.of(leaf, way[number])) for way in ways)  # type: ignore[misc]
     action = Action.OVERWRITE
     if planned.action == "incremental":
@@ -427,31 +437,31 @@ class _Inputs:
         state = view.recorded().state
         self._before = state
         self._storage = view.storage
-        self._known: dict[tuple[ViewName, Part], Input] = {}
+        self._known: dict[tuple[ViewName, RowSelection], Input] = {}
 
     def all(self) -> tuple[Input, ...]:
         return tuple(self._known.values())
 
-    def of(self, leaf: Leaf, part: Part) -> str:
+    def of(self, leaf: TableLeaf, part: RowSelection) -> str:
         name = ViewName(*leaf.name)
         facts = self._sources.tables.get(name)
         if facts is None:
             if name not in self._sources.hive_tables:
                 raise RefreshError(str(self._view), f"{name} is not among the sources that were pinned")
-            return self._add(Input("", name, Part.NOW, NO_SNAPSHOT, iceberg=False))
+            return self._add(Input("", name, RowSelection.NOW, NO_SNAPSHOT, iceberg=False))
         known = None if self._before is None else self._before.of(name, facts.uuid)
         since = NO_SNAPSHOT if known is None else known.id
-        if part is Part.BEFORE:
+        if part is RowSelection.BEFORE:
             return self._add(Input("", name, part, since))
-        live = part is Part.NOW and not facts.has_schema_of(facts.snapshot_id)
+        live = part is RowSelection.NOW and not facts.has_schema_of(facts.snapshot_id)
         if live:
             return self._add(Input("", name, part, facts.snapshot_id, live=True))
-        return self._add(Input("", name, part, facts.snapshot_id, since if part is Part.ADDED else None))
+        return self._add(Input("", name, part, facts.snapshot_id, since if part is RowSelection.ADDED else None))
 
     def stored(self, name: ViewName) -> str:
         assert self._storage is not None, "a refresh begins with a storage that can be read"
         current = self._storage.metadata.current_snapshot_id
-        return self._add(Input("", name, Part.NOW, NO_SNAPSHOT if current is None else current))
+        return self._add(Input("", name, RowSelection.NOW, NO_SNAPSHOT if current is None else current))
 
     def _add(self, wanted: Input) -> str:
         key = (wanted.table, wanted.part)

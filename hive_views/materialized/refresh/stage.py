@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from hive_views.identifiers import ViewName
-from hive_views.sql.analysis.incremental import Part
+from hive_views.sql.analysis.incremental import RowSelection
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -33,7 +33,7 @@ class Input:
     """That name."""
     table: ViewName
     """The table, as the catalog names it."""
-    part: Part
+    part: RowSelection
     """Which rows."""
     snapshot_id: int
     """The snapshot that is read up to; `NO_SNAPSHOT` for a table without rows."""

@@ -26,7 +26,7 @@ from hive_views.spark.legacy_import.analysis import analyzed
 from hive_views.spark.session.failures import failures
 from hive_views.spark.session.names import SESSION_CATALOG
 from hive_views.spark.session.session import ViewSession
-from hive_views.sql.analysis.determinism import unrepeatable
+from hive_views.sql.analysis.determinism import find_nondeterminism
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _unknown(why: str, after: Rows) -> str:
 
 def _unrepeatable(entry: Entry) -> tuple[str, ...]:
     try:
-        return unrepeatable(entry.new_text or "", "hive")
+        return find_nondeterminism(entry.new_text or "", "hive")
     except SqlError:
         return ()
 

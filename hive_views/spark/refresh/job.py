@@ -18,7 +18,7 @@ from hive_views.spark.session.failures import failures
 from hive_views.spark.session.settings import all_of
 from hive_views.spark.session.temporary_views import end_session, is_classic, second_session
 from hive_views.spec.session_settings import RECORDED
-from hive_views.sql.analysis.incremental import Part
+from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
@@ -200,12 +200,12 @@ class SparkEngine:
         if not item.iceberg:
             return session.table(quote_name((self._catalog._config.session_catalog, *item.table.identifier)))
         name = quote_name((self._name, *item.table.identifier))
-        if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
+        if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
         if item.live:
             return session.table(name)
         reader = session.read.format("iceberg")
-        if item.part is Part.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
+        if item.part is RowSelection.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
             reader = reader.option("start-snapshot-id", str(item.since))
             return reader.option("end-snapshot-id", str(item.snapshot_id)).load(name)
         return reader.option("versionAsOf", str(item.snapshot_id)).load(name)

@@ -19,8 +19,8 @@ from hive_views.spark.session.rewrite import Rewritten, substitute
 from hive_views.spark.session.settings import PARSER
 from hive_views.spark.session.variables import with_values
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.spark_lexer import words
-from hive_views.sql.parsing.statement_targets import Asked, Change, Executed, asked
+from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.rewriting.dialects import string_literal
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Guard:
 
     def check(self, text: str, args: Args) -> tuple[Rewritten, Args]:
         """Refuse a statement in which Spark is, or may be, asked to change one of our views."""
-        found = asked(text)
+        found = find_targets(text)
         given: tuple[Rewritten, Args] = (Rewritten(text, text), args)
         if found.words[:1] == ("EXPLAIN",) and not found.executed:
             return given  # what it explains is planned, and not run
@@ -73,14 +73,14 @@ class Guard:
             value = self._value(text, executed, args)
             if not isinstance(value, str):
                 return given  # which Spark refuses, whatever it is
-            if not executed.strings:
+            if not executed.is_literal:
                 given = self._with_value(text, executed, value, args)
             parts = list(self._parts(with_values(self._spark, value).text, text, executed.start))
         else:
             parts = list(self._parts(text, text, None))
-        moves = any(part.asked.moves for part in parts)
+        moves = any(part.targets.changes_namespace for part in parts)
         for part in parts:
-            for change in part.asked.changes:
+            for change in part.targets.changes:
                 self._check(change, part, alone=found.is_immediate and len(parts) == 1, moves=moves)
             if part.fixed is not None:
                 self._check_read(part)
@@ -97,17 +97,17 @@ class Guard:
 
     def _parts(self, text: str, whole: str, fixed: int | None) -> Iterator[_Part]:
         """A text, and those in strings that it has executed."""
-        part = _Part(text, asked(text), whole, fixed)
+        part = _Part(text, find_targets(text), whole, fixed)
         yield part
-        for executed in part.asked.executed:
-            if not executed.strings or (text[executed.start] == '"' and self._is_on(_DOUBLE_QUOTED)):
+        for executed in part.targets.executed:
+            if not executed.is_literal or (text[executed.start] == '"' and self._is_on(_DOUBLE_QUOTED)):
                 raise part.error("What EXECUTE IMMEDIATE runs here is known only while it runs", executed.start)
             value = self._value(text, executed, None)
             if "${" in value:
                 raise part.error("The value of a variable in this text is known only while it runs", executed.start)
             yield from self._parts(value, whole, executed.start if fixed is None else fixed)
 
-    def _value(self, text: str, executed: Executed, args: Args) -> Any:
+    def _value(self, text: str, executed: ExecutedText, args: Args) -> Any:
         """What an EXECUTE IMMEDIATE is given to run: Spark knows its variables, and how it reads strings."""
         head = "SELECT ("
         query = f"{head}{text[executed.start : executed.end]})"
@@ -117,7 +117,7 @@ class Guard:
             frame = self._spark.sql(query) if used is None else self._spark.sql(query, used)
             return frame.collect()[0][0]
 
-    def _with_value(self, text: str, executed: Executed, value: str, args: Args) -> tuple[Rewritten, Args]:
+    def _with_value(self, text: str, executed: ExecutedText, value: str, args: Args) -> tuple[Rewritten, Args]:
         if self._is_on(_ESCAPED) and any(each in value for each in ("\\", "'", "${")):
             line, column = line_and_column(text, executed.start)
             reason = f"{_ESCAPED} is on, and this text has quotes or backslashes in it: {_INSTEAD}"
@@ -126,8 +126,8 @@ class Guard:
             args = args[_parameters(text[executed.start : executed.end]).count("?") :] or None
         return substitute(text, [(executed.start, executed.end, string_literal(value, "spark"))]), args
 
-    def _check(self, change: Change, part: _Part, *, alone: bool, moves: bool) -> None:
-        if change.makes:
+    def _check(self, change: ViewChange, part: _Part, *, alone: bool, moves: bool) -> None:
+        if change.is_plain_create:
             return
         if change.parts is None:
             raise part.error("Which view is changed here is known only while it runs", change.start)
@@ -165,7 +165,7 @@ class _Part:
     """A text that Spark is to run: what the user typed, or one in a string in it."""
 
     text: str
-    asked: Asked
+    targets: StatementTargets
     whole: str
     """What the user typed."""
     fixed: int | None
@@ -183,4 +183,4 @@ class _Part:
 
 def _parameters(sql: str) -> list[str]:
     """The marks in a text that begin parameters; other uses of a colon are among them."""
-    return [word.text for word in words(sql) if word.text in ("?", ":")]
+    return [word.text for word in spark_tokens(sql) if word.text in ("?", ":")]

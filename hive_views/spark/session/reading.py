@@ -58,7 +58,7 @@ from hive_views.spark.session.temporary_views import HelperSession
 from hive_views.spec.session_settings import RECORDED, recorded, same
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.spark_lexer import words
+from hive_views.sql.parsing.spark_lexer import spark_tokens
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Reader:
         except SqlError as error:
             # Spark may read it, and its own error is better than ours if it does not.
             reason = str(error)
-            if next((word.keyword for word in words(text)), "") in ("INSERT", "REPLACE", "CREATE"):
+            if next((word.keyword for word in spark_tokens(text)), "") in ("INSERT", "REPLACE", "CREATE"):
                 reason += ". Give its query to sql() by itself, and write the data frame that it returns"
             self.check_unread(text, reason)
             return Prepared.untouched(text)

@@ -17,8 +17,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.lexer import Text, parser_of, unquote_identifier
 from hive_views.sql.parsing.parser import check_depth
-from hive_views.sql.parsing.spark_lexer import Word, words
-from hive_views.sql.parsing.statement_targets import asked
+from hive_views.sql.parsing.spark_lexer import SparkToken, spark_tokens
+from hive_views.sql.parsing.statement_targets import find_targets
 from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
@@ -104,7 +104,7 @@ def places(sql: str) -> tuple[Place, ...]:
 def possible_places(sql: str) -> tuple[Place, ...]:
     """Names in a text that is not read: those that may be tables, by the word in front of them."""
     found: dict[tuple[str, ...], Place] = {}
-    listed = list(words(sql))
+    listed = list(spark_tokens(sql))
     for index, front in enumerate(listed):
         if (front.keyword or front.text) not in _IN_FRONT:
             continue
@@ -115,7 +115,7 @@ def possible_places(sql: str) -> tuple[Place, ...]:
     return tuple(found.values())
 
 
-def _behind(listed: list[Word], index: int) -> Iterator[int]:
+def _behind(listed: list[SparkToken], index: int) -> Iterator[int]:
     """Where a table's name may begin behind a word: behind brackets, LATERAL and IF EXISTS too."""
     brackets = listed[index].keyword != "USING"  # behind that, columns stand in them
     at = index + 1
@@ -137,7 +137,7 @@ def _behind(listed: list[Word], index: int) -> Iterator[int]:
             return
 
 
-def _possible(listed: list[Word], index: int) -> Place:
+def _possible(listed: list[SparkToken], index: int) -> Place:
     """The name that begins at a word."""
     parts: list[str] = []
     last = index
@@ -146,7 +146,7 @@ def _possible(listed: list[Word], index: int) -> Place:
         behind = [each.text for each in listed[last + 1 : last + 4]]
         if word.keyword == "IDENTIFIER" and behind[:1] == ["("]:
             plain = behind[1] if len(behind) == 3 and behind[2] == ")" else ""
-            inner = list(words(plain[1:-1])) if _PLAIN.fullmatch(plain) else []
+            inner = list(spark_tokens(plain[1:-1])) if _PLAIN.fullmatch(plain) else []
             known = bool(inner) and not parts and all(each.kind in _NAMES for each in inner[::2])
             known = known and len(inner) % 2 == 1 and all(each.text == "." for each in inner[1::2])
             parts = [unquote_identifier(each.text) for each in inner[::2]] if known else []
@@ -210,7 +210,7 @@ def substitute(sql: str, edits: Iterable[tuple[int, int, str]]) -> Rewritten:
 
 def _explained(sql: str) -> str:
     """A statement with spaces in place of EXPLAIN and what stands in front of it."""
-    first, second = [*islice(words(sql), 2), None, None][:2]
+    first, second = [*islice(spark_tokens(sql), 2), None, None][:2]
     if first is None or first.keyword != "EXPLAIN":
         return sql
     end = second.end if second is not None and second.keyword in _EXPLAIN else first.end
@@ -219,10 +219,10 @@ def _explained(sql: str) -> str:
 
 def _has_query(explained: str) -> bool:
     """Whether a statement that EXPLAIN plans, and does not run, reads rows; Spark reads the names in others itself."""
-    first = next(words(explained), None)
+    first = next(spark_tokens(explained), None)
     if first is None or (first.keyword or first.text) not in _HAVE_QUERIES:
         return False
-    return not asked(explained, head=True).changes
+    return not find_targets(explained, head=True).changes
 
 
 def _same_length(found: re.Match[str]) -> str:

@@ -23,8 +23,8 @@ from hive_views.spark.session.variables import with_values
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.lexer import error_at, line_and_column
-from hive_views.sql.parsing.spark_lexer import words
-from hive_views.sql.parsing.statement_targets import asked
+from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.sql.parsing.statement_targets import find_targets
 from hive_views.statements import execute_statement, locate_error
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class ViewSession:
     def _sql(self, typed: Rewritten, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables have their values; errors point into that text."""
         text = typed.text
-        first, second = [*(word.keyword or word.text for word in islice(words(text), 2)), "", ""][:2]
+        first, second = [*(word.keyword or word.text for word in islice(spark_tokens(text), 2)), "", ""][:2]
         if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
             return self._spark(Prepared.untouched(text), args)  # names and settings, and no statement in them
         if first in _DDL:
@@ -193,7 +193,7 @@ class ViewSession:
 
     def _statement(self, text: str) -> ddl.Statement | None:
         """The statement as ours; None for one that is Spark's alone."""
-        head = asked(text, head=True)
+        head = find_targets(text, head=True)
         change = head.changes[0] if head.changes else None
         if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
             # To the reader of statements it is a name, and brackets behind it.
@@ -201,7 +201,7 @@ class ViewSession:
         try:
             return parse_statement(text, "spark")
         except SqlError:
-            if head.is_ours_alone or (change is not None and (change.parts is None or self._guard.own(change.parts))):
+            if head.is_catalog_only or (change is not None and (change.parts is None or self._guard.own(change.parts))):
                 raise
             return None
 

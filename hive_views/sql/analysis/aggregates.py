@@ -22,7 +22,7 @@ AGGREGATES = frozenset(
 missing)."""
 
 
-def may_aggregate(function: str) -> bool:
+def may_be_aggregate(function: str) -> bool:
     """Whether a call may make one row of many."""
     name = function.lower()
     return name in AGGREGATES or name not in SPARK_FUNCTIONS

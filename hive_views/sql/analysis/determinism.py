@@ -48,7 +48,7 @@ _METADATA = frozenset(
 Spark's `_metadata`, Hive's virtual columns)."""
 
 
-def unrepeatable(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
+def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
     """What in a query may give other rows each time."""
     if isinstance(query, str):
         query = parse_query(query, dialect)

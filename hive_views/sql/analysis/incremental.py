@@ -20,13 +20,13 @@ from enum import Enum
 
 from sqlglot import exp
 
-from hive_views.sql.analysis.aggregates import may_aggregate
+from hive_views.sql.analysis.aggregates import may_be_aggregate
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import bare, expressions, table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 
-class Part(Enum):
+class RowSelection(Enum):
     """Which rows of a table a query is run over."""
 
     NOW = "now"
@@ -40,7 +40,7 @@ class Part(Enum):
 
 
 @dataclass(frozen=True)
-class Leaf:
+class TableLeaf:
     """One place of a text that names a table."""
 
     name: tuple[str, str]
@@ -66,7 +66,7 @@ class Aggregate:
     merge: tuple[str | None, ...]
 
 
-class Leaves:
+class IncrementalQuery:
     """A query's text, and the places in it that name tables."""
 
     def __init__(self, sql: str, dialect: str, database: str) -> None:
@@ -76,7 +76,7 @@ class Leaves:
         self.query = parse_query(sql, dialect)
         self.tree = self.query.tree
         self._numbers: dict[int, int] = {}
-        found: list[Leaf] = []
+        found: list[TableLeaf] = []
         for node in self.tree.find_all(exp.Table):
             if isinstance(node.this, exp.Dot):
                 # A branch, a tag or a metadata table: it changes when the table that is looked at does not.
@@ -93,10 +93,10 @@ class Leaves:
             self._numbers[id(node)] = len(found)
             name = (parts[-2] if len(parts) > 1 else database.lower(), parts[-1])
             catalog = node.parts[0].name if len(parts) > 2 else None
-            found.append(Leaf(name, first["start"], last["end"] + 1, bool(node.alias), catalog))
-        self.leaves: tuple[Leaf, ...] = tuple(found)
+            found.append(TableLeaf(name, first["start"], last["end"] + 1, bool(node.alias), catalog))
+        self.leaves: tuple[TableLeaf, ...] = tuple(found)
 
-    def render(self, replacement: Callable[[int, Leaf], str]) -> str:
+    def render(self, replacement: Callable[[int, TableLeaf], str]) -> str:
         """The text with each table's name replaced; the old name becomes its alias where it has none."""
         pieces, at = [], 0
         for number, leaf in sorted(enumerate(self.leaves), key=lambda item: item[1].start):
@@ -133,11 +133,13 @@ class Leaves:
                 raise NotIncrementalError(f"it groups by {key.sql()}, which is no column of it")
         return Aggregate(tuple(merged))
 
-    def added(self, changed: Iterable[int], *, grouped: bool = False) -> tuple[Mapping[int, Part], ...]:
+    def added(self, changed: Iterable[int], *, grouped: bool = False) -> tuple[Mapping[int, RowSelection], ...]:
         """Which rows of each table to read, for the rows that are added to the query."""
         self._refuse_scripts()
         found = _Delta(self._numbers, frozenset(changed)).query(self.tree, grouped=grouped)
-        return tuple({number: ways.get(number, Part.NOW) for number in range(len(self.leaves))} for ways in found)
+        return tuple(
+            {number: ways.get(number, RowSelection.NOW) for number in range(len(self.leaves))} for ways in found
+        )
 
     def passed_through(self, leaf: int, position: int) -> str:
         """The column of a table that an output column is, where every row with a value comes of rows with that value.
@@ -186,7 +188,7 @@ class Leaves:
             raise NotIncrementalError("a script (TRANSFORM … USING)")
 
 
-_Ways = list[dict[int, Part]]
+_Ways = list[dict[int, RowSelection]]
 
 
 class _Delta:
@@ -206,8 +208,8 @@ class _Delta:
             _refuse(node, ("limit", "offset", "order"))
             left, right = node.left, node.right
             return [
-                *({**ways, **dict.fromkeys(self._leaves(right), Part.NONE)} for ways in self.query(left)),
-                *({**ways, **dict.fromkeys(self._leaves(left), Part.NONE)} for ways in self.query(right)),
+                *({**ways, **dict.fromkeys(self._leaves(right), RowSelection.NONE)} for ways in self.query(left)),
+                *({**ways, **dict.fromkeys(self._leaves(left), RowSelection.NONE)} for ways in self.query(right)),
             ]
         if not isinstance(node, exp.Select):
             raise NotIncrementalError(f"{type(node).__name__.upper()} is no SELECT or UNION ALL")
@@ -241,7 +243,7 @@ class _Delta:
             for found in self._source(source):
                 for other, beside in enumerate(sources):
                     if other != number:
-                        part_ = Part.NOW if other < number else Part.BEFORE
+                        part_ = RowSelection.NOW if other < number else RowSelection.BEFORE
                         found = {**found, **dict.fromkeys(self._leaves(beside), part_)}
                 ways.append(found)
         return ways
@@ -253,7 +255,7 @@ class _Delta:
             number = self._numbers.get(id(node))
             if number is None:
                 raise NotIncrementalError(f"{node.sql()} is no table")
-            return [{number: Part.ADDED}] if number in self._changed else []
+            return [{number: RowSelection.ADDED}] if number in self._changed else []
         if isinstance(node, exp.Subquery):
             return self.query(node)
         raise NotIncrementalError(f"{type(node).__name__.upper()} in FROM")
@@ -299,7 +301,7 @@ def _aggregates(select: exp.Select) -> bool:
         call.find_ancestor(exp.Select) is select and call.find_ancestor(exp.Window) is None
         for item in select.expressions
         for call in item.find_all(exp.AggFunc, exp.Any, exp.Anonymous)
-        if not isinstance(call, exp.Anonymous) or may_aggregate(call.name)
+        if not isinstance(call, exp.Anonymous) or may_be_aggregate(call.name)
     )
 
 

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.parser import ParseTextError
-from hive_views.sql.parsing.spark_lexer import words
+from hive_views.sql.parsing.spark_lexer import first_word
 from hive_views.sql.parsing.statements import (
     AlterMaterializedViewRewrite,
     AlterViewAddPartitions,
@@ -38,12 +38,6 @@ from hive_views.sql.parsing.statements import (
 T = TypeVar("T")
 
 _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "CREATE", "EXPLAIN", "USE"})
-
-
-def first_word(sql: str, dialect: str) -> tuple[str, int]:
-    """The word that a statement begins with: behind spaces and comments, which may be nested."""
-    found = next((word for word in words(sql, dialect) if word.text != "\ufeff"), None)
-    return (found.keyword, found.start) if found is not None else ("", len(sql))
 
 
 class Cursor:

@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.spark_lexer import without_comments
+from hive_views.sql.parsing.spark_lexer import blank_comments
 
 IDENTIFIER_QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
 """The identifier quote of each dialect."""
@@ -76,7 +76,7 @@ class Text:
         self.whole = sql if whole is None else whole
         self.offset = offset
         try:
-            readable = without_comments(sql) if dialect == "spark" else sql
+            readable = blank_comments(sql) if dialect == "spark" else sql
             self.tokens: list[Token] = tokenizer_of(dialect).tokenize(readable)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error

@@ -1,6 +1,7 @@
-"""A text as Spark's lexer splits it, whatever stands in it (`SqlBaseLexer.g4`, 4.1): no text is too odd to be split.
+"""Tokens of any text, as Spark's lexer splits it (`SqlBaseLexer.g4`, Spark 4.1), and comments in portable form.
 
-sqlglot reads what is known to be SQL. What Spark would make of a text has to be known for any text.
+sqlglot reads texts that are valid SQL. The functions here take any text, since Spark's reading of it has to be known
+before the text is handed to Spark.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_COMMENTS = {True: r"--(?:\\\n|[^\r\n])*", False: r"--[^\r\n]*"}
-"""A comment to the end of its line: Spark's goes on behind a backslash (SIMPLE_COMMENT), that of others does not."""
+_LINE_COMMENTS = {True: r"--(?:\\\n|[^\r\n])*", False: r"--[^\r\n]*"}
+"""A comment to the end of the line, for Spark (True) and others (False): Spark's (SIMPLE_COMMENT) continues after a
+backslash at the end of the line."""
 _PIECE = {
-    goes_on: re.compile(
+    is_spark: re.compile(
         rf"""(?P<space>[\ \t\n\f\r\v\xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+)
         |(?P<comment>{comment})
         |(?P<opened>/\*(?!\+))
@@ -22,64 +24,70 @@ _PIECE = {
         |(?P<mark>/\*\+|\*/|.)""",
         re.DOTALL | re.VERBOSE,
     )
-    for goes_on, comment in _COMMENTS.items()
+    for is_spark, comment in _LINE_COMMENTS.items()
 }
-_EDGE = re.compile(r"/\*(?!\+)|\*/")
-_SHOWN = re.compile(r"[^\r\n]")
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+_NOT_LINE_END = re.compile(r"[^\r\n]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One token that is no comment and no white space."""
+class SparkToken:
+    """One token that is neither a comment nor white space."""
 
     kind: str
     """`word` (a keyword, a name, a number), `quoted` (a name in backticks), `string`, or `mark`."""
     text: str
-    """As it stands in the text, quotes and all."""
+    """The token as written, including quotes."""
     start: int
     """Where it begins, in characters."""
 
     @property
     def end(self) -> int:
-        """Behind its last character."""
+        """Where it ends, in characters (exclusive)."""
         return self.start + len(self.text)
 
     @property
     def keyword(self) -> str:
-        """It in capitals if it may be a keyword; empty for what is quoted."""
+        """The token in upper case if it may be a keyword, else an empty string."""
         return self.text.upper() if self.kind == "word" else ""
 
 
-def words(sql: str, dialect: str = "spark") -> Iterator[Word]:
-    """The tokens of a text, without comments and white space."""
+def spark_tokens(sql: str, dialect: str = "spark") -> Iterator[SparkToken]:
+    """Yield the tokens of a text; other dialects than Spark's differ in where a line comment ends."""
     for kind, start, end in _pieces(sql, dialect):
         if kind not in ("space", "comment"):
-            yield Word(kind, sql[start:end], start)
+            yield SparkToken(kind, sql[start:end], start)
 
 
-def without_comments(sql: str) -> str:
-    """A text of Spark's for a reader that would end some of its comments elsewhere."""
-    if not _goes_on(sql):
+def first_word(sql: str, dialect: str) -> tuple[str, int]:
+    """Return the first keyword of a statement and where it begins, after spaces, comments and a byte order mark."""
+    first = next((token for token in spark_tokens(sql, dialect) if token.text != "\ufeff"), None)
+    return (first.keyword, first.start) if first is not None else ("", len(sql))
+
+
+def blank_comments(sql: str) -> str:
+    """Replace the comments of a Spark text by spaces, if one may continue on the next line."""
+    if not _may_continue_comment(sql):
         return sql
     pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, "spark"))
-    return "".join(_SHOWN.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
+    return "".join(_NOT_LINE_END.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
 
 
-def plain_comments(sql: str, dialect: str) -> str:
-    """A text whose comments end where its author's engine ends them, to Spark and to all others."""
-    if not _goes_on(sql):
+def portable_comments(sql: str, dialect: str) -> str:
+    """Rewrite line comments so that Spark and all others end them where the author's engine does."""
+    if not _may_continue_comment(sql):
         return sql
-    written = []
+    pieces = []
     for kind, start, end in _pieces(sql, dialect):
         piece = sql[start:end]
         if kind == "comment" and piece.startswith("--"):
             piece = piece.replace("\\\n", " ") + (" " if piece.endswith("\\") else "")
-        written.append(piece)
-    return "".join(written)
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
-    """Kind, begin and end of all pieces of a text, white space and comments among them."""
+    """Yield kind, start and end of all pieces of a text, including white space and comments."""
     pattern = _PIECE[dialect == "spark"]
     unclosed = set()
     at = 0
@@ -88,30 +96,30 @@ def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
             yield "mark", at, at + 1
             at += 1
             continue
-        found = pattern.match(sql, at)
-        assert found is not None
-        assert found.lastgroup is not None
-        kind, end = found.lastgroup, found.end()
+        match = pattern.match(sql, at)
+        assert match is not None
+        assert match.lastgroup is not None
+        kind, end = match.lastgroup, match.end()
         if kind == "opened":
-            kind, end = "comment", _closed(sql, at)
+            kind, end = "comment", _comment_end(sql, at)
         elif kind == "mark" and sql[at] in "'\"`":
-            # Behind it that quote stands behind backslashes only, if at all: none of them closes another one. Without
-            # this each of them would be looked for to the end of the text again.
+            # An unclosed quote: every later quote of this kind is escaped, so none of them closes another one. Without
+            # this set each of them would be searched for up to the end of the text, in quadratic time.
             unclosed.add(sql[at])
         yield kind, at, end
         at = end
 
 
-def _goes_on(sql: str) -> bool:
-    """Whether a comment may go on behind a backslash at the end of its line."""
+def _may_continue_comment(sql: str) -> bool:
+    """Whether a line comment may continue after a backslash at the end of its line."""
     lines = sql.split("\n")[:-1]
     return any(line.endswith("\\") and "--" in line.rpartition("\r")[2] for line in lines)
 
 
-def _closed(sql: str, at: int) -> int:
-    """Behind the comment in slashes that begins at a character: they nest, and the text's end closes all."""
+def _comment_end(sql: str, start: int) -> int:
+    """Return the end of a bracketed comment; such comments nest, and the end of the text closes all of them."""
     depth = 0
-    for edge in _EDGE.finditer(sql, at):
+    for edge in _COMMENT_EDGE.finditer(sql, start):
         depth += 1 if edge.group() != "*/" else -1
         if not depth:
             return edge.end()

@@ -1,6 +1,6 @@
-"""What a statement asks Spark to do to views, told from its words alone: for statements that are not read otherwise.
+"""The views that a Spark statement changes, found by its keywords alone, for statements that the parser cannot read.
 
-It must see too much rather than too little, in any text: what Spark is not to do is refused by what is found here.
+Callers refuse what these functions find. So they must report too much rather than too little, for any text.
 """
 
 from __future__ import annotations
@@ -10,54 +10,54 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.spark_lexer import Word, words
+from hive_views.sql.parsing.spark_lexer import SparkToken, spark_tokens
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
-"""Words in front of VIEW where a view is made, changed or dropped that is no temporary one."""
-_HEAD = 60
-"""Words that are enough for the head of any statement about one view."""
+"""Words in front of VIEW in a statement that changes a view that is not temporary."""
+_HEAD_TOKENS = 60
+"""Enough tokens for the head of any statement about one view."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """A view that is made, changed or dropped."""
+class ViewChange:
+    """A view that a statement creates, changes or drops."""
 
     parts: tuple[str, ...] | None
-    """Its name as it is written, without quotes; None where an expression, a parameter or nothing stands there."""
+    """The name as written, without quotes; None for an expression, a parameter or a missing name."""
     start: int
-    """Where that begins, in characters."""
-    makes: bool = False
-    """Whether it is CREATE without OR REPLACE, which leaves a view alone that is there already."""
+    """Where the name begins, in characters."""
+    is_plain_create: bool = False
+    """Whether it is CREATE without OR REPLACE, which never changes an existing view."""
 
 
 @dataclass(frozen=True)
-class Executed:
-    """The text that an EXECUTE IMMEDIATE runs."""
+class ExecutedText:
+    """The expression that EXECUTE IMMEDIATE runs."""
 
     start: int
-    """Where the expression begins that gives it, in characters."""
+    """Where the expression begins, in characters."""
     end: int
-    """Behind that."""
-    strings: bool
-    """Whether nothing but strings stands there."""
+    """Where it ends, in characters (exclusive)."""
+    is_literal: bool
+    """Whether it consists of string literals only."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a text asks for."""
+class StatementTargets:
+    """What a text changes and executes."""
 
     words: tuple[str, ...]
-    """The words that it begins with, in capitals; empty for what is no word."""
-    changes: tuple[Change, ...]
+    """The first six tokens in upper case; empty strings for tokens that are not words."""
+    changes: tuple[ViewChange, ...]
     """The views that it changes."""
-    executed: tuple[Executed, ...]
-    """What it has executed."""
-    moves: bool
-    """Whether it can make another catalog or database current."""
+    executed: tuple[ExecutedText, ...]
+    """The expressions of its EXECUTE IMMEDIATE statements."""
+    changes_namespace: bool
+    """Whether it can change the current catalog or database."""
 
     @property
-    def is_ours_alone(self) -> bool:
-        """Whether Spark has no say in it: it makes a view that is no temporary one, or is about a materialized one."""
+    def is_catalog_only(self) -> bool:
+        """Whether only the catalog can run it: it creates a permanent view or is about a materialized view."""
         head = list(self.words)
         if head[:1] == ["CREATE"]:
             del head[:1]
@@ -72,60 +72,66 @@ class Asked:
 
     @property
     def is_immediate(self) -> bool:
-        """Whether it is one EXECUTE IMMEDIATE."""
+        """Whether the text is one EXECUTE IMMEDIATE."""
         return self.words[:2] == ("EXECUTE", "IMMEDIATE")
 
 
-def asked(sql: str, *, head: bool = False) -> Asked:
-    """What a text asks for."""
-    listed = list(islice(words(sql), _HEAD)) if head else list(words(sql))
-    keywords = [word.keyword for word in listed]
+def find_targets(sql: str, *, head: bool = False) -> StatementTargets:
+    """Find what a text changes and executes; with `head`, only in the head of one statement."""
+    tokens = list(islice(spark_tokens(sql), _HEAD_TOKENS)) if head else list(spark_tokens(sql))
+    keywords = [token.keyword for token in tokens]
     changes = []
     executed = []
-    moves = False
+    changes_namespace = False
     for index, keyword in enumerate(keywords):
         before = keywords[index - 1] if index else ""
         if keyword == "VIEW" and before in _VERBS:
-            if head and not all(each in _VERBS or each == "OR" for each in keywords[:index]):
-                continue  # behind the head are names in a query, which may be called anything
-            makes = before == "CREATE" or (before == "MATERIALIZED" and keywords[index - 2 : index - 1] == ["CREATE"])
-            changes.append(_change(sql, listed, keywords, index + 1, makes=makes))
+            if head and not all(word in _VERBS or word == "OR" for word in keywords[:index]):
+                continue  # names inside the query, which can be any word
+            is_create = before == "CREATE" or (
+                before == "MATERIALIZED" and keywords[index - 2 : index - 1] == ["CREATE"]
+            )
+            changes.append(_change(sql, tokens, keywords, index + 1, is_plain_create=is_create))
         elif keyword == "IMMEDIATE" and before == "EXECUTE":
-            executed.append(_executed(sql, listed, keywords, index + 1))
+            executed.append(_executed(sql, tokens, keywords, index + 1))
         elif keyword == "USE" or (keyword == "CATALOG" and before == "SET"):
-            moves = True
-    return Asked(tuple(keywords[:6]), tuple(changes), tuple(executed), moves)
+            changes_namespace = True
+    return StatementTargets(tuple(keywords[:6]), tuple(changes), tuple(executed), changes_namespace)
 
 
-def _change(sql: str, listed: Sequence[Word], keywords: Sequence[str], index: int, *, makes: bool) -> Change:
-    for words_ in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
-        if list(keywords[index : index + len(words_)]) == words_:
-            index += len(words_)
+def _change(
+    sql: str, tokens: Sequence[SparkToken], keywords: Sequence[str], index: int, *, is_plain_create: bool
+) -> ViewChange:
+    """Read the view's name that begins at a token, after an optional IF [NOT] EXISTS."""
+    for condition in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
+        if list(keywords[index : index + len(condition)]) == condition:
+            index += len(condition)
             break
-    start = listed[index].start if index < len(listed) else len(sql)
+    start = tokens[index].start if index < len(tokens) else len(sql)
     parts = []
-    while index < len(listed):
-        word = listed[index]
-        following = listed[index + 1].text if index + 1 < len(listed) else ""
-        if word.kind not in ("word", "quoted") or (word.keyword == "IDENTIFIER" and following == "("):
-            return Change(None, start, makes)
-        parts.append(unquote_identifier(word.text))
+    while index < len(tokens):
+        token = tokens[index]
+        following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if token.kind not in ("word", "quoted") or (token.keyword == "IDENTIFIER" and following == "("):
+            return ViewChange(None, start, is_plain_create)
+        parts.append(unquote_identifier(token.text))
         if following != ".":
-            return Change(tuple(parts), start, makes)
+            return ViewChange(tuple(parts), start, is_plain_create)
         index += 2
-    return Change(None, start, makes)
+    return ViewChange(None, start, is_plain_create)
 
 
-def _executed(sql: str, listed: Sequence[Word], keywords: Sequence[str], index: int) -> Executed:
+def _executed(sql: str, tokens: Sequence[SparkToken], keywords: Sequence[str], index: int) -> ExecutedText:
+    """Read the expression that begins at a token: up to INTO, USING or a semicolon outside of brackets."""
     first = index
     depth = 0
-    while index < len(listed):
-        mark = listed[index].text
+    while index < len(tokens):
+        mark = tokens[index].text
         if not depth and (mark == ";" or keywords[index] in ("INTO", "USING")):
             break
         depth += (mark in ("(", "[")) - (mark in (")", "]"))
         index += 1
     if first == index:
-        return Executed(len(sql), len(sql), strings=False)
-    strings = all(word.kind == "string" for word in listed[first:index])
-    return Executed(listed[first].start, listed[index - 1].end, strings)
+        return ExecutedText(len(sql), len(sql), is_literal=False)
+    is_literal = all(token.kind == "string" for token in tokens[first:index])
+    return ExecutedText(tokens[first].start, tokens[index - 1].end, is_literal)

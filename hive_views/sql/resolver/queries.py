@@ -17,7 +17,7 @@ from hive_views.sql.resolver.ordering import Ordering
 from hive_views.sql.resolver.scopes import Column, Scope
 from hive_views.sql.resolver.sources import either_type
 from hive_views.sql.types import hive_types
-from hive_views.sql.types.inference import Types
+from hive_views.sql.types.inference import TypeInference
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
 _NEVER_REMOVED = 99
@@ -32,7 +32,7 @@ class Blocks(Ordering):
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self._types: Types | None = None
+        self._types: TypeInference | None = None
 
     # -- Queries ---------------------------------------------------------------------------------------------------
 
@@ -301,5 +301,5 @@ class Blocks(Ordering):
     def type_of(self, node: exp.Expr) -> str | None:
         """The Hive type of an expression, or None where it is not known."""
         if self._types is None:
-            self._types = Types(self.state.text, self.state.bindings, self.subquery_types)
+            self._types = TypeInference(self.state.text, self.state.bindings, self.subquery_types)
         return self._types.of(node)

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text, unquote_identifier
-from hive_views.sql.parsing.spark_lexer import plain_comments
+from hive_views.sql.parsing.spark_lexer import portable_comments
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -33,7 +33,10 @@ of the metastore's row all read the expanded text, which is the one of dialect `
 """
 
 
-SUBSTITUTE = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
+NO_SUBSTITUTION = {
+    "spark": "SET spark.sql.variable.substitute=false",
+    "hive": "SET hive.variable.substitute=false",
+}
 """What keeps an engine from putting values in place of `${name}` before it reads a text."""
 _RAW = re.compile("[rR]['\"]")
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
@@ -73,30 +76,30 @@ def hive_text(
 ) -> str | None:
     """The expanded text for the readers of the metastore's row.
 
-    A Spark text is one that these readers take, strings apart (see `plain_strings`). A Trino text is only given to them
+    A Spark text is one that these readers take, strings apart (see `portable_text`). A Trino text is only given to them
     if it is Hive's language too once its names are quoted with backticks: nothing is translated, since a translation
     may mean something else.
     """
     if dialect != "trino":
-        return plain_strings(expansion.expanded, dialect)
+        return portable_text(expansion.expanded, dialect)
     try:
-        quoted = plain_strings(requoted(expansion.expanded), "hive")
+        quoted = portable_text(requote_trino_text(expansion.expanded), "hive")
         again = expand(quoted, schemas, database=database, dialect="hive", functions=functions)
     except SqlError:
         return None
     return again.expanded if again.names == expansion.names else None
 
 
-def plain_strings(sql: str, dialect: str) -> str:
+def portable_text(sql: str, dialect: str) -> str:
     """A text of Spark's or Hive's that both read as its author's engine does; all but its strings stays to the letter.
 
     Measured on Spark 4.1.4 and Hive 2.3.10: a quote that is doubled inside a string is a quote to Spark; to Hive it is
     the end of the string, and another string that belongs to it. Raw strings are Spark's alone. Both read backslashes
     in front of quotes and backslashes, and strings with a space between them, alike. For `${name}` Iceberg's Spark
     catalog puts in a setting of whoever reads; with a backslash behind the dollar sign it is the same string, and
-    left alone. Comments are made to end where the author's engine ends them (see `plain_comments`).
+    left alone. Comments are made to end where the author's engine ends them (see `portable_comments`).
     """
-    sql = plain_comments(sql, dialect)
+    sql = portable_comments(sql, dialect)
     if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW.search(sql):
         return sql
     text = Text(sql, dialect)
@@ -119,10 +122,10 @@ def plain_strings(sql: str, dialect: str) -> str:
             between = "\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"
             pieces.append(sql[at : before.end] + between)
             at = token.start + 1
-    return without_variables("".join([*pieces, sql[at:]]), dialect)
+    return escape_variables("".join([*pieces, sql[at:]]), dialect)
 
 
-def without_variables(sql: str, dialect: str) -> str:
+def escape_variables(sql: str, dialect: str) -> str:
     """A text in whose strings Spark and Hive see no `${name}` to put a value for; the rest stays to the letter."""
     if dialect == "trino" or "${" not in sql:
         return sql
@@ -160,7 +163,7 @@ def _cooked(raw: str) -> str:
     return raw[1] + raw[2:-1].replace("\\", "\\\\").replace("${", "$\\{") + raw[1]
 
 
-def requoted(sql: str) -> str:
+def requote_trino_text(sql: str) -> str:
     """A Trino text with its quoted names in backticks; the rest stays to the letter."""
     text = Text(sql, "trino")
     pieces: list[str] = []

@@ -163,18 +163,18 @@ class Analyzer(Protocol):
 
 
 class RuleAnalyzer:
-    """Types by Hive's rules over sqlglot's tree and the schemas of the tables: no engine is needed."""
+    """TypeInference by Hive's rules over sqlglot's tree and the schemas of the tables: no engine is needed."""
 
     def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
         """The columns of an expanded query; see `Analyzer`."""
         columns = expansion.columns
         for number, column in enumerate(columns):
             if column.type is None:
-                raise unknown_type(expansion, number, f"The type of column {column.name} is not known")
+                raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
         return columns
 
 
-def unknown_type(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
+def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
     """An error about a column's type that points at it."""
     found = expansion.resolution
     item = found.resolver.items_of.get(found.columns[number][1])

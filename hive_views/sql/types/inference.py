@@ -27,7 +27,7 @@ from hive_views.sql.types.hive_types import INTEGERS, arithmetic, bounded
 Arguments = list[exp.Expr]
 
 
-class Types:
+class TypeInference:
     """Works out types in one resolved query.
 
     Args:
@@ -519,7 +519,7 @@ def _digits(node: exp.Expr, type_text: str) -> str:
     return type_text
 
 
-def _boolean(types: Types, node: exp.Expr) -> str | None:
+def _boolean(types: TypeInference, node: exp.Expr) -> str | None:
     return "boolean"
 
 
@@ -539,34 +539,34 @@ _TARGETS = {
     "DATE": "date",
     "TIMESTAMP": "timestamp",
 }
-_RULES: dict[type, Callable[[Types, Any], str | None]] = {
-    exp.Column: Types._column,
-    exp.Dot: Types._dot,
-    exp.Bracket: Types._bracket,
-    exp.Literal: Types._literal,
+_RULES: dict[type, Callable[[TypeInference, Any], str | None]] = {
+    exp.Column: TypeInference._column,
+    exp.Dot: TypeInference._dot,
+    exp.Bracket: TypeInference._bracket,
+    exp.Literal: TypeInference._literal,
     exp.Boolean: _boolean,
     exp.Null: lambda types, node: "void",
-    exp.Cast: Types._cast,
-    exp.TryCast: Types._cast,
-    exp.Case: Types._case,
-    exp.If: Types._if,
-    exp.Coalesce: Types._coalesce,
-    exp.Array: Types._array,
-    exp.VarMap: Types._map,
-    exp.Map: Types._map,
-    exp.Struct: Types._struct,
-    exp.Subquery: Types._subquery,
-    exp.Window: Types._window,
-    exp.WithinGroup: Types._within_group,
-    exp.Neg: Types._negative,
-    exp.DPipe: Types._concatenation,
-    exp.BitwiseNot: Types._negative,
+    exp.Cast: TypeInference._cast,
+    exp.TryCast: TypeInference._cast,
+    exp.Case: TypeInference._case,
+    exp.If: TypeInference._if,
+    exp.Coalesce: TypeInference._coalesce,
+    exp.Array: TypeInference._array,
+    exp.VarMap: TypeInference._map,
+    exp.Map: TypeInference._map,
+    exp.Struct: TypeInference._struct,
+    exp.Subquery: TypeInference._subquery,
+    exp.Window: TypeInference._window,
+    exp.WithinGroup: TypeInference._within_group,
+    exp.Neg: TypeInference._negative,
+    exp.DPipe: TypeInference._concatenation,
+    exp.BitwiseNot: TypeInference._negative,
     exp.Extract: lambda types, node: "int",
-    exp.Interval: Types._interval_type,
+    exp.Interval: TypeInference._interval_type,
     exp.CurrentDate: lambda types, node: "date",
     exp.CurrentTimestamp: lambda types, node: "timestamp",
-    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), Types._arithmetic),
-    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), Types._bitwise),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), TypeInference._arithmetic),
+    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), TypeInference._bitwise),
     **dict.fromkeys(
         (
             *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
@@ -575,31 +575,32 @@ _RULES: dict[type, Callable[[Types, Any], str | None]] = {
         _boolean,
     ),
 }
-_FUNCTIONS: dict[str, Callable[[Types, str, Arguments], str | None]] = {
-    "sum": Types._sum,
-    "avg": Types._average,
-    "collect_set": Types._collected,
-    "collect_list": Types._collected,
-    "array_max": Types._element,
-    "array_min": Types._element,
-    "map_keys": Types._keys,
-    "map_values": Types._values,
-    "greatest": Types._greatest,
-    "least": Types._greatest,
-    "ceil": Types._rounded_up,
-    "ceiling": Types._rounded_up,
-    "floor": Types._rounded_up,
-    "abs": Types._absolute,
-    "percentile_approx": Types._percentile,
-    "percentile": Types._percentile,
-    "regr_avgx": Types._average,
-    "regr_avgy": Types._average,
+_FUNCTIONS: dict[str, Callable[[TypeInference, str, Arguments], str | None]] = {
+    "sum": TypeInference._sum,
+    "avg": TypeInference._average,
+    "collect_set": TypeInference._collected,
+    "collect_list": TypeInference._collected,
+    "array_max": TypeInference._element,
+    "array_min": TypeInference._element,
+    "map_keys": TypeInference._keys,
+    "map_values": TypeInference._values,
+    "greatest": TypeInference._greatest,
+    "least": TypeInference._greatest,
+    "ceil": TypeInference._rounded_up,
+    "ceiling": TypeInference._rounded_up,
+    "floor": TypeInference._rounded_up,
+    "abs": TypeInference._absolute,
+    "percentile_approx": TypeInference._percentile,
+    "percentile": TypeInference._percentile,
+    "regr_avgx": TypeInference._average,
+    "regr_avgy": TypeInference._average,
     **dict.fromkeys(
-        ("mask", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"), Types._masked
+        ("mask", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"),
+        TypeInference._masked,
     ),
-    "round": Types._rounded,
-    "bround": Types._rounded,
-    "sign": Types._sign,
-    "pmod": Types._remainder,
-    "trunc": Types._truncated,
+    "round": TypeInference._rounded,
+    "bround": TypeInference._rounded,
+    "sign": TypeInference._sign,
+    "pmod": TypeInference._remainder,
+    "trunc": TypeInference._truncated,
 }

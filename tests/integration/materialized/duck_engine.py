@@ -17,7 +17,7 @@ from hive_views import HiveViewCatalog
 from hive_views.materialized.refresh.stage import Action, Input, Work
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import TIME_ZONE
-from hive_views.sql.analysis.incremental import Part
+from hive_views.sql.analysis.incremental import RowSelection
 
 
 class DuckEngine:
@@ -53,11 +53,11 @@ class DuckEngine:
 
     def read(self, item: Input) -> pa.Table:
         table = self.catalog.load_table(item.table.identifier)
-        if item.part is Part.NONE or item.snapshot_id == NO_SNAPSHOT:
+        if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return _empty(table)
         if item.live:
             return table.scan().to_arrow()
-        if item.part is Part.ADDED:
+        if item.part is RowSelection.ADDED:
             return added_rows(table, item.since, item.snapshot_id)
         return table.scan(snapshot_id=item.snapshot_id).to_arrow()
 

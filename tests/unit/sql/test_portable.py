@@ -9,13 +9,13 @@ from hive_views.sql.analysis.references import columns_read, references
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.dialects import (
     READERS,
+    escape_variables,
     hive_text,
-    plain_strings,
+    portable_text,
     representations,
-    requoted,
+    requote_trino_text,
     string_literal,
     text_for,
-    without_variables,
 )
 from hive_views.sql.rewriting.expand import RuleAnalyzer, UnknownTypeError, expand
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
@@ -352,7 +352,7 @@ def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> 
 @pytest.mark.parametrize("text", ["select U&'\\0041' from t", "select X'0a' from t", "select 'it''s' from t"])
 def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> None:
     with pytest.raises(SqlError):
-        requoted(text)
+        requote_trino_text(text)
 
 
 @pytest.mark.parametrize(
@@ -368,12 +368,12 @@ def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> Non
     ],
 )
 def test_strings_that_all_readers_read_alike(dialect: str, typed: str, plain: str) -> None:
-    assert plain_strings(typed, dialect) == plain
+    assert portable_text(typed, dialect) == plain
 
 
 def test_raw_strings_with_variables_touch_no_other_string() -> None:
     text = "select r'${a}''b', 'c'r'${a}'r'd', r'e''f'"
-    assert without_variables(text, "spark") == r"select '$\{a}' 'b', 'c' '$\{a}' r'd', r'e''f'"
+    assert escape_variables(text, "spark") == r"select '$\{a}' 'b', 'c' '$\{a}' r'd', r'e''f'"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_raw_strings_with_variables_touch_no_other_string() -> None:
     ],
 )
 def test_strings_in_which_no_variable_is_seen(dialect: str, typed: str, plain: str) -> None:
-    assert without_variables(typed, dialect) == plain
+    assert escape_variables(typed, dialect) == plain
 
 
 @pytest.mark.parametrize(("dialect", "wanted"), [("spark", r"'it\'s $\{a} \\'"), ("trino", "'it''s ${a} \\'")])

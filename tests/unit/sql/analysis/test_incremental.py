@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hive_views.sql.analysis.aggregates import AGGREGATES
-from hive_views.sql.analysis.determinism import unrepeatable
-from hive_views.sql.analysis.incremental import Leaves, NotIncrementalError
+from hive_views.sql.analysis.determinism import find_nondeterminism
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 
 
 def ways(sql: str, changed: str) -> list[str]:
     """The assignments, a letter for each leaf in the order of the text, for the tables that got rows."""
-    leaves = Leaves(sql, "spark", "db")
+    leaves = IncrementalQuery(sql, "spark", "db")
     order = sorted(range(len(leaves.leaves)), key=lambda number: leaves.leaves[number].start)
     numbers = [number for number in order if leaves.leaves[number].name[1] in changed.split()]
     aggregate = leaves.aggregate([None] * 3, [False] * 3) if "group" in sql.lower() else None
@@ -65,7 +65,7 @@ def test_ways(sql, changed, expected):
     ],
 )
 def test_what_cannot_be_kept_up(sql, why):
-    leaves = Leaves(sql, "spark", "db")
+    leaves = IncrementalQuery(sql, "spark", "db")
     with pytest.raises(NotIncrementalError, match=why):
         leaves.added(range(len(leaves.leaves)))
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_kept_up(sql, why):
 )
 def test_what_cannot_be_merged(sql, floats, decimals, why):
     with pytest.raises(NotIncrementalError, match=why):
-        Leaves(sql, "spark", "db").aggregate(decimals, floats)
+        IncrementalQuery(sql, "spark", "db").aggregate(decimals, floats)
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_what_cannot_be_merged(sql, floats, decimals, why):
 def test_one_row_of_many_is_never_taken_for_a_row_of_each(function):
     call = f"{function}(x, y)" if function.startswith(("corr", "covar", "regr")) else f"{function}(x)"
     for sql in (f"SELECT {call} AS y FROM t", f"SELECT z.y FROM (SELECT {call} AS y FROM t) AS z"):
-        leaves = Leaves(sql, "spark", "db")
+        leaves = IncrementalQuery(sql, "spark", "db")
         with pytest.raises(NotIncrementalError):
             leaves.added([0], grouped=leaves.aggregate([None], [False]) is not None)
 
 
 @pytest.mark.parametrize("sql", ["{}", "SELECT a.y FROM ({}) AS a", "SELECT x AS y FROM t UNION ALL {}"])
 def test_a_script_is_never_run_over_new_rows_alone(sql):
-    leaves = Leaves(sql.format("SELECT TRANSFORM(x) USING 'wc' AS (y) FROM t"), "spark", "db")
+    leaves = IncrementalQuery(sql.format("SELECT TRANSFORM(x) USING 'wc' AS (y) FROM t"), "spark", "db")
     with pytest.raises(NotIncrementalError, match="TRANSFORM"):
         leaves.added(range(len(leaves.leaves)), grouped=leaves.aggregate([None], [False]) is not None)
     with pytest.raises(NotIncrementalError):
@@ -115,17 +115,17 @@ def test_a_script_is_never_run_over_new_rows_alone(sql):
 )
 def test_a_table_as_it_was_once_is_refused(text):
     with pytest.raises(NotIncrementalError, match=r"not read plainly|no table"):
-        Leaves(f"SELECT x FROM {text}", "spark", "db")
+        IncrementalQuery(f"SELECT x FROM {text}", "spark", "db")
 
 
 def test_a_catalog_in_front_is_not_forgotten():
-    [leaf] = Leaves("SELECT x FROM other.db.t", "spark", "db").leaves
+    [leaf] = IncrementalQuery("SELECT x FROM other.db.t", "spark", "db").leaves
     assert (leaf.catalog, leaf.name) == ("other", ("db", "t"))
 
 
 def test_names_are_replaced_in_place_and_become_aliases():
     sql = "SELECT `t`.`x`, 't' AS t2 FROM `db`.`t` /* t */ JOIN s AS `q` ON `t`.`x` = q.x"
-    found = Leaves(sql, "spark", "db").render(lambda _, leaf: f"<{leaf.name[1]}>")
+    found = IncrementalQuery(sql, "spark", "db").render(lambda _, leaf: f"<{leaf.name[1]}>")
     assert found == "SELECT `t`.`x`, 't' AS t2 FROM <t> AS `t` /* t */ JOIN <s> AS `q` ON `t`.`x` = q.x"
 
 
@@ -172,4 +172,4 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
     ],
 )
 def test_unrepeatable(sql, expected):
-    assert unrepeatable(sql, "spark") == expected
+    assert find_nondeterminism(sql, "spark") == expected

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.rewrite import places
-from hive_views.sql.parsing.ddl import first_word
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.spark_lexer import plain_comments, without_comments, words
-from hive_views.sql.rewriting.dialects import plain_strings
+from hive_views.sql.parsing.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
+from hive_views.sql.rewriting.dialects import portable_text
 
 # Spark's own lexer (4.1.4) gave these for each text, and for 17,000 random ones.
 SPLIT = [
@@ -34,7 +33,7 @@ SPLIT = [
 
 @pytest.mark.parametrize(("text", "expected"), SPLIT)
 def test_a_text_is_split_as_spark_does(text: str, expected: list[str]) -> None:
-    assert [word.text for word in words(text)] == expected
+    assert [word.text for word in spark_tokens(text)] == expected
 
 
 ODD = st.lists(
@@ -45,23 +44,23 @@ ODD = st.lists(
 @given(ODD)
 def test_any_text_is_split_and_keeps_its_places(text: str) -> None:
     for dialect in ("spark", "hive"):
-        for word in words(text, dialect):
+        for word in spark_tokens(text, dialect):
             assert text[word.start : word.end] == word.text
-    shown = without_comments(text)
+    shown = blank_comments(text)
     assert len(shown) == len(text)
-    assert list(words(shown)) == list(words(text)) or shown == text
+    assert list(spark_tokens(shown)) == list(spark_tokens(text)) or shown == text
     for dialect in ("spark", "hive"):
-        plain = plain_comments(text, dialect)
-        told = [word.text for word in words(text, dialect)]
-        assert [word.text for word in words(plain, "spark")] == told
-        assert [word.text for word in words(plain, "hive")] == told
+        plain = portable_comments(text, dialect)
+        told = [word.text for word in spark_tokens(text, dialect)]
+        assert [word.text for word in spark_tokens(plain, "spark")] == told
+        assert [word.text for word in spark_tokens(plain, "hive")] == told
 
 
 @given(ODD)
 def test_what_is_never_closed_is_left_as_the_lexer_would_leave_it(text: str) -> None:
     # One word at a time, without anything known of the text in front of it.
-    for word in words(text):
-        [alone, *_] = words(text[word.start :])
+    for word in spark_tokens(text):
+        [alone, *_] = spark_tokens(text[word.start :])
         assert alone.text == word.text
 
 
@@ -80,8 +79,8 @@ def test_what_is_never_closed_is_left_as_the_lexer_would_leave_it(text: str) -> 
 )
 def test_long_texts_that_are_never_closed_are_split_in_one_step(text: str) -> None:
     # Where each quote is looked for to the end of the text, one of these takes minutes.
-    assert sum(len(word.text) for word in words(text)) <= len(text)
-    assert len(without_comments(text)) == len(text)
+    assert sum(len(word.text) for word in spark_tokens(text)) <= len(text)
+    assert len(blank_comments(text)) == len(text)
 
 
 def test_the_first_word_stands_behind_the_comments_of_its_dialect() -> None:
@@ -109,4 +108,4 @@ def test_a_comment_that_goes_on_hides_what_spark_hides() -> None:
     ],
 )
 def test_the_expanded_text_has_comments_that_all_engines_end_alike(dialect: str, text: str, expected: str) -> None:
-    assert plain_strings(text, dialect) == expected
+    assert portable_text(text, dialect) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.parsing.statement_targets import asked
+from hive_views.sql.parsing.statement_targets import find_targets
 
 CHANGES = [
     ("BEGIN USE prod.sales; DROP VIEW v; END", [("v",)]),
@@ -23,7 +23,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("text", "expected"), CHANGES)
 def test_all_views_that_are_changed_are_seen(text: str, expected: list[tuple[str, ...] | None]) -> None:
-    assert [change.parts for change in asked(text).changes] == expected
+    assert [change.parts for change in find_targets(text).changes] == expected
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,16 @@ def test_all_views_that_are_changed_are_seen(text: str, expected: list[tuple[str
     ],
 )
 def test_what_is_executed_is_seen(text: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(text[each.start : each.end], each.strings) for each in asked(text).executed] == expected
+    assert [(text[each.start : each.end], each.is_literal) for each in find_targets(text).executed] == expected
 
 
 def test_the_head_of_one_statement() -> None:
     assert [
-        change.parts for change in asked("CREATE OR REPLACE VIEW v AS SELECT drop view FROM t", head=True).changes
+        change.parts
+        for change in find_targets("CREATE OR REPLACE VIEW v AS SELECT drop view FROM t", head=True).changes
     ] == [("v",)]
-    assert asked("CREATE TABLE t AS SELECT drop view FROM t", head=True).changes == ()
-    assert asked("CREATE OR REPLACE /* c */ VIEW IDENTIFIER(t) AS SELECT 1", head=True).changes[0].parts is None
+    assert find_targets("CREATE TABLE t AS SELECT drop view FROM t", head=True).changes == ()
+    assert find_targets("CREATE OR REPLACE /* c */ VIEW IDENTIFIER(t) AS SELECT 1", head=True).changes[0].parts is None
     for text, ours in (
         ("CREATE OR REPLACE /* c */ VIEW v", True),
         ("CREATE -- c\n MATERIALIZED VIEW v", True),
@@ -54,4 +55,4 @@ def test_the_head_of_one_statement() -> None:
         ("SHOW /* c */ MATERIALIZED VIEWS", True),
         ("DROP VIEW v", False),
     ):
-        assert asked(text, head=True).is_ours_alone is ours, text
+        assert find_targets(text, head=True).is_catalog_only is ours, text
