@@ -1,4 +1,10 @@
-"""Changes to views of Hive's own, which have no metadata file and no pointer that a change could expect."""
+"""Commits of plain Hive views, which have no metadata location: drop them, or swap a whole row for another one.
+
+Without a metadata location there is no pointer for a compare-and-swap. Three things replace it: the metastore's lock;
+the whole row, compared under the lock with the row that the change was derived from; and the time of the row's last
+change (`transient_lastDdlTime`), which Hive and Spark set with every ALTER and which a server with HIVE-26882 compares.
+That time has a resolution of one second, so a commit waits until a row that was changed within this second is older.
+"""
 
 from __future__ import annotations
 
@@ -7,149 +13,139 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hive_views.errors import CommitFailedError, MetastoreError, NoSuchViewError
-from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import (
-    NoSuchObjectException,
-)
+from hive_views.metastore._thrift.hive_metastore.ttypes import NoSuchObjectException
 from hive_views.metastore.commit.protocol import ChangeRequest
-from hive_views.metastore.drift import Difference, damages, long_values, may_be_damaged
+from hive_views.metastore.commit.view_commit import send_drop
+from hive_views.metastore.drift import Difference, find_damage, long_values, may_be_damaged
 from hive_views.metastore.queries import all_view_names, database_names, read_rows
 from hive_views.metastore.row_codec import CHANGE_TIME, METADATA_LOCATION, Row, RowKind, row_fingerprint
-from hive_views.metastore.store import MetastoreStore, Rejection, rejection_message
+from hive_views.metastore.store import MetastoreStore, Rejection
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 
-_YOUNG_SECONDS = 1.5
+_MIN_AGE_SECONDS = 1.5
 
 
-def drop_hive_view(store: MetastoreStore, seen: Row) -> None:
-    """Drop a plain Hive view, if it still is what was seen."""
-    name = seen.name
-    request = ChangeRequest(store.client, store.config, name, refusable=False)
+def drop_hive_view(store: MetastoreStore, expected: Row) -> None:
+    """Drop a plain Hive view if its row still is the expected one."""
+    name = expected.name
+    request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
         row = store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
-        if not _is_same(row, seen):
+        if not _is_same_hive_view(row, expected):
             raise CommitFailedError(
-                str(name), "it was changed meanwhile", expected=seen.texts.expanded, found=row.texts.expanded
+                str(name), "it was changed meanwhile", expected=expected.texts.expanded, found=row.texts.expanded
             )
         request.ensure_locked()
-
-        def is_there() -> bool:
-            found = store.get_row(name)
-            return found is not None and _is_same(found, seen)
-
-        def again() -> None:
-            if not is_there():
-                raise NoSuchObjectException(f"{name} is gone")
-            store.client.drop_table(name.database, name.name)
-
-        refusal = request.send(lambda: store.client.drop_table(name.database, name.name), again)
-        if refusal is None:
-            return
-        if isinstance(refusal, NoSuchObjectException) and not request.doubtful:
-            raise NoSuchViewError(str(name), "dropped meanwhile")
-        if request.find_out(is_there):
-            raise request.failure("drop_table", refusal)
-        found = request.find_out(lambda: _elsewhere(store, seen))
-        if found is not None:
-            raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {found} may be it now")
-        request.found_done()
-
-
-def _elsewhere(store: MetastoreStore, seen: Row) -> ViewName | None:
-    """The name of a view that may be one which is not found under its own: nothing but its row tells which it is."""
-    names = [name for database in database_names(store) for name in all_view_names(store, database)]
-    for row in read_rows(store, names):
-        # What stands under its own name by now, and was not made since, is it with another text.
-        if _is_same(row, seen) or (row.name == seen.name and row.create_time == seen.create_time):
-            return row.name
-    return None
-
-
-def _is_same(row: Row, seen: Row) -> bool:
-    return row.kind is RowKind.HIVE_VIEW and row.texts == seen.texts and row.create_time == seen.create_time
+        send_drop(
+            store,
+            expected,
+            request,
+            is_same=lambda current: _is_same_hive_view(current, expected),
+            find_moved=lambda: _describe_moved(store, expected),
+        )
 
 
 def swap_row(
-    store: MetastoreStore, seen: Row, to: Row, undo: Callable[[], None] | None = None
+    store: MetastoreStore, expected: Row, new: Row, on_rejection: Callable[[], None] | None = None
 ) -> tuple[Difference, ...]:
-    """Put a row in a row's place, if that is still what stands there."""
-    name = seen.name
+    """Replace a row by another one of the same name, if it still is the expected one.
+
+    Always takes the lock. `on_rejection` is called if the new row was certainly not applied. Returns what the
+    metastore's database damaged.
+    """
+    name = expected.name
     config = replace(store.config, lock=replace(store.config.lock, enabled=True))
-    request = ChangeRequest(store.client, config, name, to.metadata_location, refusable=CHANGE_TIME in seen.parameters)
+    is_conditional = CHANGE_TIME in expected.parameters
+    request = ChangeRequest(store.client, config, name, new.metadata_location, is_conditional=is_conditional)
     try:
         with request.locked():
-            current = _unchanged(store, seen)
-            if (pause := _young_for(current)) > 0:
+            current = _check_unchanged(store, expected)
+            if (pause := _seconds_until_old_enough(current)) > 0:
                 time.sleep(pause)
-                current = _unchanged(store, seen)
+                current = _check_unchanged(store, expected)
             request.ensure_locked()
-            refusal = request.send(lambda: _alter(store, current, to))
-            if refusal is not None:
-                _explain(store, current, to, refusal, request)
-            request.check_alone()
+            rejection = request.send(lambda: _alter(store, current, new))
+            if rejection is not None:
+                _resolve_swap(store, current, new, rejection, request)
+            request.verify_lock_held()
     except BaseException as error:
-        if undo is not None and request.left_nothing(error):
-            undo()
+        if on_rejection is not None and request.may_delete_file(error):
+            on_rejection()
         raise
-    if not may_be_damaged(to.table):
+    if not may_be_damaged(new.table):
         return ()
     try:
         stored = store.get_row(name)
     except MetastoreError:
-        return ()  # the change was made; nobody can tell now whether anything was damaged
-    return () if stored is None else damages(to.table, stored.table)
+        return ()  # the change was applied; whether anything was damaged cannot be determined now
+    return () if stored is None else find_damage(new.table, stored.table)
 
 
-def _unchanged(store: MetastoreStore, seen: Row) -> Row:
-    current = store.get_row(seen.name)
+def _is_same_hive_view(row: Row, expected: Row) -> bool:
+    is_hive_view = row.kind is RowKind.HIVE_VIEW
+    return is_hive_view and row.texts == expected.texts and row.create_time == expected.create_time
+
+
+def _describe_moved(store: MetastoreStore, expected: Row) -> str | None:
+    """Return which row may be a dropped view under another name: a plain Hive view has no identity but its row."""
+    names = [name for database in database_names(store) for name in all_view_names(store, database)]
+    for row in read_rows(store, names):
+        # The same name and creation time with another text is the view after an ALTER.
+        is_altered = row.name == expected.name and row.create_time == expected.create_time
+        if is_altered or _is_same_hive_view(row, expected):
+            return f"{row.name} may be the same view now"
+    return None
+
+
+def _check_unchanged(store: MetastoreStore, expected: Row) -> Row:
+    current = store.get_row(expected.name)
     if current is None:
-        raise NoSuchViewError(str(seen.name), "dropped meanwhile")
-    if row_fingerprint(current) != row_fingerprint(seen):
+        raise NoSuchViewError(str(expected.name), "dropped meanwhile")
+    if row_fingerprint(current) != row_fingerprint(expected):
         raise CommitFailedError(
-            str(seen.name),
-            "its row was changed by somebody else",
-            expected=seen.metadata_location,
+            str(expected.name),
+            "its row was changed concurrently",
+            expected=expected.metadata_location,
             found=current.metadata_location,
         )
     return current
 
 
-def _young_for(row: Row) -> float:
-    """How many seconds a change by others could yet hide behind the time of the last one."""
-    changed = row.parameters.get(CHANGE_TIME, "")
-    left = int(changed) + _YOUNG_SECONDS - time.time() if changed.isdigit() else 0.0
-    # A server whose clock is ahead makes no row young for long.
-    return min(left, _YOUNG_SECONDS)
+def _seconds_until_old_enough(row: Row) -> float:
+    """Return for how long another change could still get the same change time as the row's last one."""
+    change_time = row.parameters.get(CHANGE_TIME, "")
+    remaining = int(change_time) + _MIN_AGE_SECONDS - time.time() if change_time.isdigit() else 0.0
+    # A server whose clock is ahead must not delay the commit for longer.
+    return min(remaining, _MIN_AGE_SECONDS)
 
 
-def _alter(store: MetastoreStore, current: Row, to: Row) -> None:
+def _alter(store: MetastoreStore, current: Row, new: Row) -> None:
     context = {"DO_NOT_UPDATE_STATS": "true"}
-    changed = current.parameters.get(CHANGE_TIME)
-    if changed and CHANGE_TIME in to.parameters:
-        context |= {EXPECTED_PARAMETER_KEY: CHANGE_TIME, EXPECTED_PARAMETER_VALUE: changed}
-    store.client.alter_table(current.name.database, current.name.name, to.table, context)
+    change_time = current.parameters.get(CHANGE_TIME)
+    if change_time and CHANGE_TIME in new.parameters:
+        context |= {EXPECTED_PARAMETER_KEY: CHANGE_TIME, EXPECTED_PARAMETER_VALUE: change_time}
+    store.client.alter_table(current.name.database, current.name.name, new.table, context)
 
 
-def _explain(store: MetastoreStore, before: Row, to: Row, refusal: Rejection, request: ChangeRequest) -> None:
-    """Decide what a refusal means; returns where the change did take place."""
-    row = request.find_out(lambda: store.get_row(before.name))
-    if row is not None and _is_ours(row, to):
-        request.found_done()
+def _resolve_swap(store: MetastoreStore, base: Row, new: Row, rejection: Rejection, request: ChangeRequest) -> None:
+    """Return if a rejected swap was applied; raise what happened otherwise."""
+    row = request.read_back(lambda: store.get_row(base.name))
+    if row is not None and _is_new_row(row, new):
+        request.mark_applied()
         return
-    if request.doubtful:
-        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; the row is another one now")
-    if row is None or isinstance(refusal, NoSuchObjectException):
-        raise NoSuchViewError(str(before.name), "dropped meanwhile")
-    if row_fingerprint(row) != row_fingerprint(before) or row.parameters.get(CHANGE_TIME) != before.parameters.get(
-        CHANGE_TIME
-    ):
-        raise CommitFailedError(str(before.name), "its row was changed by somebody else")
-    raise request.failure("alter_table", refusal, long_values(to.table))
+    if request.may_be_applied:
+        raise request.outcome_unknown(f"{request.cause(rejection)}; the row is a different one now")
+    if row is None or isinstance(rejection, NoSuchObjectException):
+        raise NoSuchViewError(str(base.name), "dropped meanwhile")
+    is_unchanged = row_fingerprint(row) == row_fingerprint(base)
+    if not is_unchanged or row.parameters.get(CHANGE_TIME) != base.parameters.get(CHANGE_TIME):
+        raise CommitFailedError(str(base.name), "its row was changed concurrently")
+    raise request.rejection_error("alter_table", rejection, long_values(new.table))
 
 
-def _is_ours(row: Row, to: Row) -> bool:
-    if to.kind is RowKind.ICEBERG_VIEW:
-        return row.kind is RowKind.ICEBERG_VIEW and row.parameters.get(METADATA_LOCATION) == to.metadata_location
-    return row_fingerprint(row) == row_fingerprint(to)
+def _is_new_row(row: Row, new: Row) -> bool:
+    if new.kind is RowKind.ICEBERG_VIEW:
+        return row.kind is RowKind.ICEBERG_VIEW and row.parameters.get(METADATA_LOCATION) == new.metadata_location
+    return row_fingerprint(row) == row_fingerprint(new)

@@ -1,9 +1,9 @@
-"""One change on its way to the metastore: sent until a request for it is answered, under the lock.
+"""The commit protocol for one row: under the lock, send a request until the server answers it.
 
-What is not answered is not known. A request whose reply got lost is sent again, unchanged, until the server has
-answered one: an alter names what it expects to find, so it cannot be applied twice. Whatever is sent and not answered
-may still arrive, however much later (Iceberg #14096). Where the server would then not refuse it, the lock is not
-released but left to its time-out, also after a success.
+The outcome of a request without a reply is unknown. Such a request is sent again, unchanged, until the server answers
+one of them: an alter carries the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied
+twice. A request without a reply may still arrive at any later time (Iceberg #14096). Where the server would not reject
+it then, the lock is not released but left to its time-out, even after a success.
 """
 
 from __future__ import annotations
@@ -27,26 +27,30 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
-from hive_views.metastore.locking.lock import HeldLock, locked
+from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 
 _T = TypeVar("_T")
-_MOST_SUSPECTS = 3
+_MAX_LONG_VALUES = 3
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What a change was decided by beside the row itself, and what keeps others from changing that meanwhile."""
+class CommitPrecondition:
+    """A condition on other views under which a commit is allowed, checked again while they are locked."""
 
-    views: tuple[ViewName, ...]
-    """Names that nobody may change while the row is changed."""
+    locked_names: tuple[ViewName, ...]
+    """Views that get a shared lock: no other writer may change them during the commit."""
     check: Callable[[], None]
-    """Decides again; raises what forbids the change."""
+    """Raises the error that forbids the commit."""
 
 
 class ChangeRequest:
-    """One change of one row; used once, by one thread."""
+    """One change of one row, used once and by one thread.
+
+    A commit calls `locked`, reads the row, `ensure_locked`, `send`, resolves a rejection by `read_back`, and ends with
+    `verify_lock_held`.
+    """
 
     def __init__(
         self,
@@ -55,149 +59,187 @@ class ChangeRequest:
         name: ViewName,
         location: str | None = None,
         *,
-        refusable: bool = True,
+        is_conditional: bool = True,
+        lock: MetastoreLock | None = None,
     ) -> None:
-        """Nothing is sent yet."""
+        """Prepare a change; nothing is sent yet.
+
+        `is_conditional` tells whether the server can reject the request once others have changed the row. `lock` is
+        one that the caller holds; `locked` acquires one otherwise.
+        """
         self._client = client
         self._config = config
         self._name = name
         self._location = location
-        self._refusable = refusable
-        self._lock: HeldLock | None = None
-        self._sent = False
-        self._on_its_way = 0
-        self._broken = False
-        self._done = False
-        self._file_stays = False
-        self.unanswered: MetastoreError | None = None
-        """Why the last request that was not answered was not; None if each was."""
+        self._is_conditional = is_conditional
+        self._lock = lock
+        self._is_sent = False
+        self._pending = 0
+        self._has_failed = False
+        self._is_applied = False
+        self._must_keep_file = False
+        self.lost_reply: MetastoreError | None = None
+        """Why the last request without a reply has none; None if every request was answered."""
 
     @property
-    def doubtful(self) -> bool:
-        """Whether the change may have been made, or may yet be made, although no answer says so."""
-        return self.unanswered is not None or self._broken
+    def may_be_applied(self) -> bool:
+        """Whether the change may have been applied, or may yet be, although no answer confirms it."""
+        return self.lost_reply is not None or self._has_failed
 
     @property
-    def protected(self) -> bool:
-        """Whether the lock keeps others, who take it as well, from making the same change meanwhile."""
+    def has_lock(self) -> bool:
+        """Whether the lock keeps other writers, who take it as well, from making the same change."""
         return self._lock is not None
 
-    def left_nothing(self, error: BaseException) -> bool:
-        """Whether nothing names the new file, nor ever will, when the change ends with this error."""
-        if not self._sent:
+    def may_delete_file(self, error: BaseException) -> bool:
+        """Whether no row references the new metadata file, nor ever will, when the change ends with this error."""
+        if not self._is_sent:
             return True
-        if self._done or self._file_stays:
+        if self._is_applied or self._must_keep_file:
             return False
-        known = isinstance(error, HiveViewsError) and not isinstance(error, CommitStateUnknownError)
-        return known and not self.doubtful
+        is_rejected = isinstance(error, HiveViewsError) and not isinstance(error, CommitStateUnknownError)
+        return is_rejected and not self.may_be_applied
 
     @contextmanager
-    def locked(self, watch: Watch | None = None, *beside: ViewName) -> Iterator[None]:
-        """Hold the metastore's lock for the body, or none where the catalog's property says so."""
+    def locked(
+        self, precondition: CommitPrecondition | None = None, *additional_names: ViewName
+    ) -> Iterator[None]:
+        """Hold the metastore's lock for the body, or none if the catalog disables locks."""
         if not self._config.lock.enabled:
-            self._require_swaps()
+            self._require_cas()
             yield
             return
-        watched = watch is not None and bool(watch.views)
-        shared = watch.views if watch is not None else ()
-        with locked(
-            self._client, self._config.lock, self._name, beside=beside if watched else (), shared=shared
+        shared_names = precondition.locked_names if precondition is not None else ()
+        with hold_lock(
+            self._client,
+            self._config.lock,
+            self._name,
+            additional_names=additional_names if shared_names else (),
+            shared_names=shared_names,
         ) as lock:
             self._lock = lock
             try:
-                if watch is not None and watched:
-                    watch.check()
+                if precondition is not None and shared_names:
+                    precondition.check()
                 yield
             finally:
-                if self._on_its_way and not self._will_be_refused():
-                    lock.abandon()
+                self.abandon_lock_if_pending()
+
+    def abandon_lock_if_pending(self) -> None:
+        """Leave the lock to its time-out if a request may still arrive and the server would apply it then."""
+        if self._lock is not None and self._pending and not self._is_late_request_rejected():
+            self._lock.abandon()
 
     def ensure_locked(self) -> None:
-        """Check that the lock is still ours."""
+        """Raise a LockError if the lock was lost."""
         if self._lock is not None:
             self._lock.ensure_active()
 
-    def send(self, send: Callable[[], None], again: Callable[[], None] | None = None) -> Rejection | None:
-        """Send the request, and again while nobody answers."""
-        self._sent = True
+    def send(self, call: Callable[[], None], repeat: Callable[[], None] | None = None) -> Rejection | None:
+        """Send the request until the server answers it; return its rejection, or None if it was applied."""
+        self._is_sent = True
         try:
-            return self._tried(send)
+            return self._send_to_verified_server(call)
         except MetastoreConnectionLostError:
-            pass  # what follows is about it
+            pass  # the outcome is unknown: send it again
 
-        def repeat() -> Rejection | None:
-            if not self._will_be_refused():
+        def send_again() -> Rejection | None:
+            if not self._is_late_request_rejected():
                 self.ensure_locked()
-            return self._tried(again or send)
+            return self._send_to_verified_server(repeat or call)
 
         try:
-            return self._patiently(MetastoreConnectionLostError, MetastoreUnavailableError)(repeat)
+            return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(send_again)
         except (MetastoreConnectionLostError, MetastoreUnavailableError) as error:
-            raise self.unknown(str(self.unanswered or error)) from error
+            raise self.outcome_unknown(str(self.lost_reply or error)) from error
         except LockError as error:
-            raise self.unknown(f"{self.unanswered}; then: {error}") from error
+            raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
 
-    def find_out(self, read: Callable[[], _T]) -> _T:
-        """Read what the answer means, and again for as long as a request is sent again, where that fails."""
+    def send_once(self, call: Callable[[], None]) -> Rejection | None:
+        """Send the request once; return its rejection, or None if it was applied."""
+        self._pending += 1
+        rejection: Rejection | None = None
         try:
-            return self._patiently(MetastoreError)(read)
-        except MetastoreError as error:
-            raise self.unknown(str(self.unanswered or error)) from error
+            call()
+        except DECLARED_REJECTIONS as declared:
+            rejection = declared
+        except MetastoreRefusedError as error:
+            self._has_failed = True
+            rejection = error
+        except MetastoreUnavailableError:
+            self._pending -= 1
+            raise
+        except MetastoreConnectionLostError as error:
+            self.lost_reply = error
+            raise
+        self._pending -= 1
+        self._is_applied = self._is_applied or rejection is None
+        return rejection
 
-    def found_done(self) -> None:
-        """Note that one of the requests that were not answered was carried out: it is not on its way any more."""
-        self._done = True
-        self._on_its_way = max(self._on_its_way - 1, 0)
+    def read_back(self, read: Callable[[], _T]) -> _T:
+        """Read what determines the outcome, with the same retries as `send`."""
+        try:
+            return self._retrying(MetastoreError)(read)
+        except MetastoreError as error:
+            raise self.outcome_unknown(str(self.lost_reply or error)) from error
+
+    def mark_applied(self) -> None:
+        """Record that one of the requests without a confirmation was applied, so that it is no longer pending."""
+        self._is_applied = True
+        self._pending = max(self._pending - 1, 0)
 
     def keep_file(self) -> None:
-        """Note that nobody can tell whether something names the new file, although the change was refused."""
-        self._file_stays = True
+        """Record that a row may reference the new metadata file although the change was rejected."""
+        self._must_keep_file = True
 
-    def check_alone(self) -> None:
-        """After a success on a server that only the lock protects: the lock must have held all the time."""
+    def verify_lock_held(self) -> None:
+        """After a success: unless the server honors CAS, the lock must have been held the whole time."""
         try:
             self.ensure_locked()
         except LockError as error:
             try:
                 if honors_cas(self._client):
                     return
-                why = "this server cannot refuse others"
-            except MetastoreError as silent:
-                why = f"whether this server refuses others it does not say: {silent}"
-            raise self.unknown(f"the lock was lost during the change, and {why} ({error})") from error
+                why = "this server does not reject concurrent changes"
+            except MetastoreError as unavailable:
+                why = f"could not determine whether this server rejects concurrent changes: {unavailable}"
+            raise self.outcome_unknown(f"the lock was lost during the change, and {why} ({error})") from error
 
-    def unknown(self, reason: str | None = None) -> CommitStateUnknownError:
-        """The error for an outcome that nobody can tell."""
-        return CommitStateUnknownError(str(self._name), self._location, reason or str(self.unanswered))
+    def cause(self, rejection: Rejection) -> str:
+        """Return why the outcome is in doubt: the lost reply if there is one, else the rejection."""
+        return str(self.lost_reply or rejection_message(rejection))
 
-    def failure(
-        self, method: str, refusal: Rejection, suspects: Sequence[str] = ()
+    def outcome_unknown(self, reason: str) -> CommitStateUnknownError:
+        """Return the error for a change whose outcome could not be determined."""
+        return CommitStateUnknownError(str(self._name), self._location, reason)
+
+    def rejection_error(
+        self, method: str, rejection: Rejection, long_values: Sequence[str] = ()
     ) -> MetastoreRefusedError | CommitStateUnknownError:
-        """The error for a refusal after which the row is as it was. If a request is unanswered it may still arrive."""
-        if self.unanswered is not None:
-            return self.unknown(f"{self.unanswered}; then: {rejection_message(refusal)}")
-        why = f". Too long for its database, perhaps: {', '.join(suspects[:_MOST_SUSPECTS])}" if suspects else ""
-        return MetastoreRefusedError(
-            method, f"{self._name} was not changed: {rejection_message(refusal).rstrip('. ')}{why}"
-        )
+        """Return the error for a rejection that left the row unchanged; a request without a reply may still arrive."""
+        if self.lost_reply is not None:
+            return self.outcome_unknown(f"{self.lost_reply}; then: {rejection_message(rejection)}")
+        hint = f". It may exceed a length limit of the metastore's database: {', '.join(long_values[:_MAX_LONG_VALUES])}"
+        text = rejection_message(rejection).rstrip(". ")
+        return MetastoreRefusedError(method, f"{self._name} was not changed: {text}{hint if long_values else ''}")
 
-    def _require_swaps(self) -> None:
+    def _require_cas(self) -> None:
         try:
-            safe = is_cas_verified(self._client, self._name.database)
+            is_verified = is_cas_verified(self._client, self._name.database)
         except MetastoreRefusedError as error:
             raise LockError(
                 str(self._name),
-                f"whether this metastore honors compare-and-swap cannot be tried out, and without that commits need "
-                f"its lock. Set iceberg.engine.hive.lock-enabled=true ({error})",
+                "could not determine whether this metastore honors compare-and-swap, which commits without a lock "
+                f"need. Set iceberg.engine.hive.lock-enabled=true ({error})",
             ) from error
-        if not safe:
+        if not is_verified:
             raise LockError(
                 str(self._name),
                 "this metastore ignores compare-and-swap (HIVE-26882 is in 2.3.10 and 4.x), so commits without its "
                 "lock would lose updates. Set iceberg.engine.hive.lock-enabled=true",
             )
 
-    def _patiently(self, *errors: type[MetastoreError]) -> Retrying:
+    def _retrying(self, *errors: type[MetastoreError]) -> Retrying:
         return Retrying(
             retry=retry_if_exception_type(errors),
             stop=stop_after_delay(self._config.settle_timeout_ms / 1000),
@@ -205,39 +247,19 @@ class ChangeRequest:
             reraise=True,
         )
 
-    def _tried(self, send: Callable[[], None]) -> Rejection | None:
-        """Send it, without a lock to a server that was tried out: where another one answers by now, that one is too."""
+    def _send_to_verified_server(self, call: Callable[[], None]) -> Rejection | None:
+        """Send the request; without a lock, verify the CAS support of a server that the client switched to first."""
         try:
-            return self._once(send)
+            return self.send_once(call)
         except MetastoreUnavailableError:
             if self._config.lock.enabled:
                 raise
-        self._require_swaps()
-        return self._once(send)
+        self._require_cas()
+        return self.send_once(call)
 
-    def _once(self, send: Callable[[], None]) -> Rejection | None:
-        self._on_its_way += 1
-        refusal: Rejection | None = None
+    def _is_late_request_rejected(self) -> bool:
+        """Whether the server rejects a pending request that arrives after the row got another metadata location."""
         try:
-            send()
-        except DECLARED_REJECTIONS as declared:
-            refusal = declared
-        except MetastoreRefusedError as error:
-            self._broken = True
-            refusal = error
-        except MetastoreUnavailableError:
-            self._on_its_way -= 1
-            raise
-        except MetastoreConnectionLostError as error:
-            self.unanswered = error
-            raise
-        self._on_its_way -= 1
-        self._done = self._done or refusal is None
-        return refusal
-
-    def _will_be_refused(self) -> bool:
-        """Whether the server will refuse what is still on its way, once the row has another pointer."""
-        try:
-            return self._refusable and honors_cas(self._client)
+            return self._is_conditional and honors_cas(self._client)
         except MetastoreError:
             return False

@@ -1,17 +1,18 @@
-"""The atomic swap of a view's pointer: the whole protocol, and create, rename and drop by the same rules.
+"""Commits of Iceberg views: create, replace, rename and drop by one protocol.
 
-Every change is sent with what it expects to find (compare-and-swap, HIVE-26882) and, by default, under the
-metastore's lock: servers before HIVE-26882 ignore the expectation, and Iceberg's Java writers that lock send none.
+Every change carries the metadata location that it expects (compare-and-swap, HIVE-26882) and, by default, is sent under
+the metastore's lock: servers before HIVE-26882 ignore the expectation, and Iceberg's Java writers that lock send none.
 
-How a request is sent until the server has answered one is in `change_request`; what a row proves about a change whose
-answer is not to be trusted is in `evidence`. A new metadata file is deleted only after a refusal, and never once a
-request went unanswered, because that request may still arrive (Iceberg #14096).
+`protocol` sends a request until the server answers it; `verification` determines from the row whether a change was
+applied when the answer cannot be trusted. A new metadata file is deleted only after a rejection, and never once a
+request went without a reply, because that request may still arrive (Iceberg #14096).
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 
 from hive_views.errors import (
     CommitFailedError,
@@ -35,10 +36,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
-from hive_views.metastore.commit.protocol import ChangeRequest, Watch
-from hive_views.metastore.commit.verification import took_place
-from hive_views.metastore.drift import damages, long_values, may_be_damaged, unrecorded_text
-from hive_views.metastore.partitions import refuse_other_keys
+from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
+from hive_views.metastore.commit.verification import is_commit_applied
+from hive_views.metastore.drift import find_damage, long_values, may_be_damaged, find_unrecorded_text
+from hive_views.metastore.partitions import check_partition_keys_unchanged
 from hive_views.metastore.row_codec import (
     METADATA_LOCATION,
     UUID,
@@ -50,7 +51,7 @@ from hive_views.metastore.row_codec import (
     read_row,
     renamed_row,
 )
-from hive_views.metastore.shared_files import Owner, twins
+from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files
 from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.file_codec import new_location
@@ -64,91 +65,118 @@ def commit(
     base: LoadedView | None,
     metadata: ViewMetadata,
     *,
-    registered: str | None = None,
+    registered_location: str | None = None,
     discard_text: bool = False,
-    watch: Watch | None = None,
+    precondition: CommitPrecondition | None = None,
 ) -> LoadedView:
-    """Make `metadata` the current state of a view, if it still is in the state `base`."""
+    """Make `metadata` the current state of a view that still is in the state `base`, or create the view.
+
+    Args:
+        store: The metastore, its files and configuration.
+        name: The view.
+        base: The state that `metadata` was derived from; None creates the view.
+        metadata: The new state; the very object `base.metadata` changes nothing.
+        registered_location: An existing metadata file that holds `metadata`; it is neither written nor deleted.
+        discard_text: Whether to overwrite a view text in the row that no metadata file holds.
+        precondition: A condition on other views, checked under their shared locks.
+
+    Returns:
+        The committed view.
+
+    Raises:
+        CommitFailedError: If the view has changed since `base`.
+        CommitStateUnknownError: If the outcome could not be determined.
+        LockError: If the lock could not be acquired or was lost.
+        UnrecordedTextError: If the row has a text that no metadata file holds.
+    """
     if base is not None and metadata is base.metadata:
-        # Nothing to write; but what the caller wants to see must still be what stands there.
         return LoadedView(_check_unchanged(name, store.get_row(name), base), metadata)
     check_columns(name, metadata, store.config)
-    location = registered
+    location = registered_location
     if location is None:
-        unique = file_id(metadata.current_version())
-        location = new_location(metadata, base.row.metadata_location if base else None, unique)
+        base_location = base.row.metadata_location if base else None
+        location = new_location(metadata, base_location, file_id(metadata.current_version()))
         store.files.write(location, metadata)
     request = ChangeRequest(store.client, store.config, name, location)
     try:
-        with request.locked(watch):
+        with request.locked(precondition):
             current = store.get_row(name)
             if base is None:
-                _check_free(name, current)
+                _check_name_free(name, current)
                 table = new_row(name, metadata, location, store.config, now_s=int(time.time()))
                 request.ensure_locked()
-                _create(store, name, table, request, only_ours=registered is None)
+                _send_create(store, name, table, request, is_new_uuid=registered_location is None)
             else:
                 current = _check_unchanged(name, current, base)
-                text = unrecorded_text(current, base.metadata, metadata)
+                text = find_unrecorded_text(current, base.metadata, metadata)
                 if text is not None and not discard_text:
                     raise UnrecordedTextError(str(name), text)
                 table = changed_row(current, base.metadata, metadata, location, store.config)
-                refuse_other_keys(store.client, current, table)
+                check_partition_keys_unchanged(store.client, current, table)
                 request.ensure_locked()
-                _swap(store, LoadedView(current, base.metadata), table, metadata, request)
-            request.check_alone()
+                _send_swap(store, LoadedView(current, base.metadata), table, metadata, request)
+            request.verify_lock_held()
     except BaseException as error:
-        if registered is None and request.left_nothing(error):
+        if registered_location is None and request.may_delete_file(error):
             store.files.delete(location)
         raise
-    return LoadedView(_stored(store, name, table), metadata)
+    return LoadedView(_read_committed_row(store, name, table), metadata)
 
 
-def rename(store: MetastoreStore, loaded: LoadedView, target: ViewName, *, watch: Watch | None = None) -> LoadedView:
-    """Give a view another name, in the same or another database. Its files and its history stay where they are."""
+def rename(
+    store: MetastoreStore, loaded: LoadedView, target: ViewName, *, precondition: CommitPrecondition | None = None
+) -> LoadedView:
+    """Rename a view, also to another database. Its files and its history stay where they are."""
     name = loaded.row.name
     request = ChangeRequest(store.client, store.config, name)
-    with request.locked(watch, target):
+    with request.locked(precondition, target):
         current = _check_unchanged(name, store.get_row(name), loaded)
-        _check_free(target, store.get_row(target), message=f"Cannot rename {name} to {target}. {{}} already exists")
+        _check_name_free(target, store.get_row(target), renamed_from=name)
         table = renamed_row(current, target)
         request.ensure_locked()
-        refusal = request.send(lambda: _alter(store, current, table))
-        if refusal is not None:
-            _explain_rename(store, current, target, refusal, request)
-        request.check_alone()
+        rejection = request.send(lambda: _alter(store, current, table))
+        if rejection is not None:
+            _resolve_rename(store, current, target, rejection, request)
+        request.verify_lock_held()
     return LoadedView(read_row(table), loaded.metadata)
 
 
-def drop(store: MetastoreStore, name: ViewName, expected: str | None = None) -> Row:
-    """Remove a view's row. Its files are left alone."""
-    request = ChangeRequest(store.client, store.config, name, refusable=False)
+def drop(store: MetastoreStore, name: ViewName, expected_location: str | None = None) -> Row:
+    """Drop a view's row and return it. Its files stay."""
+    request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
         row = store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
         if row.kind is not RowKind.ICEBERG_VIEW:
             row.require_iceberg_view()
-        if expected is not None and row.metadata_location != expected:
-            raise _conflict(name, expected, row.metadata_location)
+        if expected_location is not None and row.metadata_location != expected_location:
+            raise _conflict(name, expected_location, row.metadata_location)
         request.ensure_locked()
-        _drop(store, row, request)
+        send_drop(
+            store,
+            row,
+            request,
+            is_same=lambda current: current.is_same_view(row),
+            find_moved=lambda: _describe_moved(store, row),
+        )
     return row
 
 
-# -- The steps --------------------------------------------------------------------------------------------------------
+# -- Before the request -----------------------------------------------------------------------------------------------
 
 
-def _check_free(name: ViewName, current: Row | None, message: str = "{} already exists") -> None:
+def _check_name_free(name: ViewName, current: Row | None, renamed_from: ViewName | None = None) -> None:
     if current is None:
         return
-    if current.kind is RowKind.ICEBERG_VIEW:
-        standard = "View already exists: {}"
-        raise ViewAlreadyExistsError(str(name), standard if message.startswith("{}") else message.format("View"))
+    is_view = current.kind is RowKind.ICEBERG_VIEW
     if current.kind is RowKind.HIVE_VIEW:
         current.require_iceberg_view()
-    standard = "Table with same name already exists: {}"
-    raise TableAlreadyExistsError(str(name), standard if message.startswith("{}") else message.format("Table"))
+    if renamed_from is None:
+        message = "View already exists: {}" if is_view else "Table with same name already exists: {}"
+    else:
+        message = f"Cannot rename {renamed_from} to {name}. {'View' if is_view else 'Table'} already exists"
+    raise (ViewAlreadyExistsError if is_view else TableAlreadyExistsError)(str(name), message)
 
 
 def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> Row:
@@ -159,64 +187,72 @@ def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> R
         raise _conflict(name, base.row.metadata_location, current.metadata_location)
     if current.uuid != base.row.uuid:
         raise CommitFailedError(
-            str(name), "another view stands there now (its uuid differs)", expected=base.row.uuid, found=current.uuid
+            str(name),
+            "another view has this name now (its uuid differs)",
+            expected=base.row.uuid,
+            found=current.uuid,
         )
     return current
 
 
-def _create(store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, only_ours: bool) -> None:
-    """Add the row; `only_ours` says that nobody else could create a view of this uuid."""
-    refusal = request.send(lambda: store.client.create_table(table))
-    if refusal is None:
+# -- The request, and what its rejection means ------------------------------------------------------------------------
+
+
+def _send_create(
+    store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, is_new_uuid: bool
+) -> None:
+    """Add the row. `is_new_uuid` tells that no other client can create a view of this UUID."""
+    rejection = request.send(lambda: store.client.create_table(table))
+    if rejection is None:
         return
-    row = request.find_out(lambda: store.get_row(name))
+    row = request.read_back(lambda: store.get_row(name))
     if row is not None and row.uuid == table.parameters[UUID]:
-        ours = only_ours or _names(row, table)
-        # A server that tried again by itself finds its own first try in the way.
-        if ours and (only_ours or request.doubtful or request.protected):
-            request.found_done()
+        is_ours = is_new_uuid or _references_file(row, table)
+        # A server that retries internally is blocked by the row of its own first attempt.
+        if is_ours and (is_new_uuid or request.may_be_applied or request.has_lock):
+            request.mark_applied()
             return
-        if not ours and request.doubtful:
-            raise request.unknown(
-                f"{request.unanswered or rejection_message(refusal)}; it is at {row.metadata_location} now"
+        if not is_ours and request.may_be_applied:
+            raise request.outcome_unknown(
+                f"{request.cause(rejection)}; the view's metadata location is {row.metadata_location} now"
             )
-    if isinstance(refusal, AlreadyExistsException):
-        _refuse_moved(store, table, refusal, request)
-        _check_free(name, row)
+    if isinstance(rejection, AlreadyExistsException):
+        _check_not_renamed(store, table, rejection, request)
+        _check_name_free(name, row)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
-    if isinstance(refusal, InvalidObjectException):
-        raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(refusal)}")
-    raise request.failure("create_table", refusal, long_values(table))
+    if isinstance(rejection, InvalidObjectException):
+        raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(rejection)}")
+    raise request.rejection_error("create_table", rejection, long_values(table))
 
 
-def _swap(
-    store: MetastoreStore, current: LoadedView, table: Table, metadata: ViewMetadata, request: ChangeRequest
+def _send_swap(
+    store: MetastoreStore, base: LoadedView, table: Table, metadata: ViewMetadata, request: ChangeRequest
 ) -> None:
-    before, name = current.row, current.row.name
-    refusal = request.send(lambda: _alter(store, before, table))
-    if refusal is None:
+    """Swap the metadata location in the row."""
+    name = base.row.name
+    rejection = request.send(lambda: _alter(store, base.row, table))
+    if rejection is None:
         return
-    # The server's own retries may have applied the request before they refused it, so a refusal is looked into too
-    # (Iceberg #17074).
-    row = request.find_out(lambda: store.get_row(name))
-    location = table.parameters[METADATA_LOCATION]
-    done = None if row is None else took_place(store.files, before, current.metadata, location, metadata, row)
-    if done:
-        request.found_done()
+    # The server's internal retries may have applied the request before they rejected it (Iceberg #17074).
+    row = request.read_back(lambda: store.get_row(name))
+    new = LoadedView(read_row(table), metadata)
+    is_applied = None if row is None else is_commit_applied(store.files, base, new, row)
+    if is_applied:
+        request.mark_applied()
         return
-    if row is not None and row.metadata_location == before.metadata_location:
-        if isinstance(refusal, (InvalidObjectException, InvalidOperationException)) and not request.doubtful:
-            raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(refusal)}")
-        raise request.failure("alter_table", refusal, long_values(table))
-    if done is None and request.doubtful:
-        since = "it is gone now" if row is None else "others have changed the view several times since"
-        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {since}")
-    if row is None or not row.is_same_view(before):
-        _refuse_moved(store, table, refusal, request)
+    if row is not None and row.metadata_location == base.row.metadata_location:
+        if isinstance(rejection, (InvalidObjectException, InvalidOperationException)) and not request.may_be_applied:
+            raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(rejection)}")
+        raise request.rejection_error("alter_table", rejection, long_values(table))
+    if is_applied is None and request.may_be_applied:
+        state = "it is gone now" if row is None else "the view was changed several times since"
+        raise request.outcome_unknown(f"{request.cause(rejection)}; {state}")
+    if row is None or not row.is_same_view(base.row):
+        _check_not_renamed(store, table, rejection, request)
     if row is None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    raise _conflict(name, before.metadata_location, row.metadata_location)
+    raise _conflict(name, base.row.metadata_location, row.metadata_location)
 
 
 def _alter(store: MetastoreStore, current: Row, table: Table) -> None:
@@ -229,88 +265,109 @@ def _alter(store: MetastoreStore, current: Row, table: Table) -> None:
             EXPECTED_PARAMETER_VALUE: current.metadata_location or "",
             "DO_NOT_UPDATE_STATS": "true",
         },
-        tried=not store.config.lock.enabled,
+        only_verified_cas=not store.config.lock.enabled,
     )
 
 
-def _explain_rename(
-    store: MetastoreStore, current: Row, target: ViewName, refusal: Rejection, request: ChangeRequest
+def _resolve_rename(
+    store: MetastoreStore, current: Row, target: ViewName, rejection: Rejection, request: ChangeRequest
 ) -> None:
-    """Decide what a refused rename means; returns where it did take place."""
+    """Return if a rejected rename was applied; raise what happened otherwise."""
     name = current.name
-    there, here = request.find_out(lambda: store.get_row(target)), request.find_out(lambda: store.get_row(name))
-    if there is not None and there.is_same_view(current) and not (here is not None and here.is_same_view(current)):
-        request.found_done()
+    target_row = request.read_back(lambda: store.get_row(target))
+    source_row = request.read_back(lambda: store.get_row(name))
+    is_at_source = source_row is not None and source_row.is_same_view(current)
+    if target_row is not None and target_row.is_same_view(current) and not is_at_source:
+        request.mark_applied()
         return
-    if here is None or not here.is_same_view(current):
-        if request.doubtful:
-            raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; it is under neither name now")
+    if source_row is None or not is_at_source:
+        if request.may_be_applied:
+            raise request.outcome_unknown(f"{request.cause(rejection)}; neither name has the view now")
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    if here.metadata_location != current.metadata_location:
-        raise _conflict(name, current.metadata_location, here.metadata_location)
-    _check_free(target, there, message=f"Cannot rename {name} to {target}. {{}} already exists")
+    if source_row.metadata_location != current.metadata_location:
+        raise _conflict(name, current.metadata_location, source_row.metadata_location)
+    _check_name_free(target, target_row, renamed_from=name)
     _raise_missing_namespace(store, target)
-    raise request.failure("alter_table", refusal)
+    raise request.rejection_error("alter_table", rejection)
 
 
-def _drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> None:
-    """Remove a row. The request cannot say which view it means, so it is only repeated while that one is there."""
+def send_drop(
+    store: MetastoreStore,
+    row: Row,
+    request: ChangeRequest,
+    *,
+    is_same: Callable[[Row], bool],
+    find_moved: Callable[[], str | None],
+) -> None:
+    """Drop a row. The request carries only a name, so it is repeated only while that name has the same view.
+
+    `is_same` tells whether a row is the view to drop; `find_moved` describes where it may be under another name.
+    """
     name = row.name
 
     def is_there() -> bool:
-        found = store.get_row(name)
-        return found is not None and found.is_same_view(row)
+        current = store.get_row(name)
+        return current is not None and is_same(current)
 
-    def again() -> None:
+    def drop_again() -> None:
         if not is_there():
             raise NoSuchObjectException(f"{name} is gone")
         store.client.drop_table(name.database, name.name)
 
-    refusal = request.send(lambda: store.client.drop_table(name.database, name.name), again)
-    if refusal is None:
+    rejection = request.send(lambda: store.client.drop_table(name.database, name.name), drop_again)
+    if rejection is None:
         return
-    if isinstance(refusal, NoSuchObjectException) and not request.doubtful:
+    if isinstance(rejection, NoSuchObjectException) and not request.may_be_applied:
         raise NoSuchViewError(str(name), "dropped meanwhile")
-    if request.find_out(is_there):
-        raise request.failure("drop_table", refusal)
-    # What is not there may have been renamed: then no request of ours has dropped it, and its files are in use.
-    found = request.find_out(lambda: _elsewhere(store, row))
-    if found is None or found:
-        since = "whether it was renamed nobody can tell" if not found else f"{found[0].name} has its UUID or its files"
-        raise request.unknown(f"{request.unanswered or rejection_message(refusal)}; {since} now")
-    request.found_done()
+    if request.read_back(is_there):
+        raise request.rejection_error("drop_table", rejection)
+    # The view may have been renamed: then none of the requests dropped it, and its files are in use.
+    moved = request.read_back(find_moved)
+    if moved is not None:
+        raise request.outcome_unknown(f"{request.cause(rejection)}; {moved}")
+    request.mark_applied()
 
 
-def _refuse_moved(store: MetastoreStore, table: Table, refusal: Rejection, request: ChangeRequest) -> None:
-    """Make sure that nothing names the file of a change that was refused, when its view is not under the name.
+def _check_not_renamed(store: MetastoreStore, table: Table, rejection: Rejection, request: ChangeRequest) -> None:
+    """After a rejection, check that no row references the new metadata file when the name has another view or none.
 
-    The server may have made the change before it refused its own second try, and others have renamed the view since.
+    The server may have applied the change before it rejected its own retry, and others may have renamed the view since.
     """
-    found = request.find_out(lambda: _elsewhere(store, read_row(table)))
-    if found is None:
+    rows = request.read_back(lambda: _find_renamed(store, read_row(table)))
+    if rows is None:
         request.keep_file()
-    for row in found or ():
-        if _names(row, table):
-            raise request.unknown(f"{rejection_message(refusal)}; {row.name} has its metadata file now")
+    for row in rows or ():
+        if _references_file(row, table):
+            raise request.outcome_unknown(f"{rejection_message(rejection)}; {row.name} has its metadata file now")
 
 
-def _names(row: Row, table: Table) -> bool:
-    """Whether a row names the file that another was to name, now or before its last change."""
+def _references_file(row: Row, table: Table) -> bool:
+    """Whether a row has the metadata file of a request, as its current or its previous one."""
     return table.parameters[METADATA_LOCATION] in (row.metadata_location, row.previous_metadata_location)
 
 
-def _elsewhere(store: MetastoreStore, row: Row) -> list[Row] | None:
-    """Rows that may be a view which is not found under its own name; None where the server does not say."""
-    known = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
+def _describe_moved(store: MetastoreStore, row: Row) -> str | None:
+    rows = _find_renamed(store, row)
+    if rows is None:
+        return "could not determine whether it was renamed"
+    return f"{rows[0].name} has its UUID or its files now" if rows else None
+
+
+def _find_renamed(store: MetastoreStore, row: Row) -> list[Row] | None:
+    """Return rows under other names that may be the view of a row; None if the server cannot tell."""
+    locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     try:
-        found = twins(store, Owner(row.uuid or store.files.read(known[0]).view_uuid, known, row.name))
+        owner = FileOwner(row.uuid or store.files.read(locations[0]).view_uuid, locations, row.name)
+        return [sharing.row for sharing in find_rows_sharing_files(store, owner)]
     except (MetaException, MetadataFileError, MetastoreRefusedError):
         return None
-    return [twin.row for twin in found]
 
 
-def _stored(store: MetastoreStore, name: ViewName, table: Table) -> Row:
-    """The row after a commit, read back where the metastore's database may have hurt it without an error."""
+# -- After the request ------------------------------------------------------------------------------------------------
+
+
+def _read_committed_row(store: MetastoreStore, name: ViewName, table: Table) -> Row:
+    """Return the row after a commit; read it back if the metastore's database may have damaged it without an error."""
     if not may_be_damaged(table):
         return read_row(table)
     try:
@@ -319,25 +376,22 @@ def _stored(store: MetastoreStore, name: ViewName, table: Table) -> Row:
         return read_row(table)
     if row is None or row.metadata_location != table.parameters[METADATA_LOCATION]:
         return read_row(table)
-    hurt = damages(table, row.table)
-    if hurt:
+    damage = find_damage(table, row.table)
+    if damage:
         warnings.warn(
-            f"The metastore's database changed {', '.join(item.field for item in hurt)} of {name}: its tables cannot "
+            f"The metastore's database changed {', '.join(item.field for item in damage)} of {name}: its tables cannot "
             "hold these characters or lengths (Hive's latin1 schema on MySQL and MariaDB). Hive and plain Spark read "
-            "the damaged row; the metadata file is whole",
+            "the damaged row; the metadata file is complete",
             DamagedRowWarning,
             stacklevel=4,
         )
     return row
 
 
-# -- Words ------------------------------------------------------------------------------------------------------------
-
-
 def _conflict(name: ViewName, expected: str | None, found: str | None) -> CommitFailedError:
     return CommitFailedError(
         str(name),
-        f"it was changed by somebody else: its metadata location is {found}, not {expected}",
+        f"it was changed concurrently: its metadata location is {found}, not {expected}. Load it again and retry",
         expected=expected,
         found=found,
     )
@@ -349,4 +403,4 @@ def _raise_missing_namespace(store: MetastoreStore, name: ViewName) -> None:
     except NoSuchNamespaceError:
         raise
     except (MetastoreError, MetaException):
-        return  # the refusal itself will do
+        return  # the caller raises the rejection itself

@@ -1,8 +1,8 @@
-"""The metastore's exclusive lock on a view: taken, kept alive, and never left behind.
+"""The metastore's exclusive lock on a view: acquired, kept alive by heartbeats, and never left behind.
 
-The lock is the one that Iceberg's Java catalog takes (MetastoreLock): EXCLUSIVE on the table, outside any transaction.
-Each request carries an `agentInfo` of its own, so that a lock whose answer got lost can be found again and, whatever
-happened, removed: a forgotten lock blocks every writer of the view until the server's `hive.txn.timeout`.
+It is the lock of Iceberg's Java catalog (MetastoreLock): EXCLUSIVE on the table, outside any transaction. Each request
+carries an `agentInfo` of its own, so that a lock can be found and removed if the server's reply to the request was
+lost: a forgotten lock blocks every writer of the view until the server's `hive.txn.timeout`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
@@ -38,164 +38,168 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchLockException,
     ShowLocksResponseElement,
 )
-from hive_views.metastore.locking import process_lock as turns
+from hive_views.metastore.locking import process_lock
 from hive_views.metastore.locking.heartbeat import GONE, Heartbeat, clock
 from hive_views.metastore.transport.client import MetastoreClient
 
 logger = logging.getLogger(__name__)
 
 AGENT_PREFIX = "hive-views-"
-"""How the `agentInfo` of our locks begins; a UUID follows."""
+"""The prefix of the `agentInfo` of this package's locks; a UUID follows."""
 
 LOCKABLE_NAME_LENGTH = 128
-"""The longest name that every metastore can lock (HIVE_LOCKS.HL_TABLE of Hive 2.3); a view's may be longer."""
+"""The longest name that every metastore can lock (HIVE_LOCKS.HL_TABLE of Hive 2.3); a view's name may be longer."""
 
 OUTAGE_SECONDS = 15.0
-"""How long a metastore may be out of reach while a lock is waited for, before the waiting is given up."""
+"""For how long a metastore may be unreachable during the wait for a lock before the wait ends with an error."""
 
 MAX_REFUSALS = 8
-"""How often a request that the server fails on is sent: deadlocks of its database pass, other failures stay."""
+"""How often a request is sent that the server fails on: deadlocks of its database are temporary, other failures not."""
 
 _RELEASE_PAUSES = (0.0, 0.1, 0.5, 2.0)
 _RELEASE_SECONDS = 30.0
-_GROWTH = 1.5
+_WAIT_FACTOR = 1.5
+_LEFTOVER_SECONDS = 600.0
+
+_leftovers: dict[tuple[frozenset[str], ViewName], dict[str, float]] = {}
+"""Agents of this process whose locks may still exist, or may be granted late, by metastore and view; with the time
+until which to look for them. Guarded by the process lock on the same key."""
 
 
-class HeldLock:
-    """A lock that is ours until `release`; heartbeats keep it alive."""
+class MetastoreLock:
+    """A held lock, kept alive by heartbeats until `release`."""
 
-    def __init__(self, claim: _Claim, key: object) -> None:
-        """Start the heartbeats of an acquired lock; made by `acquire`."""
-        assert claim.lock_id is not None
-        self.lock_id: int = claim.lock_id
-        """The metastore's number of the lock."""
-        self._claim = claim
+    def __init__(self, acquisition: _Acquisition, key: object) -> None:
+        """Start the heartbeats of an acquired lock; use `acquire_lock`."""
+        assert acquisition.lock_id is not None
+        self.lock_id: int = acquisition.lock_id
+        """The metastore's id of the lock."""
+        self._acquisition = acquisition
         self._key = key
         self._process = os.getpid()
-        self._released = False
-        self._heartbeat = Heartbeat(
-            claim.client, claim.lock_id, claim.config.heartbeat_interval_ms / 1000, claim.confirmed
-        )
+        self._is_released = False
+        interval = acquisition.config.heartbeat_interval_ms / 1000
+        self._heartbeat = Heartbeat(acquisition.client, acquisition.lock_id, interval, acquisition.confirmed_at)
 
     def ensure_active(self) -> None:
-        """Check that the lock is still ours, as far as the heartbeats tell."""
+        """Raise a LockError unless the lock is still held, as far as the heartbeats tell."""
         if self._process != os.getpid():
             reason: str | None = "it belongs to the process from which this one was forked"
-        elif self._released:
+        elif self._is_released:
             reason = "it was released"
         else:
-            reason = self._heartbeat.lost()
+            reason = self._heartbeat.why_lost()
         if reason is not None:
-            raise LockError(str(self._claim.name), reason, lock_id=self.lock_id)
+            raise LockError(str(self._acquisition.name), reason, lock_id=self.lock_id)
 
     def release(self) -> None:
-        """Give the lock back. Never raises an error: what fails is tried again, then logged.
+        """Release the lock. Never raises an error: a failure is retried, then logged.
 
-        A lock that could not be given back ends by itself when the server has had no heartbeat for it for
-        `hive.txn.timeout`. Releasing twice does nothing, and neither does releasing in a forked child.
+        A lock that could not be released ends when the server has had no heartbeat for it for `hive.txn.timeout`.
+        Releasing twice does nothing, and neither does releasing in a forked child.
         """
         self._finish(withdraw=True)
 
     def abandon(self) -> None:
-        """Leave the lock to the server's time-out: it goes on keeping others away for a while, and is not ours.
+        """Leave the lock to the server's time-out, so that it keeps other writers away for a while.
 
         For a change whose request may still arrive. Stops the heartbeats; `release` does nothing afterwards.
         """
         self._finish(withdraw=False)
 
     def _finish(self, *, withdraw: bool) -> None:
-        if self._released or self._process != os.getpid():
+        if self._is_released or self._process != os.getpid():
             return
-        self._released = True
+        self._is_released = True
         self._heartbeat.stop()
         try:
             if withdraw:
-                self._claim.withdraw()
+                self._acquisition.withdraw()
         finally:
-            turns.end(self._key)
+            process_lock.release(self._key)
 
 
-def acquire(
+def acquire_lock(
     client: MetastoreClient,
     config: LockConfig,
     name: ViewName,
     *,
     user: str | None = None,
-    beside: Sequence[ViewName] = (),
-    shared: Sequence[ViewName] = (),
-) -> HeldLock:
-    """Take the exclusive lock on a view or table, waiting for whoever holds it.
+    additional_names: Sequence[ViewName] = (),
+    shared_names: Sequence[ViewName] = (),
+) -> MetastoreLock:
+    """Acquire the exclusive lock on a view or table, waiting until it is free.
 
-    Whether to lock at all (`config.enabled`) is the caller's matter.
+    `additional_names` are locked exclusively too, `shared_names` get shared locks. `config.enabled` is not looked at.
     """
     deadline = time.monotonic() + config.timeout_ms / 1000
     key = (frozenset(client.uris), name)
-    if not turns.take(key, config.timeout_ms / 1000):
+    if not process_lock.acquire(key, config.timeout_ms / 1000):
         raise LockTimeoutError(
-            str(name), f"not free within {config.timeout_ms} ms: another thread of this process has it, or waits for it"
+            str(name),
+            f"not free within {config.timeout_ms} ms: another thread of this process holds it or waits for it",
         )
-    claim = _Claim(client, config, name, user or client.user or current_user(), beside, shared)
+    components = {
+        **dict.fromkeys(shared_names, LockType.SHARED_READ),
+        **dict.fromkeys((name, *additional_names), LockType.EXCLUSIVE),
+    }
+    acquisition = _Acquisition(client, config, name, user or client.user or current_user(), components)
     try:
-        _release_left(client, name)
-        claim.obtain(deadline)
-        return HeldLock(claim, key)
+        _release_leftovers(client, name)
+        acquisition.obtain(deadline)
+        return MetastoreLock(acquisition, key)
     except BaseException:
         try:
-            claim.withdraw()
+            acquisition.withdraw()
         finally:
-            turns.end(key)
+            process_lock.release(key)
         raise
 
 
 @contextmanager
-def locked(
+def hold_lock(
     client: MetastoreClient,
     config: LockConfig,
     name: ViewName,
     *,
     user: str | None = None,
-    beside: Sequence[ViewName] = (),
-    shared: Sequence[ViewName] = (),
-) -> Iterator[HeldLock]:
-    """Hold the lock for the body of a `with` statement; it is released however the body ends."""
-    lock = acquire(client, config, name, user=user, beside=beside, shared=shared)
+    additional_names: Sequence[ViewName] = (),
+    shared_names: Sequence[ViewName] = (),
+) -> Iterator[MetastoreLock]:
+    """Hold the lock for the body of a `with` statement."""
+    lock = acquire_lock(
+        client, config, name, user=user, additional_names=additional_names, shared_names=shared_names
+    )
     try:
         yield lock
     finally:
         lock.release()
 
 
-_left: dict[tuple[frozenset[str], ViewName], dict[str, float]] = {}
-"""Agents of this process whose locks may still be there, or may yet be granted, by metastore and view; with the time
-until which that is worth a look. Guarded by the turn that a thread takes for the same key."""
-
-_LEFT_SECONDS = 600.0
-
-
-def _release_left(client: MetastoreClient, name: ViewName) -> None:
-    """Remove locks that this process asked for earlier and could not give back: a metastore may grant them late."""
+def _release_leftovers(client: MetastoreClient, name: ViewName) -> None:
+    """Remove earlier locks of this process that it could not release: a metastore may grant them late."""
     key = (frozenset(client.uris), name)
     now = time.monotonic()
-    agents = {agent: until for agent, until in _left.pop(key, {}).items() if until > now}
+    agents = {agent: until for agent, until in _leftovers.pop(key, {}).items() if until > now}
     if not agents:
         return
-    found = set()
+    removed = set()
     try:
-        # One request for a lock that was sent several times may have made several locks.
+        # A request that was sent several times may have created several locks.
         for lock in client.show_locks(name.database, name.name):
             if lock.agentInfo in agents:
                 client.unlock(lock.lockid)
-                found.add(lock.agentInfo)
+                removed.add(lock.agentInfo)
     except (MetastoreError, TException) as error:
         logger.info("Could not look for earlier locks on %s: %s", name, error)
-        found.clear()
-    agents = {agent: until for agent, until in agents.items() if agent not in found}
+        removed.clear()
+    agents = {agent: until for agent, until in agents.items() if agent not in removed}
     if agents:
-        _left[key] = agents
+        _leftovers[key] = agents
 
 
-class _Claim:
-    """A request for a lock, from asking to withdrawing, with all that may have become of it in between."""
+class _Acquisition:
+    """A request for a lock, with all locks that the server may have created for it."""
 
     def __init__(
         self,
@@ -203,82 +207,80 @@ class _Claim:
         config: LockConfig,
         name: ViewName,
         user: str,
-        beside: Sequence[ViewName],
-        shared: Sequence[ViewName],
+        components: Mapping[ViewName, int],
     ) -> None:
         self.client = client
         self.config = config
         self.name = name
-        self._wanted = {
-            **dict.fromkeys(shared, LockType.SHARED_READ),
-            **dict.fromkeys((name, *beside), LockType.EXCLUSIVE),
-        }
+        self._components = components
         self.lock_id: int | None = None
-        self.confirmed = 0.0
-        """When the server last knew of the lock, by `clock`."""
+        self.confirmed_at = 0.0
+        """When the server last confirmed the lock, by `clock`."""
         self._agent = f"{AGENT_PREFIX}{uuid.uuid4()}"
         self._user = user
-        self._doubtful = False
-        """Whether the server may hold locks of this claim that we do not know of."""
-        self._looked = False
-        self._out_of_reach_since: float | None = None
+        self._may_have_unknown_locks = False
+        """Whether the server may hold locks of this acquisition whose ids are unknown."""
+        self._is_reconciled = False
+        self._unreachable_since: float | None = None
         self._refusals = 0
 
     def obtain(self, deadline: float) -> None:
-        """Ask for the lock and wait until it is ours."""
+        """Request the lock and wait until it is granted."""
         wait = self.config.check_min_wait_ms / 1000
-        state = self._ask(deadline)
+        state = self._request(deadline)
         while state == LockState.WAITING:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise LockTimeoutError(str(self.name), self._who_holds_it(), lock_id=self.lock_id)
+                raise LockTimeoutError(str(self.name), self._describe_holders(), lock_id=self.lock_id)
             time.sleep(min(wait * random.uniform(0.8, 1.2), remaining))
-            # Looking counts as a heartbeat, so it must not be rarer than heartbeats.
-            wait = min(wait * _GROWTH, self.config.check_max_wait_ms / 1000, self.config.heartbeat_interval_ms / 1000)
-            state = self._look(state)
+            # A check counts as a heartbeat, so checks must not be rarer than heartbeats.
+            max_wait_ms = min(self.config.check_max_wait_ms, self.config.heartbeat_interval_ms)
+            wait = min(wait * _WAIT_FACTOR, max_wait_ms / 1000)
+            state = self._check(state)
         if state != LockState.ACQUIRED:
-            name = LockState._VALUES_TO_NAMES.get(state, state)
-            raise LockError(str(self.name), f"the server refused it (state {name})", lock_id=self.lock_id)
+            state_name = LockState._VALUES_TO_NAMES.get(state, state)
+            raise LockError(str(self.name), f"the server refused it (state {state_name})", lock_id=self.lock_id)
 
     def withdraw(self) -> None:
-        """Remove whatever the server holds of this claim. Raises no error; an interruption only after another try."""
+        """Remove all locks of this acquisition. Raises no error; an interruption only after another try."""
         try:
             self._withdraw()
         except BaseException:
             self._withdraw()
             raise
 
-    def _ask(self, deadline: float) -> int:
+    def _request(self, deadline: float) -> int:
+        """Send the request until the server answers; return the state of the lock."""
         request = LockRequest(
             component=[
                 LockComponent(
-                    type=kind,
+                    type=lock_type,
                     level=LockLevel.TABLE,
                     dbname=name.database,
                     tablename=name.name,
                     operationType=DataOperationType.NO_TXN,
                 )
-                for name, kind in self._wanted.items()
+                for name, lock_type in self._components.items()
             ],
             user=self._user,
             hostname=socket.gethostname(),
             agentInfo=self._agent,
         )
         wait = self.config.check_min_wait_ms / 1000
-        certain = True
+        all_answered = True
         while True:
-            self._doubtful = True
-            self.confirmed = clock()
+            self._may_have_unknown_locks = True
+            self.confirmed_at = clock()
             try:
                 response = self.client.lock(request)
             except MetastoreUnavailableError as error:
-                self._doubtful = not certain
-                if certain:
+                self._may_have_unknown_locks = not all_answered
+                if all_answered:
                     raise
-                self._bear(error)
+                self._tolerate_outage(error)
                 problem: MetastoreError = error
             except MetastoreError as error:
-                certain = False
+                all_answered = False
                 state = self._recover(error)
                 if state is not None:
                     return state
@@ -286,7 +288,7 @@ class _Claim:
             except TException as error:
                 raise LockError(str(self.name), f"the server refused it: {error}") from error
             else:
-                self._doubtful = not certain
+                self._may_have_unknown_locks = not all_answered
                 self.lock_id = response.lockid
                 return int(response.state)
             if time.monotonic() + wait >= deadline:
@@ -294,97 +296,99 @@ class _Claim:
                     str(self.name), f"the metastore did not grant it within {self.config.timeout_ms} ms: {problem}"
                 ) from problem
             time.sleep(wait)
-            wait = min(wait * _GROWTH, self.config.check_max_wait_ms / 1000)
+            wait = min(wait * _WAIT_FACTOR, self.config.check_max_wait_ms / 1000)
 
     def _recover(self, error: MetastoreError) -> int | None:
-        """After a request without an answer: the state of the lock that it made nevertheless, None if it made none."""
+        """After a request without a reply: return the state of the lock that it created, None if it created none."""
         try:
-            mine = self._mine()
+            own_locks = self._own_locks()
         except MetastoreRefusedError as refused:
-            if self.client.can_lock:  # but not now: its database is away, most often
-                self._bear(refused)
+            if self.client.can_lock:  # a temporary failure, most often of its database
+                self._tolerate_outage(refused)
                 return None
-            self._doubtful = False
+            self._may_have_unknown_locks = False
             raise LockError(
                 str(self.name),
                 f"this metastore cannot lock ({error}; {refused}). Most often its transaction tables (HIVE_LOCKS …) "
-                "are missing, because its schema was made by datanucleus.schema.autoCreateAll: make them with Hive's "
-                f"schematool -initSchema, or do without locks ({LOCK_ENABLED}=false)",
+                "are missing, because its schema was created by datanucleus.schema.autoCreateAll: create them with "
+                f"Hive's schematool -initSchema, or disable locks ({LOCK_ENABLED}=false)",
             ) from error
         except MetastoreError as unreachable:
-            self._bear(unreachable)
+            self._tolerate_outage(unreachable)
             return None
-        self._out_of_reach_since = None
-        if mine:
-            return self._adopt(mine)
+        self._unreachable_since = None
+        if own_locks:
+            return self._reconcile(own_locks)
         if isinstance(error, MetastoreRefusedError):
             self._refusals += 1
             if self._refusals == MAX_REFUSALS:
                 raise LockError(
-                    str(self.name), f"the metastore does not grant it: {error}{self._too_long()}"
+                    str(self.name), f"the metastore does not grant it: {error}{self._length_hint()}"
                 ) from error
         return None
 
-    def _look(self, state: int) -> int:
-        """How it stands with the lock now; as before if nobody can tell for a moment."""
+    def _check(self, state: int) -> int:
+        """Return the current state of the lock; the given one if the metastore cannot be asked for a moment."""
         now = clock()
         try:
-            # A server that tried again by itself waits for its own first try: so this is looked for once, in any case.
-            if self._doubtful or not self._looked:
-                self._adopt(self._mine())
-                self._looked = True
+            # A server that retried internally waits for the lock of its own first attempt: reconcile at least once.
+            if self._may_have_unknown_locks or not self._is_reconciled:
+                self._reconcile(self._own_locks())
+                self._is_reconciled = True
             assert self.lock_id is not None
             response = self.client.check_lock(self.lock_id)
         except GONE as error:
             raise LockError(
-                str(self.name), f"the server dropped the request while it waited: {error.message}", lock_id=self.lock_id
+                str(self.name),
+                f"the server dropped the request while it waited: {error.message}",
+                lock_id=self.lock_id,
             ) from error
         except MetastoreError as error:
-            self._bear(error)
+            self._tolerate_outage(error)
             return state
-        self._out_of_reach_since = None
-        self.confirmed = now
+        self._unreachable_since = None
+        self.confirmed_at = now
         return int(response.state)
 
-    def _adopt(self, mine: list[ShowLocksResponseElement]) -> int:
-        """Choose one of the locks that this claim made, the one nearest to being ours, and remove the others."""
-        mine.sort(key=lambda lock: (lock.state != LockState.ACQUIRED, lock.lockid))
-        for lock in mine[1:]:
+    def _reconcile(self, own_locks: list[ShowLocksResponseElement]) -> int:
+        """Keep the lock that is granted, or will be first, and remove the other locks of this acquisition."""
+        own_locks.sort(key=lambda lock: (lock.state != LockState.ACQUIRED, lock.lockid))
+        for lock in own_locks[1:]:
             self._unlock(lock.lockid)
-        if not mine:
+        if not own_locks:
             raise NoSuchLockException(f"no lock of {self._agent}")
-        self.lock_id = mine[0].lockid
-        self.confirmed = clock()
-        return int(mine[0].state)
+        self.lock_id = own_locks[0].lockid
+        self.confirmed_at = clock()
+        return int(own_locks[0].state)
 
-    def _mine(self) -> list[ShowLocksResponseElement]:
+    def _own_locks(self) -> list[ShowLocksResponseElement]:
         locks = self.client.show_locks(self.name.database, self.name.name)
         return [lock for lock in locks if lock.agentInfo == self._agent]
 
-    def _bear(self, error: MetastoreError) -> None:
-        """Let an outage pass; raises if it lasts."""
+    def _tolerate_outage(self, error: MetastoreError) -> None:
+        """Return during a short outage; raise once it has lasted for OUTAGE_SECONDS."""
         now = time.monotonic()
-        if self._out_of_reach_since is None:
-            self._out_of_reach_since = now
-        elif now - self._out_of_reach_since > OUTAGE_SECONDS:
+        if self._unreachable_since is None:
+            self._unreachable_since = now
+        elif now - self._unreachable_since > OUTAGE_SECONDS:
             if isinstance(error, MetastoreUnavailableError):
                 raise error
             raise LockError(
                 str(self.name), f"the metastore does not grant it: {error}", lock_id=self.lock_id
             ) from error
 
-    def _too_long(self) -> str:
-        """What is most likely wrong where a request for a long name is refused: the server does not say."""
+    def _length_hint(self) -> str:
+        """Return the probable reason if a request for a long name is refused: the server does not state it."""
         if max(len(self.name.database), len(self.name.name)) <= LOCKABLE_NAME_LENGTH:
             return ""
         return (
             f". Its table of locks (HIVE_LOCKS) may hold names of at most {LOCKABLE_NAME_LENGTH} characters: choose a "
-            f"shorter one, or do without locks ({LOCK_ENABLED}=false)"
+            f"shorter name, or disable locks ({LOCK_ENABLED}=false)"
         )
 
     def _withdraw(self) -> None:
-        if self._doubtful:
-            self._remember()
+        if self._may_have_unknown_locks:
+            self._remember_leftover()
         started = time.monotonic()
         problem: Exception | None = None
         for pause in _RELEASE_PAUSES:
@@ -395,15 +399,15 @@ class _Claim:
                 if self.lock_id is not None:
                     self._unlock(self.lock_id)
                     self.lock_id = None
-                if self._doubtful:
-                    for lock in self._mine():
+                if self._may_have_unknown_locks:
+                    for lock in self._own_locks():
                         self._unlock(lock.lockid)
-                    self._doubtful = False
+                    self._may_have_unknown_locks = False
             except (MetastoreError, TException) as error:
                 problem = error
             else:
                 return
-        self._remember()
+        self._remember_leftover()
         logger.warning(
             "Could not release the lock on %s (agent %s, lock id %s); the metastore drops it when it has had no "
             "heartbeat for hive.txn.timeout (300 s by default): %s",
@@ -413,10 +417,10 @@ class _Claim:
             problem,
         )
 
-    def _remember(self) -> None:
-        """A later request of this process for the same lock removes what this one may have left."""
+    def _remember_leftover(self) -> None:
+        """Let the next acquisition of the same lock by this process remove what this one may leave."""
         key = (frozenset(self.client.uris), self.name)
-        _left.setdefault(key, {})[self._agent] = time.monotonic() + _LEFT_SECONDS
+        _leftovers.setdefault(key, {})[self._agent] = time.monotonic() + _LEFTOVER_SECONDS
 
     def _unlock(self, lock_id: int) -> None:
         try:
@@ -424,33 +428,33 @@ class _Claim:
         except NoSuchLockException:
             logger.info("Lock %s on %s was gone already", lock_id, self.name)
 
-    def _who_holds_it(self) -> str:
-        waited = f"not free within {self.config.timeout_ms} ms"
+    def _describe_holders(self) -> str:
+        timeout = f"not free within {self.config.timeout_ms} ms"
         try:
-            locks = [lock for name in self._wanted for lock in self.client.show_locks(name.database, name.name)]
+            locks = [lock for name in self._components for lock in self.client.show_locks(name.database, name.name)]
             if all(lock.agentInfo == self._agent for lock in locks):
                 locks = [lock for lock in self.client.show_locks(self.name.database, None) if lock.tablename is None]
         except MetastoreError as error:
-            return f"{waited}; who holds it cannot be told: {error}"
-        others = [lock for lock in locks if lock.agentInfo != self._agent]
-        holders = [lock for lock in others if lock.state == LockState.ACQUIRED] or others
+            return f"{timeout}; could not determine who holds it: {error}"
+        foreign = [lock for lock in locks if lock.agentInfo != self._agent]
+        holders = [lock for lock in foreign if lock.state == LockState.ACQUIRED] or foreign
         if not holders:
-            return f"{waited}; nobody holds it any more, so try again"
+            return f"{timeout}; it is free by now, so try again"
         return (
-            f"{waited}: {'; '.join(_describe(lock) for lock in holders)}. If that program is dead, the metastore drops "
+            f"{timeout}: {'; '.join(_describe(lock) for lock in holders)}. If that program is dead, the metastore drops "
             "its lock when it has had no heartbeat for hive.txn.timeout (300 s by default)"
         )
 
 
 def _describe(lock: ShowLocksResponseElement) -> str:
-    held = lock.state == LockState.ACQUIRED
-    since = f" since {_when(lock.acquiredat)}" if held and lock.acquiredat else ""
+    is_held = lock.state == LockState.ACQUIRED
+    since = f" since {_format_time(lock.acquiredat)}" if is_held and lock.acquiredat else ""
     agent = f", agent {lock.agentInfo}" if lock.agentInfo else ""
     return (
-        f"lock {lock.lockid} is {'held' if held else 'waited for'} by user {lock.user} on host {lock.hostname}"
-        f"{agent}{since}, last heartbeat {_when(lock.lastheartbeat)}"
+        f"lock {lock.lockid} is {'held' if is_held else 'waited for'} by user {lock.user} on host {lock.hostname}"
+        f"{agent}{since}, last heartbeat {_format_time(lock.lastheartbeat)}"
     )
 
 
-def _when(milliseconds: int) -> str:
+def _format_time(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
-"""Turns within one process: threads that want the same lock queue here, before one of them asks the metastore.
+"""A fair lock within one process: threads that want the same metastore lock queue here before one requests it.
 
-Without it each waiting thread would hold a request of its own in the metastore and poll it; Iceberg's Java catalog
-does the same (MetastoreLock, a fair lock of the JVM).
+Otherwise each waiting thread would have its own request in the metastore and poll it. Iceberg's Java catalog does the
+same (MetastoreLock, a fair lock of the JVM).
 """
 
 from __future__ import annotations
@@ -13,53 +13,53 @@ from collections.abc import Hashable
 
 _mutex = threading.Lock()
 _queues: dict[Hashable, deque[threading.Lock]] = {}
-"""For each key whose turn is taken: those who wait for it, each with a lock that is opened for them."""
+"""For each locked key the queue of waiting threads, each as a lock that is released to wake the thread."""
 
 
-def take(key: Hashable, timeout: float) -> bool:
-    """Wait for one's turn."""
+def acquire(key: Hashable, timeout: float) -> bool:
+    """Acquire the lock on a key; return False if it is not free within `timeout` seconds."""
     with _mutex:
-        waiting = _queues.get(key)
-        if waiting is None:
+        queue = _queues.get(key)
+        if queue is None:
             _queues[key] = deque()
             return True
         gate = threading.Lock()
         gate.acquire()
-        waiting.append(gate)
+        queue.append(gate)
     try:
-        opened = gate.acquire(timeout=min(max(timeout, 0), threading.TIMEOUT_MAX))
+        is_acquired = gate.acquire(timeout=min(max(timeout, 0), threading.TIMEOUT_MAX))
     except BaseException:
-        if not _leave(waiting, gate):
-            end(key)
+        if not _leave_queue(queue, gate):
+            release(key)
         raise
-    return opened or not _leave(waiting, gate)
+    return is_acquired or not _leave_queue(queue, gate)
 
 
-def end(key: Hashable) -> None:
-    """End a turn: it passes to the one who has waited longest."""
+def release(key: Hashable) -> None:
+    """Release the lock on a key to the thread that has waited longest."""
     with _mutex:
-        waiting = _queues.get(key)
-        if waiting:
-            waiting.popleft().release()
+        queue = _queues.get(key)
+        if queue:
+            queue.popleft().release()
         else:
             _queues.pop(key, None)
 
 
-def _leave(waiting: deque[threading.Lock], gate: threading.Lock) -> bool:
-    """Stop waiting; False if the turn was handed over at the last moment."""
+def _leave_queue(queue: deque[threading.Lock], gate: threading.Lock) -> bool:
+    """Stop waiting; return False if the lock was handed over in the meantime."""
     with _mutex:
-        if gate not in waiting:
+        if gate not in queue:
             return False
-        waiting.remove(gate)
+        queue.remove(gate)
         return True
 
 
-def _forget_after_fork() -> None:
-    """The threads that held and wanted turns are the parent's."""
+def _reset_after_fork() -> None:
+    """Forget the threads that held and awaited locks: they belong to the parent process."""
     global _mutex
     _mutex = threading.Lock()
     _queues.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+    os.register_at_fork(after_in_child=_reset_after_fork)
