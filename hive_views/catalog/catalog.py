@@ -215,8 +215,8 @@ class HiveViewCatalog(TableCatalog):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
-        watch = reject_cycle(self.store, name, metadata.current_version())
-        return HiveView(commit(self.store, name, None, metadata, watch=watch), self.store)
+        precondition = reject_cycle(self.store, name, metadata.current_version())
+        return HiveView(commit(self.store, name, None, metadata, precondition=precondition), self.store)
 
     def create_view_if_not_exists(
         self,
@@ -333,8 +333,10 @@ class HiveViewCatalog(TableCatalog):
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
-        watch = reject_cycle(self.store, name, metadata.current_version())
-        loaded = commit(self.store, name, None, metadata, registered=metadata_location, watch=watch)
+        precondition = reject_cycle(self.store, name, metadata.current_version())
+        loaded = commit(
+            self.store, name, None, metadata, registered_location=metadata_location, precondition=precondition
+        )
         return HiveView(loaded, self.store)
 
     def rename_view(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> HiveView:
@@ -359,12 +361,12 @@ class HiveViewCatalog(TableCatalog):
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load_view(self.store, source)
         self.store.client.get_database(target.database)
-        watch = reject_cycle(self.store, target, loaded.metadata.current_version())
+        precondition = reject_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change
 
             reject_breaking_change(self.store, source, "rename", None)
-        return HiveView(rename(self.store, loaded, target, watch=watch), self.store)
+        return HiveView(rename(self.store, loaded, target, precondition=precondition), self.store)
 
     def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> Recompiled:
         """Expand the typed text of a view again, as ALTER VIEW … RECOMPILE; a new version only if something changed.

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from hive_views.errors import InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.partitions import (
     Values,
     add_partitions,
@@ -72,7 +72,7 @@ class ViewPartitions:
 
     def _locked(self, name: ViewName) -> AbstractContextManager[object]:
         config = self._store.config.lock
-        return locked(self._store.client, config, name) if config.enabled else nullcontext()
+        return hold_lock(self._store.client, config, name) if config.enabled else nullcontext()
 
     def _load_row(self, name: ViewName) -> Row:
         row = self._store.get_row(name)

@@ -47,10 +47,11 @@ from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.queries import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
-from hive_views.metastore.shared_files import Owner, kept_by_others, twins
+from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files, find_rows_sharing_files
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
+from hive_views.spec.storage_link import STORAGE_OF
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +82,7 @@ class TableCatalog(HiveCatalog):
     def _create_hive_client(self, properties: dict[str, str]) -> Any:  # type: ignore[override]  # static in PyIceberg
         client = MetastoreClient(self._config.connection)
         self.store = MetastoreStore(client, MetadataFiles(properties), self._config)
-        return PyIcebergClient(client, self._config.lock)
+        return PyIcebergClient(client, self._config, lambda parameters: STORAGE_OF in parameters)
 
     def close(self) -> None:
         """Close the pooled connections. The catalog cannot be used afterwards."""
@@ -324,7 +325,11 @@ class TableCatalog(HiveCatalog):
         """
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
-        shared = twins(self.store, table_owner(table, name)) if is_collected(table.metadata.properties) else []
+        shared = (
+            find_rows_sharing_files(self.store, table_owner(table, name))
+            if is_collected(table.metadata.properties)
+            else []
+        )
         if shared:
             raise SharedFilesError(str(name), str(shared[0]))
         # Read before the row is dropped: if a manifest is unreadable, nothing has changed yet.
@@ -346,7 +351,7 @@ class TableCatalog(HiveCatalog):
             self._drop_row(name)
 
         self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
-        kept = None if files is None else kept_by_others(self.store, table_owner(table, None))
+        kept = None if files is None else find_reason_to_keep_files(self.store, table_owner(table, None))
         if kept is None:
             delete_files(name, files, self.store.files)
         else:
@@ -522,10 +527,10 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(str(name))
 
 
-def table_owner(table: Table, name: ViewName | None) -> Owner:
+def table_owner(table: Table, name: ViewName | None) -> FileOwner:
     """A table's UUID and metadata files, to find other rows that share its files; `name` is None if it has no row."""
     earlier = {directory_of(entry.metadata_file): entry.metadata_file for entry in table.metadata.metadata_log}
-    return Owner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
+    return FileOwner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
 
 
 class _OutcomeGuard:

@@ -19,7 +19,7 @@ from hive_views.errors import (
     SqlError,
 )
 from hive_views.metastore.commit.view_properties import check_location, check_view_properties
-from hive_views.metastore.drift import Difference, differences
+from hive_views.metastore.drift import Difference, find_drift
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
@@ -143,7 +143,7 @@ class HiveView(View):
     @property
     def drift(self) -> tuple[Difference, ...]:
         """Where the row disagrees with the metadata file, because plain Spark or Hive changed it; empty if nowhere."""
-        return differences(self._loaded.row, self.metadata, self._store.config)
+        return find_drift(self._loaded.row, self.metadata, self._store.config)
 
     def version_at(self, timestamp_ms: int) -> ViewVersion:
         """The version that was current at a time.

@@ -23,7 +23,7 @@ from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import Owner, kept_by_others, twins
+from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files, find_rows_sharing_files
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import ObjectKind
 
@@ -174,7 +174,7 @@ def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
     """Refuse to delete a view's files where another name in the metastore needs them."""
     if not is_collected(loaded.metadata.properties):
         return  # they stay anyway
-    shared = twins(store, view_owner(loaded))
+    shared = find_rows_sharing_files(store, view_owner(loaded))
     if shared:
         raise InvalidViewError(
             str(loaded.row.name),
@@ -182,16 +182,16 @@ def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
         )
 
 
-def view_owner(loaded: LoadedView) -> Owner:
+def view_owner(loaded: LoadedView) -> FileOwner:
     """A view as one whose files others may have."""
     known = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
-    return Owner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
+    return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
 
 
 def drop_with_files(store: MetastoreStore, loaded: LoadedView, expected: str | None) -> DropStep:
     """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay."""
     row = drop(store, loaded.row.name, expected)
-    kept = kept_by_others(store, view_owner(loaded))
+    kept = find_reason_to_keep_files(store, view_owner(loaded))
     if kept is not None:
         logger.warning("The files of %s are left, because %s", row.name, kept)
         return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)

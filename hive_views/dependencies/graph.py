@@ -22,7 +22,7 @@ from hive_views.dependencies.lineage import (
 )
 from hive_views.errors import CommitFailedError, CyclicViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.protocol import Watch
+from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
 from hive_views.metastore.queries import (
@@ -191,11 +191,11 @@ MAX_LOCKED_VIEWS = 100
 """How many views below a new definition are locked while it is committed, nearest first."""
 
 
-def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> Watch:
+def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> CommitPrecondition:
     """Refuse a definition by which a view would read itself."""
     named = dependency_names(version, name.database)
     if not named:
-        return Watch((), lambda: None)
+        return CommitPrecondition((), lambda: None)
     reader = LineageReader(store)
     seen = _walk(reader, name, named)
 
@@ -205,7 +205,7 @@ def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) ->
             raise CommitFailedError(str(name), f"what it reads was changed meanwhile, and reads {', '.join(more)} now")
 
     lockable = (item for item in seen if max(len(item.database), len(item.name)) <= LOCKABLE_NAME_LENGTH)
-    return Watch(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
+    return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
 
 
 def _walk(reader: LineageReader, name: ViewName, named: Sequence[ViewName]) -> list[ViewName]:

@@ -20,7 +20,7 @@ from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.drift import differences
+from hive_views.metastore.drift import find_drift
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView, MetastoreStore
@@ -102,7 +102,7 @@ def recompile(
 def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Write a view's row again from its metadata file, where another program changed it."""
     loaded = load_view(store, name)
-    if not differences(loaded.row, loaded.metadata, store.config):
+    if not find_drift(loaded.row, loaded.metadata, store.config):
         return loaded
     return commit(store, name, loaded, loaded.metadata.model_copy(), discard_text=True)
 
@@ -110,7 +110,7 @@ def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
 def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
     """Make what another program wrote into a view's row the view's new version."""
     loaded = load_view(store, name)
-    if not differences(loaded.row, loaded.metadata, store.config):
+    if not find_drift(loaded.row, loaded.metadata, store.config):
         return loaded
     row = loaded.row
     if not (row.texts.expanded or row.texts.original):

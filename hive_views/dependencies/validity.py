@@ -25,7 +25,7 @@ from hive_views.dependencies.resolved_texts import (
 )
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.drift import differences
+from hive_views.metastore.drift import find_drift
 from hive_views.metastore.queries import all_view_names, database_names, load_view, read_rows
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
@@ -126,7 +126,7 @@ def _read(reader: LineageReader, row: Row) -> _Read:
         else:
             loaded = _load(reader, row)
             row = loaded.row
-            for difference in differences(row, loaded.metadata, reader.store.config):
+            for difference in find_drift(row, loaded.metadata, reader.store.config):
                 reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
                 problems.append(Problem(Validity.DRIFTED, reason))
             text = text_of_version(row.name, loaded.metadata.current_version())

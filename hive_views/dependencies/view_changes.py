@@ -45,14 +45,14 @@ def commit_changes(
             _check_same(loaded, current, definition=changes_definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
-        watch = None
+        precondition = None
         if changes_definition and metadata.current_version() != base.metadata.current_version():
-            watch = reject_cycle(store, name, metadata.current_version())
+            precondition = reject_cycle(store, name, metadata.current_version())
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
                 from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
                 reject_breaking_definition(store, name, metadata)
-        return commit(store, name, base, metadata, watch=watch)
+        return commit(store, name, base, metadata, precondition=precondition)
 
     return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)
 

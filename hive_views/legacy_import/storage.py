@@ -30,12 +30,13 @@ from hive_views.legacy_import.model import LegacyView, Reason, Writer
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_storage
 from hive_views.materialized.freshness.cache import FactReader, facts_of
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.lifecycle import storage_name
 from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
+from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.parsing.parser import parse_query
 
 if TYPE_CHECKING:

@@ -249,7 +249,7 @@ class Looked:
         damages: tuple[str, ...] = ()
         location = made.location
         if self._in_place:
-            hurt = swap_row(store, row, made.row, undo=lambda: self._forget(made, location, made.backup))
+            hurt = swap_row(store, row, made.row, on_rejection=lambda: self._forget(made, location, made.backup))
             damages = tuple(item.field for item in hurt)
         else:
             location = self._committed(store, made) or location

@@ -36,13 +36,13 @@ from hive_views.identifiers import ViewName
 from hive_views.io.deletion import purge as purge_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
-from hive_views.materialized.layouts.storage_tables import STORAGE_OF
 from hive_views.materialized.refresh.publish import is_staging
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import Owner, Twin, twins
+from hive_views.metastore.shared_files import FileOwner, SharingRow, find_rows_sharing_files
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ObjectKind
+from hive_views.spec.storage_link import STORAGE_OF
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -112,7 +112,7 @@ def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> N
         delete_files(table, files, catalog.store.files)
 
 
-def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[Twin]:
+def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[SharingRow]:
     """Others that have files of a materialized view's storage; rows that a refresh makes for itself are none."""
     assert view.storage is not None, "the caller has looked"
     owners = [table_owner(view.storage, view.storage_name)]
@@ -164,20 +164,20 @@ def _others(catalog: HiveViewCatalog, view: MaterializedView, storage: Table | N
     """Why files of the definition, and of the storage, are others' too."""
     definition = view_owner(LoadedView(view.row, view.metadata))
     if view.layout is Layout.TABLE:
-        definition = Owner(definition.uuid, _definition_files(view))
+        definition = FileOwner(definition.uuid, _definition_files(view))
     owners = [definition] if storage is None else [definition, table_owner(storage, view.storage_name)]
     views, tables = _named(catalog, *owners)
     return _also(views), _also(tables)
 
 
-def _named(catalog: HiveViewCatalog, *owners: Owner) -> tuple[list[Twin], list[Twin]]:
+def _named(catalog: HiveViewCatalog, *owners: FileOwner) -> tuple[list[SharingRow], list[SharingRow]]:
     """The views and the tables that have files of some owners; rows that a refresh makes for itself are none."""
-    found = [twin for twin in twins(catalog.store, *owners) if not is_staging(twin.row.name.name)]
+    found = [twin for twin in find_rows_sharing_files(catalog.store, *owners) if not is_staging(twin.row.name.name)]
     views = [twin for twin in found if twin.row.kind is RowKind.ICEBERG_VIEW]
     return views, [twin for twin in found if twin not in views]
 
 
-def _also_now(catalog: HiveViewCatalog, owner: Owner) -> str | None:
+def _also_now(catalog: HiveViewCatalog, owner: FileOwner) -> str | None:
     """Why files stay of what has just been dropped: another name may have got them since the plan."""
     try:
         views, tables = _named(catalog, owner)
@@ -186,12 +186,12 @@ def _also_now(catalog: HiveViewCatalog, owner: Owner) -> str | None:
     return _also([*views, *tables])
 
 
-def _also(found: Sequence[Twin]) -> str | None:
+def _also(found: Sequence[SharingRow]) -> str | None:
     return f"{', '.join(map(str, found))} was registered from one of them, and needs them" if found else None
 
 
 def _unknown(error: MetastoreError) -> str:
-    return f"nobody can tell whether others have them ({error})"
+    return f"could not determine whether other rows reference them ({error})"
 
 
 def _not_own(view: MaterializedView, uuid: str) -> str | None:
@@ -226,7 +226,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
     if view.layout is Layout.TABLE:
         _drop_row(catalog, view.row, name)
         step = DropStep(name, ObjectKind.TABLE)
-        metadata, definition = view.metadata, Owner(view.metadata.view_uuid, _definition_files(view))
+        metadata, definition = view.metadata, FileOwner(view.metadata.view_uuid, _definition_files(view))
         collected = True  # the storage's properties say so: the plan has looked
     else:
         loaded = load_view(store, name)
@@ -257,7 +257,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
     return step
 
 
-def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, definition: Owner) -> _Plan:
+def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
     """What still goes, now that the view is gone: others may have registered what is left of it since the plan."""
     owners = [definition]
     if view.storage is not None and (plan.row is not None or plan.files is not None):

@@ -30,7 +30,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.materialized.drop import drop_storage
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, AttachedView, Layout
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF, new_attached
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, new_attached
 from hive_views.materialized.loading import MaterializedView, is_materialized, storage_link
 from hive_views.materialized.partitioning import partition_spec
 from hive_views.materialized.properties import check_settings
@@ -39,7 +39,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, agreed
-from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
+from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY, StorageLink, with_link
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -186,8 +186,8 @@ def _create_view(
         now_ms=int(time.time() * 1000),
         identifier=str(request.name),
     )
-    watch = reject_cycle(catalog.store, request.name, metadata.current_version())
-    commit(catalog.store, request.name, None, metadata, watch=watch)
+    precondition = reject_cycle(catalog.store, request.name, metadata.current_version())
+    commit(catalog.store, request.name, None, metadata, precondition=precondition)
 
 
 def _create_storage(catalog: HiveViewCatalog, table: ViewName, request: Request, properties: Mapping[str, str]) -> None:

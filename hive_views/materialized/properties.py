@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import InvalidPropertyError
 from hive_views.materialized.layouts.layouts import METADATA, Layout
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA as ALLOW_STALE_DATA
 from hive_views.spec.staleness_policy import says_true, stale_data_allowed
-from hive_views.spec.storage_link import STORAGE_TABLE_COPY
+from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

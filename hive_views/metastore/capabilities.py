@@ -28,14 +28,14 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.locking.lock import acquire
+from hive_views.metastore.locking.lock import acquire_lock
 from hive_views.metastore.queries import FILTER_FIELD
 from hive_views.metastore.row_codec import METADATA_LOCATION, VIRTUAL_VIEW
 from hive_views.metastore.store import CAS_REJECTED
 from hive_views.metastore.transport.client import (
+    CAS_VERIFIED,
     EXPECTED_PARAMETER_KEY,
     EXPECTED_PARAMETER_VALUE,
-    SWAPS,
     MetastoreClient,
 )
 from hive_views.metastore.transport.connection import Connection
@@ -200,7 +200,7 @@ class TemporaryRow:
     def lock(self, config: LockConfig) -> LockProbe:
         """Take the lock on it, look at it, and give it back."""
         started = time.monotonic()
-        held = acquire(self._client, config, self.name)
+        held = acquire_lock(self._client, config, self.name)
         try:
             took = time.monotonic() - started
             shown = self._is_listed(held.lock_id)
@@ -299,10 +299,10 @@ def is_cas_verified(client: MetastoreClient, database: str) -> bool:
     An alter that must not go to any other says so (`MetastoreClient.alter_table`, `tried`).
     """
     uri, known = client.server()
-    if SWAPS not in known:
+    if CAS_VERIFIED not in known:
         with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
-            known[SWAPS] = _found_out(server, database)
-    return known[SWAPS]
+            known[CAS_VERIFIED] = _found_out(server, database)
+    return known[CAS_VERIFIED]
 
 
 def _found_out(server: MetastoreClient, database: str) -> bool:

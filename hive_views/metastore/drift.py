@@ -34,7 +34,7 @@ class Difference:
     """What follows from the metadata file."""
 
 
-def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
+def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
     """What others changed in the row behind the metadata file's back, or what the database damaged.
 
     Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
@@ -60,7 +60,7 @@ def differences(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tupl
     return tuple(found)
 
 
-def unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
+def find_unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
     """A text in a row that would be lost if the row were written from its metadata file.
 
     A row whose expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left it so at a
@@ -108,7 +108,7 @@ def may_be_damaged(table: Table) -> bool:
     )
 
 
-def damages(sent: Table, stored: Table) -> tuple[Difference, ...]:
+def find_damage(sent: Table, stored: Table) -> tuple[Difference, ...]:
     """What the metastore's database changed in a row that it accepted."""
     found = []
     for label, ours, theirs in (

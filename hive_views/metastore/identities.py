@@ -21,7 +21,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind
 from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
@@ -94,7 +94,7 @@ def _mark(store: MetastoreStore, row: Row) -> str | None:
     """
     locks = replace(store.config.lock, timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
     try:
-        with locked(store.client, locks, row.name) if locks.enabled else nullcontext():
+        with hold_lock(store.client, locks, row.name) if locks.enabled else nullcontext():
             for _ in range(_ATTEMPTS):
                 current = store.get_row(row.name)
                 if current is None or current.kind is not row.kind or current.create_time != row.create_time:

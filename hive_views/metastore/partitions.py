@@ -98,7 +98,7 @@ def row_changed(row: Row) -> tuple[datetime | None, bool]:
 # -- Partitions of views ----------------------------------------------------------------------------------------------
 
 
-def refuse_other_keys(client: MetastoreClient, current: Row, table: Table) -> None:
+def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table: Table) -> None:
     """Refuse a change of the partition columns of a view that has partitions.
 
     The server takes it, and then can neither list nor drop the view's partitions, nor drop the view (measured on

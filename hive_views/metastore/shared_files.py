@@ -1,8 +1,8 @@
-"""Who else in the metastore has the files of a table or view: rows that were registered from one of its files.
+"""Shared files: which other rows of the metastore reference the files of a table or view, e.g. after a registration.
 
-Asked before files are deleted, so what cannot be told is an error or counts as yes. The server's filter finds the rows
-that have the UUID, and those whose metadata file is in one of the directories; only these are read. Not found is a row
-that says no UUID (PyIceberg writes none for tables) and whose later files went to another directory.
+Checked before files are deleted, so an unreadable answer is an error or counts as shared. The server's filter finds the
+rows with the same UUID and those whose metadata file is in one of the owner's directories; only these are read. Not
+found is a row without a UUID parameter (PyIceberg writes none for tables) whose later files are in another directory.
 """
 
 from __future__ import annotations
@@ -24,81 +24,85 @@ from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 
-_NAMES = 2
-"""How many names of a directory the filter asks for, from its end: the rest may be written in several ways."""
+_FILTERED_LEVELS = 2
+"""How many levels of a directory the filter compares, from its end: the rest may be written in several ways."""
 
 
 @dataclass(frozen=True)
-class Owner:
-    """A table or view whose files may be those of others."""
+class FileOwner:
+    """A table or view whose files other rows may reference."""
 
     uuid: str
     """Its UUID."""
     metadata_locations: tuple[str, ...]
-    """Metadata files of it: the current one, and others that are known."""
+    """Its metadata files: the current one, and earlier ones in other directories."""
     name: ViewName | None = None
-    """Its name in the catalog that is asked; None where it has none."""
+    """Its name in the store's catalog; None if it has none, so that every row counts as another one."""
 
 
 @dataclass(frozen=True)
-class Twin:
-    """A row that needs files of an owner."""
+class SharingRow:
+    """A row that references files of an owner."""
 
     row: Row
-    """It."""
+    """The row."""
     catalog: str | None = None
-    """The metastore's catalog that it is in; None for the one that was asked."""
+    """The metastore's catalog that has the row; None for the store's own."""
 
     def __str__(self) -> str:
         return str(self.row.name) if self.catalog is None else f"{self.catalog}.{self.row.name}"
 
 
-def every_catalog(store: MetastoreStore) -> Iterator[tuple[str | None, MetastoreStore]]:
-    """The catalogs of the metastore (Hive 3 and later have several), the one of a store first."""
+def iterate_catalogs(store: MetastoreStore) -> Iterator[tuple[str | None, MetastoreStore]]:
+    """Yield a store for each catalog of the metastore (Hive 3 and later have several), the given store first."""
     yield None, store
-    own = store.config.connection.catalog
+    own_catalog = store.config.connection.catalog
     for name in store.client.get_catalogs():
-        if name.lower() != own:
+        if name.lower() != own_catalog:
             with MetastoreClient(replace(store.config.connection, catalog=name.lower())) as client:
                 yield name, replace(store, client=client)
 
 
-def twins(store: MetastoreStore, *owners: Owner) -> list[Twin]:
-    """The rows that have files of some owners, in all catalogs of the metastore."""
+def find_rows_sharing_files(store: MetastoreStore, *owners: FileOwner) -> list[SharingRow]:
+    """Return the other rows, in all catalogs of the metastore, that reference files of the owners."""
+    # Two queries: the server joins only rows that have all parameters of a condition, even if combined by `or`.
     conditions = [
         " or ".join(sorted({f'{FILTER_FIELD}{UUID} like "{owner.uuid.lower()}"' for owner in owners})),
-        " or ".join(sorted({_below(place) for owner in owners for place in owner.metadata_locations})),
+        " or ".join(
+            sorted({_directory_condition(location) for owner in owners for location in owner.metadata_locations})
+        ),
     ]
-    own = {owner.name for owner in owners}
-    found = []
-    for catalog, each in every_catalog(store):
-        for database in database_names(each):
-            # Two questions: the server joins rows that have all the keys of a condition, `or` or not.
-            names = {name for condition in conditions for name in _filtered(each, database, condition)}
-            others = sorted(names - own if catalog is None else names)
-            found += [
-                Twin(row, catalog) for row in read_rows(each, others) if any(_is_twin(each, row, one) for one in owners)
+    owner_names = {owner.name for owner in owners}
+    sharing_rows = []
+    for catalog, catalog_store in iterate_catalogs(store):
+        for database in database_names(catalog_store):
+            names = {name for condition in conditions for name in _filter_names(catalog_store, database, condition)}
+            candidates = sorted(names - owner_names if catalog is None else names)
+            sharing_rows += [
+                SharingRow(row, catalog)
+                for row in read_rows(catalog_store, candidates)
+                if any(_shares_files(catalog_store, row, owner) for owner in owners)
             ]
-    return found
+    return sharing_rows
 
 
-def kept_by_others(store: MetastoreStore, *owners: Owner) -> str | None:
-    """Why the files of what was just dropped must stay: asked again before they go, because names change meanwhile."""
+def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str | None:
+    """Return why the files of dropped owners must stay; checked again after the drop, because rows may have changed."""
     try:
-        found = twins(store, *(replace(owner, name=None) for owner in owners))
+        sharing_rows = find_rows_sharing_files(store, *(replace(owner, name=None) for owner in owners))
     except MetastoreError as error:
-        return f"nobody can tell whether others have them ({error})"
-    return f"{', '.join(map(str, found))} has them now" if found else None
+        return f"could not determine whether other rows reference them ({error})"
+    return f"referenced by {', '.join(map(str, sharing_rows))}" if sharing_rows else None
 
 
-def _is_twin(store: MetastoreStore, row: Row, owner: Owner) -> bool:
+def _shares_files(store: MetastoreStore, row: Row, owner: FileOwner) -> bool:
     location = row.metadata_location
     if location is not None and path_of(location) in map(path_of, owner.metadata_locations):
         return True
     if row.uuid is not None or location is None:
         return row.uuid is not None and row.uuid.lower() == owner.uuid.lower()
-    directories = {path_of(directory_of(place)) for place in owner.metadata_locations}
-    if path_of(directory_of(location)) not in directories:
+    owner_directories = {path_of(directory_of(owner_location)) for owner_location in owner.metadata_locations}
+    if path_of(directory_of(location)) not in owner_directories:
         return False
     try:
         document = store.files.read_table(location)
@@ -107,19 +111,19 @@ def _is_twin(store: MetastoreStore, row: Row, owner: Owner) -> bool:
     return owner.uuid.lower() in (str(document.get(key)).lower() for key in ("table-uuid", "view-uuid"))
 
 
-def _below(location: str) -> str:
-    """A condition that a row meets whose metadata file is in the directory of another file, however that is written."""
-    names = [name for name in directory_of(location).split("/") if name][-_NAMES:]
-    # In the server's patterns '.' is any character: what may have another meaning there becomes one.
-    pattern = "/".join(re.sub(r"[^A-Za-z0-9]", ".", name) for name in names)
+def _directory_condition(location: str) -> str:
+    """Return a condition for rows whose metadata file is in the directory of the given file, however it is written."""
+    levels = [level for level in directory_of(location).split("/") if level][-_FILTERED_LEVELS:]
+    # '.' matches any character in the server's patterns; it replaces those that may have another meaning there.
+    pattern = "/".join(re.sub(r"[^A-Za-z0-9]", ".", level) for level in levels)
     return f'{FILTER_FIELD}{METADATA_LOCATION} like ".*/{pattern}/.*"'
 
 
-def _filtered(store: MetastoreStore, database: str, condition: str) -> list[ViewName]:
+def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName]:
     try:
         return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
     except UnknownDBException:
         return []
     except (MetaException, InvalidOperationException) as error:
-        message = f"{database} cannot be searched for others that have the same files: {error.message}"
+        message = f"{database} cannot be searched for rows that reference the same files: {error.message}"
         raise MetastoreRefusedError("get_table_names_by_filter", message) from error

@@ -19,6 +19,9 @@ STORAGE_TABLE = "storage-table"
 STORAGE_TABLE_COPY = "hive-views.storage-table"
 """Summary key, and view property: the same JSON object."""
 
+STORAGE_OF = "hive-views.storage-of"
+"""Property of a materialized view's storage table: the UUID of the view."""
+
 
 @dataclass(frozen=True)
 class StorageLink:

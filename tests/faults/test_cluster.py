@@ -38,7 +38,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockRequest,
     LockType,
 )
-from hive_views.metastore.locking.lock import acquire
+from hive_views.metastore.locking.lock import acquire_lock
 from hive_views.metastore.transport.client import MetastoreClient
 from tests.faults import disks
 from tests.faults.cluster import Cluster, control, two_metastores
@@ -168,13 +168,13 @@ def test_locks_fail_for_a_while(cluster: Cluster, place: str) -> None:
         MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as new,
         ThreadPoolExecutor(1) as pool,
     ):
-        acquire(before, config, name).release()
+        acquire_lock(before, config, name).release()
         cluster.store.run('ALTER TABLE "HIVE_LOCKS" RENAME TO "AWAY"', "metastore")
         try:
             with pytest.raises(LockError, match="this metastore cannot lock"):
-                acquire(new, config, name)
+                acquire_lock(new, config, name)
             proxy.clear()
-            waiting = pool.submit(acquire, before, config, name)
+            waiting = pool.submit(acquire_lock, before, config, name)
             until(lambda: proxy.methods.count("show_locks") > 1)
         finally:
             cluster.store.run('ALTER TABLE "AWAY" RENAME TO "HIVE_LOCKS"', "metastore")

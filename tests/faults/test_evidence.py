@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,9 @@ from hypothesis import strategies as st
 from hive_views.config import CatalogConfig
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
-from hive_views.metastore.commit.verification import contains, took_place
-from hive_views.metastore.row_codec import Row, changed_row, new_row, read_row
+from hive_views.metastore.commit.verification import includes_commit, is_commit_applied
+from hive_views.metastore.row_codec import changed_row, new_row, read_row
+from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, create
 from hive_views.spec.file_codec import new_location, parse
 from hive_views.spec.metadata import ViewMetadata
@@ -26,14 +26,6 @@ NAME = ViewName("d", "v")
 CONFIG = CatalogConfig.from_properties({"uri": "thrift://127.0.0.1:1"})
 
 
-@dataclass(frozen=True)
-class State:
-    """A row and its file."""
-
-    row: Row
-    metadata: ViewMetadata
-
-
 class World:
     """One view that several writers commit to, without a metastore: rows and files are real."""
 
@@ -41,7 +33,7 @@ class World:
         self.files = MetadataFiles({})
         self._directory = directory.as_uri()
 
-    def begin(self, now_ms: int, **properties: str) -> State:
+    def begin(self, now_ms: int, **properties: str) -> LoadedView:
         metadata = create(
             identifier=str(NAME),
             uuid=str(uuid.uuid4()),
@@ -52,21 +44,19 @@ class World:
             now_ms=now_ms,
         )
         location = self._written(metadata, None)
-        return State(read_row(new_row(NAME, metadata, location, CONFIG, now_s=0)), metadata)
+        return LoadedView(read_row(new_row(NAME, metadata, location, CONFIG, now_s=0)), metadata)
 
-    def make(self, base: State, changes: Sequence[Change], now_ms: int, *, java: bool = False) -> State:
+    def make(self, base: LoadedView, changes: Sequence[Change], now_ms: int, *, java: bool = False) -> LoadedView:
         """The state that a commit makes."""
         metadata = apply(base.metadata, changes, identifier=str(NAME), now_ms=now_ms)
         if java:
             metadata = parse(metadata.to_pyiceberg().model_dump_json(by_alias=True, exclude_none=True).encode(), "java")
         location = self._written(metadata, base.row.metadata_location)
-        return State(read_row(changed_row(base.row, base.metadata, metadata, location, CONFIG)), metadata)
+        return LoadedView(read_row(changed_row(base.row, base.metadata, metadata, location, CONFIG)), metadata)
 
-    def verdict(self, base: State, ours: State, now: State) -> bool | None:
+    def verdict(self, base: LoadedView, ours: LoadedView, now: LoadedView) -> bool | None:
         """What is told about a commit."""
-        location = ours.row.metadata_location
-        assert location is not None
-        return took_place(self.files, base.row, base.metadata, location, ours.metadata, now.row)
+        return is_commit_applied(self.files, base, ours, now.row)
 
     def _written(self, metadata: ViewMetadata, previous: str | None) -> str:
         location = new_location(metadata, previous, str(uuid.uuid4()))
@@ -91,21 +81,21 @@ RECOLOR = [SetProperties({"color": "blue"})]
 ROLL_BACK = [SetCurrentVersion(1)]
 
 
-def others(world: World, base: State, count: int, *, java: bool = False) -> State:
+def others(world: World, base: LoadedView, count: int, *, java: bool = False) -> LoadedView:
     for number in range(count):
         base = world.make(base, [SetProperties({"other": str(number)})], 5000 + number, java=java)
     return base
 
 
 @pytest.fixture
-def base(world: World) -> State:
+def base(world: World) -> LoadedView:
     return world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 2000)
 
 
 @pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
 @pytest.mark.parametrize(("count", "verdict"), [(0, True), (1, True)])
 def test_ours_is_there_or_just_below(
-    world: World, base: State, changes: list[Change], count: int, verdict: bool
+    world: World, base: LoadedView, changes: list[Change], count: int, verdict: bool
 ) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, others(world, ours, count)) is verdict
@@ -113,19 +103,19 @@ def test_ours_is_there_or_just_below(
 
 @pytest.mark.parametrize("java", [False, True], ids=["by us", "by Java"])
 @pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK, [*REPLACE, *RECOLOR]], ids=["replace", "rollback", "both"])
-def test_ours_is_deep_in_the_history(world: World, base: State, changes: list[Change], java: bool) -> None:
+def test_ours_is_deep_in_the_history(world: World, base: LoadedView, changes: list[Change], java: bool) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, others(world, ours, 3, java=java)) is True
 
 
-def test_properties_leave_no_trace(world: World, base: State) -> None:
+def test_properties_leave_no_trace(world: World, base: LoadedView) -> None:
     ours = world.make(base, RECOLOR, 3000)
     assert world.verdict(base, ours, others(world, ours, 2)) is None
     assert world.verdict(base, ours, others(world, base, 2)) is None
 
 
 @pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
-def test_others_came_first(world: World, base: State, changes: list[Change]) -> None:
+def test_others_came_first(world: World, base: LoadedView, changes: list[Change]) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, base) is False
     assert world.verdict(base, ours, others(world, base, 1)) is False
@@ -147,7 +137,7 @@ def test_the_oldest_part_of_the_log_has_expired(world: World) -> None:
     assert world.verdict(base, ours, now) is True
 
 
-def test_the_same_number_was_given_to_another_version(world: World, base: State) -> None:
+def test_the_same_number_was_given_to_another_version(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
     theirs = world.make(base, [AddVersion(SCHEMA, text("theirs"))], 3000)
     assert world.verdict(base, ours, others(world, theirs, 2)) is None
@@ -161,7 +151,7 @@ def test_a_rollback_is_not_taken_for_an_older_entry_of_the_log(world: World) -> 
     assert world.verdict(base, ours, others(world, base, 3)) is None
 
 
-def test_a_part_of_ours_is_gone(world: World, base: State) -> None:
+def test_a_part_of_ours_is_gone(world: World, base: LoadedView) -> None:
     """A success that the caller could not see is not reported as one."""
     ours = world.make(base, [*REPLACE, *RECOLOR], 3000)
     now = world.make(others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
@@ -174,23 +164,23 @@ def test_a_part_of_ours_is_gone(world: World, base: State) -> None:
     assert world.verdict(base, ours, moved) is None
 
 
-def test_another_view_of_the_same_history(world: World, base: State) -> None:
+def test_another_view_of_the_same_history(world: World, base: LoadedView) -> None:
     """Dropped, and registered again from a copy of the file under another uuid."""
     ours = world.make(base, REPLACE, 3000)
     copied = ours.metadata.model_copy(update={"view_uuid": str(uuid.uuid4())})
-    assert contains(ours.metadata, base.metadata, ours.metadata)
-    assert not contains(copied, base.metadata, ours.metadata)
+    assert includes_commit(ours.metadata, base.metadata, ours.metadata)
+    assert not includes_commit(copied, base.metadata, ours.metadata)
 
 
 @pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
-def test_something_else_stands_there(world: World, base: State, table_type: str) -> None:
+def test_something_else_stands_there(world: World, base: LoadedView, table_type: str) -> None:
     """Plain Spark's CREATE OR REPLACE VIEW drops the pointer: it may have replaced ours as well as the base."""
     ours = world.make(base, REPLACE, 3000)
-    now = State(read_row(hive_row("d", "v", table_type)), ours.metadata)
+    now = LoadedView(read_row(hive_row("d", "v", table_type)), ours.metadata)
     assert world.verdict(base, ours, now) is None
 
 
-def test_the_file_cannot_be_read(world: World, base: State) -> None:
+def test_the_file_cannot_be_read(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
     now = others(world, ours, 2)
     assert now.row.metadata_location is not None
@@ -198,12 +188,12 @@ def test_the_file_cannot_be_read(world: World, base: State) -> None:
     assert world.verdict(base, ours, now) is None
 
 
-def test_a_writer_that_does_not_keep_the_previous_pointer(world: World, base: State) -> None:
+def test_a_writer_that_does_not_keep_the_previous_pointer(world: World, base: LoadedView) -> None:
     """The history outranks what a careless writer left in the row."""
     ours = world.make(base, REPLACE, 3000)
     now = others(world, ours, 1)
     now.row.table.parameters["previous_metadata_location"] = base.row.metadata_location
-    assert world.verdict(base, ours, State(read_row(now.row.table), now.metadata)) is True
+    assert world.verdict(base, ours, LoadedView(read_row(now.row.table), now.metadata)) is True
 
 
 # -- By chance --------------------------------------------------------------------------------------------------------
@@ -221,7 +211,7 @@ def commits(who: str) -> st.SearchStrategy[list[Change]]:
     )
 
 
-def told(state: State, properties: set[str]) -> tuple[object, ...]:
+def told(state: LoadedView, properties: set[str]) -> tuple[object, ...]:
     """All that one can see of a commit that changed these properties, but for what Java drops."""
     metadata = state.metadata
     texts = [text.sql for text in metadata.current_version().sql_representations]

@@ -204,7 +204,7 @@ def test_files_of_a_view_that_gets_another_name_while_it_is_dropped_stay(
     running.result()
     assert observer.names() == {NEW}
     assert observer.view(NEW).metadata == before.view.metadata
-    assert f"{database}.{NEW} has them now" in caplog.text
+    assert f"referenced by {database}.{NEW}" in caplog.text
 
 
 @pytest.mark.parametrize("renamed", [True, False])

@@ -22,7 +22,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError, MetastoreError
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.locking.lock import hold_lock
 from tests.faults.conftest import Behind
 from tests.faults.interruptions import kill_and_start
 from tests.faults.model import AGAIN, BOTH, LOCK_ONLY, SWAP_ONLY, Interrupted, Model
@@ -138,7 +138,7 @@ def test_a_change_that_ends_by_an_interruption(
         "catalog.load_view((sys.argv[2], 'v')).update().set_properties(color='blue').commit()\n"
     )
     store = open_catalog(HEARTBEATS).store
-    with locked(store.client, store.config.lock, ViewName(database, VIEW)):
+    with hold_lock(store.client, store.config.lock, ViewName(database, VIEW)):
         process = subprocess.Popen(
             [sys.executable, "-c", script, metastore.uri, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -27,7 +27,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
 )
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from tests.faults.conftest import Behind
@@ -122,7 +122,7 @@ def test_somebody_holds_the_lock(
     operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
 ) -> None:
     name = ViewName(database, NEW if operation is CREATE else VIEW)
-    with locked(catalog.store.client, catalog.store.config.lock, name), pytest.raises(LockTimeoutError):
+    with hold_lock(catalog.store.client, catalog.store.config.lock, name), pytest.raises(LockTimeoutError):
         operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)
     check_untouched(observer, before)
 

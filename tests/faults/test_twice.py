@@ -116,7 +116,7 @@ def test_a_drop_of_which_nobody_can_tell_is_told_at_once(
     database: str, open_catalog: CatalogFactory, scripted: ScriptedServer, patient: dict[str, str], before: State
 ) -> None:
     scripted.on(DROP_TABLE, Answer(MetaException("a listener failed"), carried_out=True))
-    with pytest.raises(CommitStateUnknownError, match="whether it was renamed nobody can tell"):
+    with pytest.raises(CommitStateUnknownError, match="could not determine whether it was renamed"):
         open_catalog(patient).drop_view((database, VIEW))
 
 

@@ -202,7 +202,7 @@ def test_where_it_cannot_be_tried_out_the_lock_is_needed(
 ) -> None:
     scripted.on("create_table", Answer(MetaException("no right to create")), nth=EVERY)
     free = open_catalog({"uri": scripted.uri, **LOCK_FREE})
-    with pytest.raises(LockError, match=r"cannot be tried out.*lock-enabled=true.*no right"):
+    with pytest.raises(LockError, match=r"could not determine whether.*lock-enabled=true.*no right"):
         PROPERTIES.run(free, database)
     assert observer.view(VIEW) == before.view
     assert new_files(observer, before) == []

@@ -18,7 +18,6 @@ from pyiceberg.table.update import update_table_metadata
 from hive_views.errors import CommitFailedError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layouts import METADATA, AttachedView
-from hive_views.metastore.commit.pyiceberg_adapter import STORAGE_OF as STORAGE_OF
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView

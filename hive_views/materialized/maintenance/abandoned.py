@@ -33,7 +33,6 @@ from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.io.locations import base_of, path_of
 from hive_views.io.table_files import METADATA_FILES, NOT_COLLECTED, all_files, is_collected
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, AttachedView
-from hive_views.materialized.layouts.storage_tables import STORAGE_OF
 from hive_views.materialized.lifecycle import DEFINITION_OF, DETACHED, DETACHED_METADATA, SUFFIX
 from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.maintenance.directories import (
@@ -48,8 +47,8 @@ from hive_views.materialized.refresh.publish import is_staging
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import read_all_rows
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import every_catalog
-from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
+from hive_views.metastore.shared_files import iterate_catalogs
+from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY, StorageLink, link_of
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
@@ -237,7 +236,7 @@ class _Search:
     def _read_rows(self) -> None:
         """All rows of the metastore, of whatever catalog."""
         try:
-            for name, store in every_catalog(self._store):
+            for name, store in iterate_catalogs(self._store):
                 if name is None:
                     self._rows = {row.name: row for row in read_all_rows(store)}
                     continue

@@ -23,7 +23,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
 from hive_views.materialized.freshness.verdict import Freshness, changed_tables, other_settings
 from hive_views.materialized.layouts.layouts import Layout, encode_summary
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.properties import REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.redefine import columns_to_be
@@ -46,6 +46,7 @@ from hive_views.materialized.state.refresh_state import (
 from hive_views.materialized.state.sequence_numbers import SequenceIds, encode_beside, encode_only, prepare_lineage
 from hive_views.spec.session_settings import same
 from hive_views.spec.staleness_policy import says_true
+from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.analysis.determinism import find_nondeterminism
 from hive_views.sql.analysis.incremental import (
     Aggregate,

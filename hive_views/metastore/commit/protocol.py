@@ -101,9 +101,7 @@ class ChangeRequest:
         return is_rejected and not self.may_be_applied
 
     @contextmanager
-    def locked(
-        self, precondition: CommitPrecondition | None = None, *additional_names: ViewName
-    ) -> Iterator[None]:
+    def locked(self, precondition: CommitPrecondition | None = None, *additional_names: ViewName) -> Iterator[None]:
         """Hold the metastore's lock for the body, or none if the catalog disables locks."""
         if not self._config.lock.enabled:
             self._require_cas()
@@ -219,7 +217,9 @@ class ChangeRequest:
         """Return the error for a rejection that left the row unchanged; a request without a reply may still arrive."""
         if self.lost_reply is not None:
             return self.outcome_unknown(f"{self.lost_reply}; then: {rejection_message(rejection)}")
-        hint = f". It may exceed a length limit of the metastore's database: {', '.join(long_values[:_MAX_LONG_VALUES])}"
+        hint = (
+            f". It may exceed a length limit of the metastore's database: {', '.join(long_values[:_MAX_LONG_VALUES])}"
+        )
         text = rejection_message(rejection).rstrip(". ")
         return MetastoreRefusedError(method, f"{self._name} was not changed: {text}{hint if long_values else ''}")
 

@@ -38,7 +38,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
 from hive_views.metastore.commit.verification import is_commit_applied
-from hive_views.metastore.drift import find_damage, long_values, may_be_damaged, find_unrecorded_text
+from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.partitions import check_partition_keys_unchanged
 from hive_views.metastore.row_codec import (
     METADATA_LOCATION,

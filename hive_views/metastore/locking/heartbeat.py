@@ -32,7 +32,7 @@ _IDLE_SECONDS = 60.0
 
 
 def clock() -> float:
-    """Return the seconds of a clock that also counts while the machine sleeps, if there is one, as the server's does."""
+    """Return seconds of a clock that, like the server's, counts while the machine sleeps, if there is such a clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -167,9 +167,7 @@ def hold_lock(
     shared_names: Sequence[ViewName] = (),
 ) -> Iterator[MetastoreLock]:
     """Hold the lock for the body of a `with` statement."""
-    lock = acquire_lock(
-        client, config, name, user=user, additional_names=additional_names, shared_names=shared_names
-    )
+    lock = acquire_lock(client, config, name, user=user, additional_names=additional_names, shared_names=shared_names)
     try:
         yield lock
     finally:
@@ -441,8 +439,8 @@ class _Acquisition:
         if not holders:
             return f"{timeout}; it is free by now, so try again"
         return (
-            f"{timeout}: {'; '.join(_describe(lock) for lock in holders)}. If that program is dead, the metastore drops "
-            "its lock when it has had no heartbeat for hive.txn.timeout (300 s by default)"
+            f"{timeout}: {'; '.join(_describe(lock) for lock in holders)}. If that program is dead, the metastore "
+            "drops its lock when it has had no heartbeat for hive.txn.timeout (300 s by default)"
         )
 
 

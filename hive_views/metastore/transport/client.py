@@ -46,7 +46,7 @@ BATCH_SIZE = 100
 MAX_SENDS = 3
 """How often a request that may be repeated is sent at most."""
 
-SWAPS = "compare-and-swap"
+CAS_VERIFIED = "compare-and-swap"
 """What `hive_views.metastore.capabilities` has found out about a server, beside the methods that it knows."""
 
 _DECLARED = (
@@ -195,12 +195,22 @@ class MetastoreClient:
         self._write("create_table", lambda client: client.create_table(own))
 
     def alter_table(
-        self, database: str, name: str, table: ttypes.Table, context: Mapping[str, str], *, tried: bool = False
+        self,
+        database: str,
+        name: str,
+        table: ttypes.Table,
+        context: Mapping[str, str],
+        *,
+        only_verified_cas: bool = False,
     ) -> None:
         """Replace the row of a table or view."""
         own = self._in_catalog(table, "catName")
         self._call(
-            "alter_table", _ALTER_TABLE, (self._catalog, database, name, own, dict(context)), repeat=False, tried=tried
+            "alter_table",
+            _ALTER_TABLE,
+            (self._catalog, database, name, own, dict(context)),
+            repeat=False,
+            only_verified_cas=only_verified_cas,
         )
 
     def drop_table(self, database: str, name: str) -> None:
@@ -325,13 +335,13 @@ class MetastoreClient:
         arguments: tuple[Any, ...],
         *,
         repeat: bool,
-        tried: bool = False,
+        only_verified_cas: bool = False,
     ) -> T:
         return self._exchange(
             method,
             lambda connection: call_first_supported(connection, variants, arguments),
             repeat=repeat,
-            tried=tried,
+            only_verified_cas=only_verified_cas,
         )
 
     def _exchange(
@@ -340,15 +350,15 @@ class MetastoreClient:
         invoke: Callable[[Connection], T],
         *,
         repeat: bool,
-        tried: bool = False,
+        only_verified_cas: bool = False,
         probe: bool = False,
     ) -> T:
         """Make one call: the only place that decides what is repeated, and what a failure is called."""
         for send in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
-            if tried and not connection.known.get(SWAPS):
+            if only_verified_cas and not connection.known.get(CAS_VERIFIED):
                 self._pool.give_back(connection, monotonic())
-                message = "compare-and-swap was not tried out on the server that answers now"
+                message = "compare-and-swap was not only_verified_cas out on the server that answers now"
                 raise MetastoreUnavailableError(method, message, uri=connection.uri)
             fresh = connection.idle_since is None
             transport = connection.transport

@@ -171,7 +171,7 @@ def test_files_of_a_table_that_gets_another_name_while_it_is_purged_stay(
         running.result()
     assert not catalog.table_exists(f"{database}.t")
     assert catalog.load_table(f"{database}.again").scan().to_arrow().num_rows == 3
-    assert f"{database}.again has them now" in caplog.text
+    assert f"referenced by {database}.again" in caplog.text
 
 
 @pytest.mark.parametrize("found", ["gone", "rubbish", "elsewhere"])

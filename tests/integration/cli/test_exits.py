@@ -154,7 +154,7 @@ def test_a_warning_goes_to_stderr(cli: Cli, metastore: EmbeddedMetastore, databa
     assert (done.code, json.loads(done.out)["outcome"]) == (0, "created")
     warning = json.loads(done.err)
     assert warning["type"] == "DamagedRowWarning"
-    assert "the metadata file is whole" in warning["warning"]
+    assert "the metadata file is complete" in warning["warning"]
     assert (text.code, text.err) == (0, f"Warning: {warning['warning'].replace('.v:', '.w:')}\n")
 
 

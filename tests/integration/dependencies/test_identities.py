@@ -11,7 +11,7 @@ from hive_views.errors import UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.identities import identify
-from hive_views.metastore.locking.lock import locked
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.row_codec import HIVE_UUID
 from hive_views.spec.lineage_codec import ObjectKind
 from tests.integration.catalog.samples import hive_row
@@ -37,7 +37,7 @@ def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catal
     hive_table("orders")
     name = ViewName(database, "orders")
     hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
-    with locked(catalog.store.client, catalog._config.lock, name):
+    with hold_lock(catalog.store.client, catalog._config.lock, name):
         found = child(hurried, name)
     assert found.by_name
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters

@@ -13,8 +13,9 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
-from hive_views.materialized.layouts.storage_tables import STORAGE_OF, new_attached
+from hive_views.materialized.layouts.storage_tables import new_attached
 from hive_views.materialized.maintenance.abandoned import Abandoned
+from hive_views.spec.storage_link import STORAGE_OF
 from tests.integration.catalog.fixtures import other_database, own_directory
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine

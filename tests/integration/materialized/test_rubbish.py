@@ -11,10 +11,11 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, InvalidRefreshStateError, RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layouts import METADATA, Layout
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES, STORAGE_OF
+from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.state.refresh_state import REFRESH_STATE
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
+from hive_views.spec.storage_link import STORAGE_OF
 from tests.integration.catalog.samples import hive_row
 from tests.integration.materialized.conftest import rows
 

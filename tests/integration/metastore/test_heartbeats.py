@@ -23,7 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockType,
 )
 from hive_views.metastore.locking.heartbeat import Heartbeat, clock
-from hive_views.metastore.locking.lock import acquire, locked
+from hive_views.metastore.locking.lock import acquire_lock, hold_lock
 from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
 from tests.proxy import DropReply, DropRequest, ThriftProxy
 
@@ -95,9 +95,9 @@ def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
 ) -> None:
     with (
-        locked(client, SILENT, ViewName("default", "slow")),  # the thread sleeps for two minutes; the others wake it
-        locked(client, LIVELY, NAME) as first,
-        locked(client, LIVELY, ViewName("default", "w")) as second,
+        hold_lock(client, SILENT, ViewName("default", "slow")),  # the thread sleeps for two minutes; the others wake it
+        hold_lock(client, LIVELY, NAME) as first,
+        hold_lock(client, LIVELY, ViewName("default", "w")) as second,
     ):
         until_a_silent_lock_is_dropped(observer)
         first.ensure_active()
@@ -112,7 +112,7 @@ def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
 
 
 def test_a_lock_that_the_server_dropped_is_not_active(client: MetastoreClient, observer: MetastoreClient) -> None:
-    with locked(client, LIVELY, NAME) as lock:
+    with hold_lock(client, LIVELY, NAME) as lock:
         lock.ensure_active()
         observer.unlock(lock.lock_id)
         eventually(lambda: is_lost(lock) != "")
@@ -123,17 +123,17 @@ def test_a_lock_that_the_server_dropped_is_not_active(client: MetastoreClient, o
 
 def test_a_failed_heartbeat_is_repeated_soon_and_does_no_harm(metastore: EmbeddedMetastore) -> None:
     with ThriftProxy(metastore.port) as proxy, MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as client:
-        held = acquire(client, SILENT, NAME)
+        held = acquire_lock(client, SILENT, NAME)
         beat = Heartbeat(client, held.lock_id, 240.0, clock())
         assert clock() + 100 < beat.due <= clock() + 120
         for nth in range(1, MAX_SENDS + 1):
             proxy.on("heartbeat", DropReply() if nth % 2 else DropRequest(), nth=nth)
-        beat.beat()
+        beat.send()
         assert proxy.methods.count("heartbeat") == MAX_SENDS
-        assert beat.lost() is None
+        assert beat.why_lost() is None
         assert beat.due <= clock() + 10
-        beat.beat()
-        assert beat.lost() is None
+        beat.send()
+        assert beat.why_lost() is None
         assert beat.due > clock() + 200
         beat.stop()
         held.release()
@@ -142,7 +142,7 @@ def test_a_failed_heartbeat_is_repeated_soon_and_does_no_harm(metastore: Embedde
 def test_when_heartbeats_fail_for_long_the_lock_counts_as_lost(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
 ) -> None:
-    with locked(client, LIVELY, NAME) as lock:
+    with hold_lock(client, LIVELY, NAME) as lock:
         proxy.refuse()
         proxy.disconnect()
         eventually(lambda: "no heartbeat was answered" in is_lost(lock) or "its heartbeats failed" in is_lost(lock))
@@ -155,31 +155,31 @@ def test_an_overdue_heartbeat_is_sent_when_the_lock_is_needed(
     client: MetastoreClient, observer: MetastoreClient
 ) -> None:
     # As after a sleep of the machine: the last confirmation is old, and nobody has noticed yet.
-    held = acquire(client, SILENT, NAME)
+    held = acquire_lock(client, SILENT, NAME)
     late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
     late.due = float("inf")
-    assert late.lost() is None
+    assert late.why_lost() is None
     held.release()
     late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
     late.due = float("inf")
-    assert "the server has dropped it" in str(late.lost())
+    assert "the server has dropped it" in str(late.why_lost())
     late.stop()
 
 
 def test_an_abandoned_lock_ends_by_the_servers_time_out(client: MetastoreClient, observer: MetastoreClient) -> None:
-    lock = acquire(client, LIVELY, NAME)
+    lock = acquire_lock(client, LIVELY, NAME)
     lock.abandon()
     assert [seen.lockid for seen in observer.show_locks(NAME.database, NAME.name)] == [lock.lock_id]
-    with locked(client, LIVELY, NAME) as next_one:
+    with hold_lock(client, LIVELY, NAME) as next_one:
         next_one.ensure_active()
 
 
 def test_waiting_keeps_the_request_alive(client: MetastoreClient, observer: MetastoreClient) -> None:
-    holder = acquire(observer, LIVELY, NAME)
+    holder = acquire_lock(observer, LIVELY, NAME)
     got: list[object] = []
 
     def wait() -> None:
-        with locked(client, LIVELY, NAME) as lock:
+        with hold_lock(client, LIVELY, NAME) as lock:
             got.append(lock.lock_id)
 
     waiter = threading.Thread(target=wait)
@@ -212,6 +212,6 @@ def test_a_metastore_without_lock_tables_is_told_at_once(tmp_path: Path) -> None
         MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as client,
     ):
         with pytest.raises(LockError, match="transaction tables") as caught:
-            acquire(client, LIVELY, NAME)
+            acquire_lock(client, LIVELY, NAME)
         assert "iceberg.engine.hive.lock-enabled=false" in str(caught.value)
         assert proxy.methods == ["lock", "show_locks"]

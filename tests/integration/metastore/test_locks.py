@@ -24,14 +24,14 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockType,
     ShowLocksResponseElement,
 )
-from hive_views.metastore.locking import process_lock as turns
+from hive_views.metastore.locking import process_lock
 from hive_views.metastore.locking.lock import (
     AGENT_PREFIX,
     LOCKABLE_NAME_LENGTH,
     MAX_REFUSALS,
-    HeldLock,
-    acquire,
-    locked,
+    MetastoreLock,
+    acquire_lock,
+    hold_lock,
 )
 from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
 from tests.proxy import EVERY, Action, CutReply, DropReply, DropRequest, Hold, ThriftProxy
@@ -65,7 +65,7 @@ def name(database: str, observer: MetastoreClient) -> Iterator[ViewName]:
     name = ViewName(database, "v")
     yield name
     assert observer.show_locks(database, None) == []
-    assert not turns._queues
+    assert not process_lock._queues
 
 
 def client_for(*uris: str, **options: object) -> MetastoreClient:
@@ -88,7 +88,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 def test_a_lock_is_what_others_see_while_it_is_held(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(client, QUICK, name, user="ann") as lock:
+    with hold_lock(client, QUICK, name, user="ann") as lock:
         lock.ensure_active()
         (seen,) = locks_on(observer, name)
         assert (seen.lockid, seen.state, seen.type) == (lock.lock_id, LockState.ACQUIRED, LockType.EXCLUSIVE)
@@ -100,7 +100,7 @@ def test_a_lock_is_what_others_see_while_it_is_held(
 
 
 def test_an_uncontended_lock_costs_two_calls(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
-    with locked(client, QUICK, name):
+    with hold_lock(client, QUICK, name):
         pass
     assert proxy.methods == ["lock", "unlock"]
 
@@ -108,12 +108,12 @@ def test_an_uncontended_lock_costs_two_calls(client: MetastoreClient, proxy: Thr
 def test_the_holder_is_the_connections_user_unless_another_is_given(
     metastore: EmbeddedMetastore, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with client_for(metastore.uri, user="carl") as client, locked(client, QUICK, name):
+    with client_for(metastore.uri, user="carl") as client, hold_lock(client, QUICK, name):
         assert locks_on(observer, name)[0].user == "carl"
 
 
 def test_a_lock_is_released_after_an_error(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
-    with pytest.raises(ZeroDivisionError), locked(client, QUICK, name):
+    with pytest.raises(ZeroDivisionError), hold_lock(client, QUICK, name):
         assert locks_on(observer, name)
         raise ZeroDivisionError
     assert locks_on(observer, name) == []
@@ -122,7 +122,7 @@ def test_a_lock_is_released_after_an_error(client: MetastoreClient, observer: Me
 def test_releasing_twice_does_nothing_and_a_released_lock_is_not_active(
     client: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
-    lock = acquire(client, QUICK, name)
+    lock = acquire_lock(client, QUICK, name)
     lock.release()
     lock.release()
     assert proxy.methods == ["lock", "unlock"]
@@ -135,7 +135,7 @@ def test_releasing_twice_does_nothing_and_a_released_lock_is_not_active(
 def test_an_abandoned_lock_stays_in_the_metastore(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(client, QUICK, name) as lock:
+    with hold_lock(client, QUICK, name) as lock:
         lock.abandon()
     assert [seen.lockid for seen in locks_on(observer, name)] == [lock.lock_id]
     with pytest.raises(LockError):
@@ -144,7 +144,7 @@ def test_an_abandoned_lock_stays_in_the_metastore(
 
 
 def test_locks_on_different_views_do_not_wait_for_each_other(client: MetastoreClient, name: ViewName) -> None:
-    with locked(client, IMPATIENT, name), locked(client, IMPATIENT, ViewName(name.database, "other")):
+    with hold_lock(client, IMPATIENT, name), hold_lock(client, IMPATIENT, ViewName(name.database, "other")):
         pass
 
 
@@ -154,9 +154,9 @@ def test_locks_on_different_views_do_not_wait_for_each_other(client: MetastoreCl
 def test_a_waiting_lock_gets_it_after_the_holder_releases(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    holder = acquire(observer, QUICK, name)
-    got: list[HeldLock] = []
-    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    holder = acquire_lock(observer, QUICK, name)
+    got: list[MetastoreLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire_lock(client, QUICK, name)))
     waiter.start()
     eventually(lambda: [lock.state for lock in locks_on(observer, name)] == [LockState.ACQUIRED, LockState.WAITING])
     assert got == []
@@ -171,10 +171,10 @@ def test_a_waiting_lock_gets_it_after_the_holder_releases(
 def test_who_waits_too_long_is_told_who_holds_it(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(observer, QUICK, name, user="ann") as holder:
+    with hold_lock(observer, QUICK, name, user="ann") as holder:
         (seen,) = locks_on(observer, name)
         with pytest.raises(LockTimeoutError) as caught:
-            acquire(client, IMPATIENT, name)
+            acquire_lock(client, IMPATIENT, name)
         since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seen.acquiredat // 1000))
         message = str(caught.value)
         for part in (
@@ -195,7 +195,7 @@ def test_who_waits_for_a_lock_on_the_whole_database_is_told_so(
     )
     other = observer.lock(LockRequest(component=[component], user="dba", hostname="console", agentInfo=None))
     with pytest.raises(LockTimeoutError, match=f"lock {other.lockid} is held by user dba on host console"):
-        acquire(client, IMPATIENT, name)
+        acquire_lock(client, IMPATIENT, name)
     observer.unlock(other.lockid)
 
 
@@ -207,7 +207,7 @@ def test_threads_of_one_process_queue_without_asking_the_metastore(
     def work() -> None:
         nonlocal inside, worst
         for _ in range(10):
-            with locked(client, QUICK, name):
+            with hold_lock(client, QUICK, name):
                 inside += 1
                 worst = max(worst, inside)
                 time.sleep(0.001)
@@ -225,9 +225,9 @@ def test_threads_of_one_process_queue_without_asking_the_metastore(
 def test_a_thread_that_waits_too_long_for_another_is_told_so(
     client: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
-    with locked(client, QUICK, name):
+    with hold_lock(client, QUICK, name):
         with pytest.raises(LockTimeoutError, match="another thread of this process"):
-            acquire(client, IMPATIENT, name)
+            acquire_lock(client, IMPATIENT, name)
         assert proxy.methods == ["lock"]
 
 
@@ -236,10 +236,10 @@ def test_two_programs_never_hold_it_at_once(metastore: EmbeddedMetastore, name: 
 
     def work(number: int) -> None:
         nonlocal inside, worst
-        # Another list of metastores is another key for the turns, so these queue in the metastore only.
+        # Another list of metastores is another key for the process_lock, so these queue in the metastore only.
         with client_for(metastore.uri, f"thrift://127.0.0.1:{number + 1}") as client:
             for _ in range(8):
-                with locked(client, QUICK, name):
+                with hold_lock(client, QUICK, name):
                     inside += 1
                     worst = max(worst, inside)
                     time.sleep(0.001)
@@ -256,12 +256,12 @@ def test_two_programs_never_hold_it_at_once(metastore: EmbeddedMetastore, name: 
 def test_who_is_interrupted_while_waiting_leaves_nothing_behind(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(observer, QUICK, name) as holder:
+    with hold_lock(observer, QUICK, name) as holder:
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:
             with pytest.raises(KeyboardInterrupt):
-                acquire(client, QUICK, name)
+                acquire_lock(client, QUICK, name)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -285,7 +285,7 @@ def test_after_a_lost_reply_there_is_exactly_one_lock(
 ) -> None:
     proxy.on("lock", fault)
     with client_for(proxy.uri, call_timeout_ms=1_500) as client:
-        with locked(client, QUICK, name) as lock:
+        with hold_lock(client, QUICK, name) as lock:
             lock.ensure_active()
             assert [(seen.lockid, seen.state) for seen in locks_on(observer, name)] == [
                 (lock.lock_id, LockState.ACQUIRED)
@@ -298,9 +298,9 @@ def test_a_lost_reply_while_another_holds_it_is_recovered_too(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     proxy.on("lock", DropReply())
-    holder = acquire(observer, QUICK, name)
-    got: list[HeldLock] = []
-    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    holder = acquire_lock(observer, QUICK, name)
+    got: list[MetastoreLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire_lock(client, QUICK, name)))
     waiter.start()
     eventually(lambda: "check_lock" in proxy.methods)
     assert len(locks_on(observer, name)) == 2
@@ -315,7 +315,7 @@ def test_a_request_that_arrives_late_leaves_no_second_lock(
 ) -> None:
     held = Hold(close=True)
     proxy.on("lock", held)
-    with locked(client, QUICK, name) as lock:
+    with hold_lock(client, QUICK, name) as lock:
         lock.ensure_active()
         held.release()
         assert len(locks_on(observer, name)) == 2, "the late request was meant to make a second lock"
@@ -326,12 +326,12 @@ def test_a_late_request_that_came_first_is_ours_all_the_same(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     # The late first request arrives before the second one: the second alone would wait for it until the time-out.
-    holder = acquire(observer, QUICK, name)
+    holder = acquire_lock(observer, QUICK, name)
     first, second = Hold(close=True), Hold()
     proxy.on("lock", first)
     proxy.on("lock", second, nth=2)
-    got: list[HeldLock] = []
-    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    got: list[MetastoreLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire_lock(client, QUICK, name)))
     waiter.start()
     second.wait_until_held()
     first.release()
@@ -348,9 +348,9 @@ def test_a_lost_look_is_repeated(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     proxy.on("check_lock", DropReply(), nth=EVERY)
-    holder = acquire(observer, QUICK, name)
-    got: list[HeldLock] = []
-    waiter = threading.Thread(target=lambda: got.append(acquire(client, QUICK, name)))
+    holder = acquire_lock(observer, QUICK, name)
+    got: list[MetastoreLock] = []
+    waiter = threading.Thread(target=lambda: got.append(acquire_lock(client, QUICK, name)))
     waiter.start()
     eventually(lambda: proxy.methods.count("check_lock") > 4)
     proxy.clear()
@@ -363,12 +363,12 @@ def test_a_lost_look_is_repeated(
 def test_a_waiting_lock_that_was_removed_is_an_error(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(observer, QUICK, name):
+    with hold_lock(observer, QUICK, name):
         problems: list[BaseException] = []
 
         def wait() -> None:
             try:
-                acquire(client, QUICK, name)
+                acquire_lock(client, QUICK, name)
             except LockError as error:
                 problems.append(error)
 
@@ -386,17 +386,17 @@ def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
 ) -> None:
     # Hive 2.3's table of locks holds names of 128 characters; a view's name may have 256.
     with pytest.raises(LockError, match=f"at most {LOCKABLE_NAME_LENGTH} characters") as caught:
-        acquire(client, QUICK, ViewName(name.database, "v" * (LOCKABLE_NAME_LENGTH + 1)))
+        acquire_lock(client, QUICK, ViewName(name.database, "v" * (LOCKABLE_NAME_LENGTH + 1)))
     assert not isinstance(caught.value, LockTimeoutError)
     assert isinstance(caught.value.__cause__, MetastoreRefusedError)
     assert proxy.methods.count("lock") == MAX_REFUSALS
-    acquire(client, QUICK, ViewName(name.database, "v" * LOCKABLE_NAME_LENGTH)).release()
+    acquire_lock(client, QUICK, ViewName(name.database, "v" * LOCKABLE_NAME_LENGTH)).release()
 
 
 def test_without_a_metastore_the_error_says_so(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     proxy.refuse()
     with pytest.raises(MetastoreUnavailableError, match=proxy.uri):
-        acquire(client, QUICK, name)
+        acquire_lock(client, QUICK, name)
 
 
 # -- Releasing --------------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def test_a_release_that_gets_lost_is_repeated(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName, fault: Action
 ) -> None:
     proxy.on("unlock", fault)
-    with locked(client, QUICK, name):
+    with hold_lock(client, QUICK, name):
         pass
     assert locks_on(observer, name) == []
     assert proxy.methods == ["lock", "unlock", "unlock"]
@@ -418,7 +418,7 @@ def test_a_release_that_fails_is_tried_again_after_a_while(
 ) -> None:
     for nth in range(1, MAX_SENDS + 1):
         proxy.on("unlock", DropRequest(), nth=nth)
-    with locked(client, QUICK, name):
+    with hold_lock(client, QUICK, name):
         pass
     assert locks_on(observer, name) == []
     assert proxy.methods.count("unlock") == MAX_SENDS + 1
@@ -431,7 +431,7 @@ def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(
     name: ViewName,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with pytest.raises(ZeroDivisionError), locked(client, QUICK, name) as lock:
+    with pytest.raises(ZeroDivisionError), hold_lock(client, QUICK, name) as lock:
         proxy.on("unlock", DropRequest(), nth=EVERY)
         raise ZeroDivisionError
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -444,20 +444,20 @@ def test_a_lock_that_could_not_be_given_back_is_removed_by_the_next_request_of_t
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     """Else a program whose metastore hung for a while would wait for itself until hive.txn.timeout."""
-    lock = acquire(client, QUICK, name)
+    lock = acquire_lock(client, QUICK, name)
     proxy.refuse()
     proxy.disconnect()
     lock.release()
     assert len(observer.show_locks(name.database, name.name)) == 1
     proxy.accept()
-    with locked(client, IMPATIENT, name) as again:
+    with hold_lock(client, IMPATIENT, name) as again:
         assert [held.lockid for held in observer.show_locks(name.database, name.name)] == [again.lock_id]
 
 
 def test_a_lock_that_is_gone_already_is_released_without_a_warning(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with locked(client, QUICK, name) as lock:
+    with hold_lock(client, QUICK, name) as lock:
         observer.unlock(lock.lock_id)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -465,7 +465,7 @@ def test_a_lock_that_is_gone_already_is_released_without_a_warning(
 def test_an_interrupted_release_is_finished_before_the_interruption_goes_on(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
-    lock = acquire(client, QUICK, name)
+    lock = acquire_lock(client, QUICK, name)
     proxy.on("unlock", Hold())
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.3)
@@ -483,7 +483,7 @@ def test_an_interrupted_release_is_finished_before_the_interruption_goes_on(
 def test_a_forked_child_neither_owns_nor_releases_its_parents_lock(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
-    with locked(client, QUICK, name) as lock:
+    with hold_lock(client, QUICK, name) as lock:
         child = os.fork()
         if child == 0:
             code = 1

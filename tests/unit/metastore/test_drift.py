@@ -9,7 +9,7 @@ import pytest
 
 from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
-from hive_views.metastore.drift import damages, differences, long_values, may_be_damaged, unrecorded_text
+from hive_views.metastore.drift import find_damage, find_drift, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.row_codec import changed_row, read_row
 from tests.unit.metastore.rows import (
     CONFIG,
@@ -40,7 +40,7 @@ from tests.unit.metastore.rows import (
 )
 def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
     row, metadata = read_row(golden_row(golden)), golden_metadata(golden)
-    found = differences(row, metadata, CONFIG)
+    found = find_drift(row, metadata, CONFIG)
     assert [difference.field for difference in found] == fields
     for difference in found:
         assert difference.row != difference.file
@@ -53,7 +53,7 @@ def test_properties_set_by_plain_spark_are_no_drift() -> None:
     row, metadata = row_and_metadata()
     row.viewOriginalText = row.viewExpandedText
     row.parameters.update(theirs.parameters)
-    assert differences(read_row(row), metadata, CONFIG) == ()
+    assert find_drift(read_row(row), metadata, CONFIG) == ()
 
 
 def set_text(row: Table) -> None:
@@ -114,16 +114,16 @@ def old_java(row: Table) -> None:
 )
 def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str]) -> None:
     row, metadata = row_and_metadata()
-    assert differences(read_row(row), metadata, CONFIG) == ()
+    assert find_drift(read_row(row), metadata, CONFIG) == ()
     change(row)
-    assert [difference.field for difference in differences(read_row(row), metadata, CONFIG)] == fields
+    assert [difference.field for difference in find_drift(read_row(row), metadata, CONFIG)] == fields
 
 
 @pytest.mark.parametrize("config", [CONFIG, HIVE3], ids=["hive2", "hive3"])
 def test_both_names_of_timestamptz_are_the_same_column(config: CatalogConfig) -> None:
     # Java chose `timestamp` for this one, whatever our own property says.
     assert (
-        differences(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
+        find_drift(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
     )
 
 
@@ -132,7 +132,7 @@ def test_drift_of_columns_that_we_could_not_have_written() -> None:
     odd = {"id": 3, "name": "g", "required": False, "type": "geometry"}
     schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
     strange = metadata.model_copy(update={"raw_schemas": [schema]})
-    assert differences(read_row(row), strange, CONFIG) == ()
+    assert find_drift(read_row(row), strange, CONFIG) == ()
 
 
 def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
@@ -148,7 +148,7 @@ def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
         ("v", "unknown"),
     ]
     assert '"type":"variant"' in after.parameters["current-schema"]
-    assert differences(read_row(after), strange, CONFIG) == ()
+    assert find_drift(read_row(after), strange, CONFIG) == ()
 
 
 # -- Damage ----------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_what_was_damaged(change: Callable[[Table], None], fields: list[str]) ->
     sent.parameters["p"] = "ü"
     stored = copy.deepcopy(sent)
     change(stored)
-    assert [difference.field for difference in damages(sent, stored)] == fields
+    assert [difference.field for difference in find_damage(sent, stored)] == fields
 
 
 LONG = "漢" * 20_000
@@ -242,7 +242,7 @@ def test_a_text_that_would_be_lost(whole: str, text: str, lost: bool) -> None:
     """What a database made of characters beyond Latin-1 is no text of anybody's."""
     row, _ = row_and_metadata()
     row.viewExpandedText = text
-    assert unrecorded_text(read_row(row), metadata_of_a_view(whole)) == (text if lost else None)
+    assert find_unrecorded_text(read_row(row), metadata_of_a_view(whole)) == (text if lost else None)
 
 
 @pytest.mark.parametrize(

@@ -9,52 +9,52 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_views.metastore.locking import process_lock as turns
+from hive_views.metastore.locking import process_lock
 
 
 @pytest.fixture
 def key() -> Iterator[object]:
     key = object()
     yield key
-    assert key not in turns._queues, "a turn was left behind"
+    assert key not in process_lock._queues, "a turn was left behind"
 
 
 def wait_for_queue(key: object, length: int) -> None:
-    while len(turns._queues[key]) < length:
+    while len(process_lock._queues[key]) < length:
         time.sleep(0.001)
 
 
 def test_a_free_turn_is_taken_at_once_and_a_taken_one_is_not(key: object) -> None:
-    assert turns.take(key, 0)
-    assert not turns.take(key, 0.01)
-    turns.end(key)
-    assert turns.take(key, 0)
-    turns.end(key)
+    assert process_lock.acquire(key, 0)
+    assert not process_lock.acquire(key, 0.01)
+    process_lock.release(key)
+    assert process_lock.acquire(key, 0)
+    process_lock.release(key)
 
 
 def test_turns_for_different_things_are_independent(key: object) -> None:
     other = object()
-    assert turns.take(key, 0)
-    assert turns.take(other, 0)
-    turns.end(key)
-    turns.end(other)
+    assert process_lock.acquire(key, 0)
+    assert process_lock.acquire(other, 0)
+    process_lock.release(key)
+    process_lock.release(other)
 
 
 def test_turns_pass_in_the_order_of_asking(key: object) -> None:
     order: list[int] = []
 
     def work(number: int) -> None:
-        assert turns.take(key, 30)
+        assert process_lock.acquire(key, 30)
         order.append(number)
-        turns.end(key)
+        process_lock.release(key)
 
-    assert turns.take(key, 0)
+    assert process_lock.acquire(key, 0)
     threads = []
     for number in range(6):
         threads.append(threading.Thread(target=work, args=(number,)))
         threads[-1].start()
         wait_for_queue(key, number + 1)
-    turns.end(key)
+    process_lock.release(key)
     for thread in threads:
         thread.join(30)
     assert order == list(range(6))
@@ -62,14 +62,14 @@ def test_turns_pass_in_the_order_of_asking(key: object) -> None:
 
 def test_who_gives_up_waiting_is_passed_over(key: object) -> None:
     outcome: list[bool] = []
-    assert turns.take(key, 0)
-    impatient = threading.Thread(target=lambda: outcome.append(turns.take(key, 0.05)))
+    assert process_lock.acquire(key, 0)
+    impatient = threading.Thread(target=lambda: outcome.append(process_lock.acquire(key, 0.05)))
     impatient.start()
     impatient.join(30)
     assert outcome == [False]
-    turns.end(key)
-    assert turns.take(key, 0)
-    turns.end(key)
+    process_lock.release(key)
+    assert process_lock.acquire(key, 0)
+    process_lock.release(key)
 
 
 def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
@@ -79,8 +79,8 @@ def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
     def work(number: int) -> None:
         nonlocal inside, worst, granted
         for round_ in range(50):
-            # Waiting times about as long as the turns, so that handing over and giving up meet.
-            if not turns.take(key, 0.0005 * ((number + round_) % 4)):
+            # Waiting times about as long as the process_lock, so that handing over and giving up meet.
+            if not process_lock.acquire(key, 0.0005 * ((number + round_) % 4)):
                 continue
             with guard:
                 inside += 1
@@ -89,7 +89,7 @@ def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
             time.sleep(0.0003)
             with guard:
                 inside -= 1
-            turns.end(key)
+            process_lock.release(key)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
@@ -102,25 +102,25 @@ def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
 
 def test_a_turn_that_is_handed_over_while_the_waiter_gives_up_is_taken(key: object) -> None:
     outcome: list[bool] = []
-    assert turns.take(key, 0)
-    waiter = threading.Thread(target=lambda: outcome.append(turns.take(key, 0.05)))
+    assert process_lock.acquire(key, 0)
+    waiter = threading.Thread(target=lambda: outcome.append(process_lock.acquire(key, 0.05)))
     waiter.start()
     wait_for_queue(key, 1)
-    with turns._mutex:
+    with process_lock._mutex:
         time.sleep(0.2)  # its waiting time ends, and it cannot leave the queue yet
-        turns._queues[key].popleft().release()
+        process_lock._queues[key].popleft().release()
     waiter.join(30)
     assert outcome == [True]
-    turns.end(key)
+    process_lock.release(key)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_no_part_in_its_parents_turns(key: object) -> None:
-    assert turns.take(key, 0)
+    assert process_lock.acquire(key, 0)
     child = os.fork()
     if child == 0:
-        os._exit(0 if turns.take(key, 0) else 1)
+        os._exit(0 if process_lock.acquire(key, 0) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert not turns.take(key, 0)
-    turns.end(key)
+    assert not process_lock.acquire(key, 0)
+    process_lock.release(key)

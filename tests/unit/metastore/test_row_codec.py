@@ -23,7 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hive_views.metastore.drift import differences
+from hive_views.metastore.drift import find_drift
 from hive_views.metastore.row_codec import (
     Row,
     RowKind,
@@ -260,7 +260,7 @@ def test_partition_columns_are_not_listed_twice() -> None:
     after = changed_row(read_row(before), base, metadata, "file:/v/metadata/00001-b.metadata.json", CONFIG)
     assert [field.name for field in after.sd.cols] == ["id"]
     assert [field.name for field in after.partitionKeys] == ["name"]
-    assert differences(read_row(after), metadata, CONFIG) == ()
+    assert find_drift(read_row(after), metadata, CONFIG) == ()
 
 
 def test_properties_that_go_leave_the_row() -> None:
