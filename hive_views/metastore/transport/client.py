@@ -1,12 +1,12 @@
-"""The metastore's calls, as Python methods that behave when the network does not.
+"""The metastore's Thrift calls as Python methods, with retries, fail-over and defined errors.
 
-What may be repeated is repeated, what may not is not: reads go out again over a fresh connection (and to the other
-metastores of the `uri` property); a write is sent once, unless it is certain that nothing of it has left. Errors that
-the server declares (`NoSuchObjectException`, `MetaException` …) pass as they are, because only the caller knows the
-view that they are about; everything else becomes one of our errors.
+Reads are repeated over a fresh connection, also to the other metastores of the `uri` property. A write is sent once,
+unless it is certain that no byte of it has left. Errors that the server declares (`NoSuchObjectException`,
+`MetaException` …) are raised unchanged, because only the caller knows which view they concern; all others become errors
+of this package.
 
-A connection on which anything else than an answer or a declared error came is closed and never used again: the answer
-to a request that timed out would otherwise be taken for the answer to the next.
+A connection that delivered anything but an answer or a declared error is closed and never used again: otherwise the
+answer to a request that timed out would be taken for the answer to the next one.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ BATCH_SIZE = 100
 """Names in one request for whole objects, as Iceberg's Java catalog asks for them."""
 
 MAX_SENDS = 3
-"""How often a request that may be repeated is sent at most."""
+"""How often a repeatable request is sent at most."""
 
 CAS_VERIFIED = "compare-and-swap"
-"""What `hive_views.metastore.capabilities` has found out about a server, beside the methods that it knows."""
+"""Key among the known methods of a server: whether `hive_views.metastore.capabilities` has verified its CAS."""
 
 _DECLARED = (
     ttypes.MetaException,
@@ -61,28 +61,28 @@ _DECLARED = (
     ttypes.TxnOpenException,
     ttypes.NoSuchLockException,
 )
-_UNREADABLE = (TProtocolException, TTransportException, StructError, OverflowError, ValueError, TypeError)
+_UNREADABLE_ANSWER = (TProtocolException, TTransportException, StructError, OverflowError, ValueError, TypeError)
 
 
 class MetastoreClient:
     """Calls to one metastore, or to several that serve the same data.
 
-    Safe for threads: each call has a connection to itself. After a fork the child starts without connections. Errors
-    that the server declares are raised as the generated classes; besides, every method raises
+    Thread-safe: each call has a connection to itself. After a fork the child starts without connections. Errors that
+    the server declares are raised as the generated classes. In addition, every method raises
 
-    * `MetastoreUnavailableError` if no metastore can be reached: nothing happened there;
+    * `MetastoreUnavailableError` if no metastore can be reached; nothing was executed;
     * `MetastoreTimeoutError` if the answer does not come in time, and `MetastoreConnectionLostError` if the
-      connection breaks after (a part of) the request was sent: it may have been carried out;
-    * `MetastoreRefusedError` if the server fails, does not know the method, or answers what cannot be read.
+      connection breaks after (a part of) the request was sent; it may have been executed;
+    * `MetastoreRefusedError` if the server fails, does not know the method, or sends an unreadable answer.
     """
 
     def __init__(self, config: ConnectionConfig) -> None:
-        """Make a client; it connects with its first call."""
+        """Create a client; it connects with its first call."""
         self._config = config
         self._pool = ConnectionPool(config)
         self._catalog = config.catalog
         self.can_lock = False
-        """Whether it is known to: it has taken a request for a lock."""
+        """Whether the metastore has accepted a lock request of this client before."""
 
     def close(self) -> None:
         """Close all connections; later calls raise `MetastoreUnavailableError`."""
@@ -101,62 +101,62 @@ class MetastoreClient:
 
     @property
     def uris(self) -> tuple[str, ...]:
-        """The metastores, as they were given."""
+        """The URIs of the metastores, as configured."""
         return self._config.uris
 
     @property
     def user(self) -> str | None:
-        """The user whom the metastore is told on connecting; None if it is told none."""
+        """The user name sent to the metastore on connecting (set_ugi); None if none is sent."""
         return self._config.user
 
     # -- Tables and views: read ---------------------------------------------------------------------------------------
 
     def get_table(self, database: str, name: str) -> ttypes.Table | None:
-        """The row of a table or view."""
+        """Return the row of a table or view, or None if there is none."""
         try:
             return self._call("get_table", _GET_TABLE, (self._catalog, database, name), repeat=True)
         except ttypes.NoSuchObjectException:
             return None
         except ttypes.MetaException:
-            # MySQL in Hive's latin1 fails to compare such a name ("Illegal mix of collations"); no server stores one.
+        """Return the rows of several tables and views of a database, read in batches; missing ones are left out."""
             if name.isascii() and database.isascii():
                 raise
             return None
 
     def get_tables(self, database: str, names: Sequence[str]) -> list[ttypes.Table]:
-        """The rows of several tables and views of one database, asked for in batches."""
+        """Return the rows of several tables and views of one database, read in batches; missing ones are left out."""
         tables: list[ttypes.Table] = []
         for batch in _batches(names, BATCH_SIZE):
             tables += self._call("get_tables", _GET_TABLES, (self._catalog, database, batch), repeat=True)
         return tables
 
     def get_table_names_by_filter(self, database: str, filter: str) -> list[str]:
-        """Names of the tables and views that a filter of Hive's filter language selects."""
-        place = _qualified(self._catalog, database)
+        """Return the names of the tables and views that match an expression of Hive's filter language."""
+        qualified_database = _qualified(self._catalog, database)
         return self._read(
-            "get_table_names_by_filter", lambda client: client.get_table_names_by_filter(place, filter, -1)
+            "get_table_names_by_filter", lambda client: client.get_table_names_by_filter(qualified_database, filter, -1)
         )
 
     def get_table_names_by_type(self, database: str, table_type: str) -> list[str]:
-        """Names of the tables or views of one type."""
+        """Return the names of the tables or views of one tableType."""
         return self._call("get_tables_by_type", _NAMES_BY_TYPE, (self._catalog, database, table_type), repeat=True)
 
     def get_all_tables(self, database: str) -> list[str]:
-        """Names of all tables and views of a database, in no order."""
-        place = _qualified(self._catalog, database)
-        return self._read("get_all_tables", lambda client: client.get_all_tables(place))
+        """Return the names of all tables and views of a database, in no order."""
+        qualified_database = _qualified(self._catalog, database)
+        return self._read("get_all_tables", lambda client: client.get_all_tables(qualified_database))
 
     # -- Databases ----------------------------------------------------------------------------------------------------
 
     def get_all_databases(self) -> list[str]:
-        """Names of all databases, in no order."""
+        """Return the names of all databases, in no order."""
         if self._catalog == METASTORE_CATALOG_DEFAULT:
             return self._read("get_all_databases", lambda client: client.get_all_databases())
-        everything = _qualified(self._catalog, "")
-        return self._read("get_databases", lambda client: client.get_databases(everything))
+        pattern = _qualified(self._catalog, "")
+        return self._read("get_databases", lambda client: client.get_databases(pattern))
 
     def get_catalogs(self) -> list[str]:
-        """Names of the metastore's catalogs; on a server of Hive 2, which has none, that of the only one there is."""
+        """Return the names of the metastore's catalogs; the default one for Hive 2, which has no catalogs."""
         if not self.supports("get_catalogs"):
             return [METASTORE_CATALOG_DEFAULT]
         try:
@@ -165,34 +165,34 @@ class MetastoreClient:
             raise MetastoreRefusedError("get_catalogs", error.message or "") from error
 
     def get_database(self, name: str) -> ttypes.Database:
-        """A database."""
+        """Return a database."""
         try:
-            place = _qualified(self._catalog, name)
-            return self._read("get_database", lambda client: client.get_database(place))
+            qualified_database = _qualified(self._catalog, name)
+            return self._read("get_database", lambda client: client.get_database(qualified_database))
         except ttypes.NoSuchObjectException:
             raise NoSuchNamespaceError(name) from None
 
     def create_database(self, database: ttypes.Database) -> None:
         """Create a database."""
-        own = self._in_catalog(database, "catalogName")
-        self._write("create_database", lambda client: client.create_database(own))
+        qualified = self._in_catalog(database, "catalogName")
+        self._write("create_database", lambda client: client.create_database(qualified))
 
     def alter_database(self, name: str, database: ttypes.Database) -> None:
         """Replace a database's properties, owner and description."""
-        place = _qualified(self._catalog, name)
-        self._write("alter_database", lambda client: client.alter_database(place, database))
+        qualified_database = _qualified(self._catalog, name)
+        self._write("alter_database", lambda client: client.alter_database(qualified_database, database))
 
     def drop_database(self, name: str, cascade: bool = False) -> None:
-        """Drop a database, never its files; `cascade` drops its tables and views as well."""
-        place = _qualified(self._catalog, name)
-        self._write("drop_database", lambda client: client.drop_database(place, False, cascade))
+        """Drop a database but not its files; `cascade` drops its tables and views as well."""
+        qualified_database = _qualified(self._catalog, name)
+        self._write("drop_database", lambda client: client.drop_database(qualified_database, False, cascade))
 
     # -- Tables and views: write --------------------------------------------------------------------------------------
 
     def create_table(self, table: ttypes.Table) -> None:
         """Create a table or view."""
-        own = self._in_catalog(table, "catName")
-        self._write("create_table", lambda client: client.create_table(own))
+        qualified = self._in_catalog(table, "catName")
+        self._write("create_table", lambda client: client.create_table(qualified))
 
     def alter_table(
         self,
@@ -203,71 +203,79 @@ class MetastoreClient:
         *,
         only_verified_cas: bool = False,
     ) -> None:
-        """Replace the row of a table or view."""
-        own = self._in_catalog(table, "catName")
+        """Replace the row of a table or view.
+
+        With `only_verified_cas` the request is sent only to a server whose CAS support was verified; otherwise
+        MetastoreUnavailableError is raised.
+        """
+        qualified = self._in_catalog(table, "catName")
         self._call(
             "alter_table",
             _ALTER_TABLE,
-            (self._catalog, database, name, own, dict(context)),
+            (self._catalog, database, name, qualified, dict(context)),
             repeat=False,
             only_verified_cas=only_verified_cas,
         )
 
     def drop_table(self, database: str, name: str) -> None:
-        """Drop a table or view, never its files."""
+        """Drop a table or view but not its files."""
         self._call("drop_table", _DROP_TABLE, (self._catalog, database, name), repeat=False)
 
     # -- Partitions -------------------------------------------------------------------------------------------------
 
     def get_partition_names(self, database: str, name: str) -> list[str]:
-        """Names of all partitions of a table or view, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
-        place = _qualified(self._catalog, database)
-        return self._read("get_partition_names", lambda client: client.get_partition_names(place, name, -1))
+        """Return the names of all partitions, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
+        qualified_database = _qualified(self._catalog, database)
+        return self._read(
+            "get_partition_names", lambda client: client.get_partition_names(qualified_database, name, -1)
+        )
 
     def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
-        """Partitions of a table or view, asked for in batches; those that are gone are not among them."""
-        place = _qualified(self._catalog, database)
-        found: list[ttypes.Partition] = []
+        """Return partitions of a table or view, read in batches; missing ones are left out."""
+        qualified_database = _qualified(self._catalog, database)
+        partitions: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
-            found += self._read("get_partitions_by_names", _partitions_by_names(place, name, batch))
-        return found
+            partitions += self._read("get_partitions_by_names", _partitions_by_names(qualified_database, name, batch))
+        return partitions
 
     def get_delegation_token(self, owner: str, renewer: str) -> str:
-        """A token with which others (Spark's executors) connect as its owner; asked for over Kerberos only."""
+        """Return a token with which Spark's executors connect as its owner; available over Kerberos only."""
         return self._read("get_delegation_token", lambda client: str(client.get_delegation_token(owner, renewer)))
 
     def add_partition(self, partition: ttypes.Partition) -> None:
         """Add a partition."""
-        own = self._in_catalog(partition, "catName")
-        self._write("add_partition", lambda client: client.add_partition(own))
+        qualified = self._in_catalog(partition, "catName")
+        self._write("add_partition", lambda client: client.add_partition(qualified))
 
     def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
-        """Drop a partition, never its files."""
-        place = _qualified(self._catalog, database)
-        self._write("drop_partition", lambda client: client.drop_partition(place, name, list(values), False))
+        """Drop a partition but not its files."""
+        qualified_database = _qualified(self._catalog, database)
+        self._write(
+            "drop_partition", lambda client: client.drop_partition(qualified_database, name, list(values), False)
+        )
 
     # -- Locks --------------------------------------------------------------------------------------------------------
 
     def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
-        """Ask for a lock; sent once, because each request makes a lock of its own."""
+        """Request a lock; sent once, because each request creates a lock of its own."""
         response = self._write("lock", lambda client: client.lock(request))
         self.can_lock = True
         return response
 
     def check_lock(self, lock_id: int) -> ttypes.LockResponse:
-        """How it stands with a lock that was asked for; counts as a heartbeat."""
+        """Return the state of a requested lock; counts as a heartbeat."""
         return self._read("check_lock", lambda client: client.check_lock(ttypes.CheckLockRequest(lockid=lock_id)))
 
     def unlock(self, lock_id: int) -> None:
-        """Give up a lock, or the request for one; a lock that is gone already is none of the server's errors."""
+        """Release a lock or withdraw the request for one."""
         self._read("unlock", lambda client: client.unlock(ttypes.UnlockRequest(lockid=lock_id)))
 
     def heartbeat(self, lock_id: int) -> None:
-        """Tell the server that a lock is still in use."""
+        """Send a heartbeat for a lock."""
         self._read("heartbeat", lambda client: client.heartbeat(ttypes.HeartbeatRequest(lockid=lock_id)))
 
     def show_locks(self, database: str, name: str | None) -> list[ttypes.ShowLocksResponseElement]:
-        """Locks, held and waited for, on a table or view; with None as name, on the database and all in it."""
+        """Return the held and requested locks on a table or view; on the database and all in it if `name` is None."""
         request = ttypes.ShowLocksRequest(dbname=database, tablename=name)
         response = self._read("show_locks", lambda client: client.show_locks(request))
         return list(response.locks or ())
@@ -275,15 +283,15 @@ class MetastoreClient:
     # -- The server ---------------------------------------------------------------------------------------------------
 
     def server_version(self) -> str:
-        """What the server calls its version. It is no help: 2.3 and 3.1 both say `3.0`. See `supports`."""
+        """Return the version string of the server. It is unreliable: 2.3 and 3.1 both return `3.0`. See `supports`."""
         return self._read("getVersion", lambda client: client.getVersion())
 
     def config_value(self, name: str, default: str) -> str:
-        """A setting of the server."""
+        """Return a setting of the server."""
         return self._read("get_config_value", lambda client: client.get_config_value(name, default))
 
     def supports(self, method: str) -> bool:
-        """Whether the server knows a Thrift method, found by calling it in a way that changes nothing."""
+        """Return whether the server knows a Thrift method, by calling it in a way that changes nothing."""
         try:
             return self._exchange(
                 method, lambda connection: supports_method(connection, method), repeat=True, probe=True
@@ -292,25 +300,25 @@ class MetastoreClient:
             return True
 
     def server(self) -> tuple[str, dict[str, bool]]:
-        """The server that the next call goes to, most likely: its URI, and what is known about it.
+        """Return the URI of the server that the next call most likely goes to, and the known capabilities of it.
 
-        What is added to the latter holds for as long as connections to it last.
+        Entries added to the latter are kept for as long as the connections to it last.
         """
         return self._exchange("connect", lambda connection: (connection.uri, connection.known), repeat=True)
 
     def alone(self, uri: str) -> MetastoreClient:
-        """A client of one of the metastores alone, to be closed after use."""
+        """Return a client of one of the metastores alone, to be closed after use."""
         return MetastoreClient(replace(self._config, uris=(uri,)))
 
-    # -- How a call is made -------------------------------------------------------------------------------------------
+    # -- Making a call -------------------------------------------------------------------------------------------
 
     def _in_catalog(self, value: T, field: str) -> T:
-        """A struct that says which catalog it belongs to, where that is not the one that every server takes it for."""
+        """Return a struct that names its catalog, unless that is the default one."""
         if self._catalog == METASTORE_CATALOG_DEFAULT or getattr(value, field):
             return value
-        own = copy.copy(value)
-        setattr(own, field, self._catalog)
-        return own
+        qualified = copy.copy(value)
+        setattr(qualified, field, self._catalog)
+        return qualified
 
     def _check_catalog(self, connection: Connection) -> None:
         """A server of Hive 2 would not see the catalog in some requests, and take the others' names for databases."""
@@ -353,12 +361,12 @@ class MetastoreClient:
         only_verified_cas: bool = False,
         probe: bool = False,
     ) -> T:
-        """Make one call: the only place that decides what is repeated, and what a failure is called."""
+        """Make one call; the only qualified_database that decides about repetition and maps failures to errors."""
         for send in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
             if only_verified_cas and not connection.known.get(CAS_VERIFIED):
                 self._pool.give_back(connection, monotonic())
-                message = "compare-and-swap was not only_verified_cas out on the server that answers now"
+                message = "compare-and-swap was not verified on the server that answers now"
                 raise MetastoreUnavailableError(method, message, uri=connection.uri)
             fresh = connection.idle_since is None
             transport = connection.transport
@@ -403,10 +411,10 @@ class MetastoreClient:
                 raise MetastoreConnectionLostError(
                     method, f"the connection broke: {error}", uri=connection.uri
                 ) from error
-            except _UNREADABLE as error:
+            except _UNREADABLE_ANSWER as error:
                 connection.close()
                 if not transport.request_left:
-                    raise  # the caller's value cannot be written as Thrift
+                    raise  # the caller's value cannot be serialized as Thrift
                 unreadable: type[MetastoreError] = MetastoreRefusedError if repeat else MetastoreConnectionLostError
                 raise unreadable(method, f"its answer cannot be read: {error}", uri=connection.uri) from error
             except BaseException:
@@ -418,7 +426,7 @@ class MetastoreClient:
 
 
 def _qualified(catalog: str, database: str) -> str:
-    """A database's name in calls without a field for its catalog (Hive's `MetaStoreUtils.prependCatalogToDbName`)."""
+    """Return a database's name for calls without a catalog field (Hive's `MetaStoreUtils.prependCatalogToDbName`)."""
     return database if catalog == METASTORE_CATALOG_DEFAULT else f"@{catalog}#{database}"
 
 
@@ -431,8 +439,8 @@ def _partitions_by_names(database: str, name: str, names: list[str]) -> Callable
     return lambda client: list(client.get_partitions_by_names(database, name, names))
 
 
-# Variants of one call, by Thrift method, the one that most servers know first (the table is in facts of the wire:
-# Hive 4.0.1 took the plain forms of the first two away, the request form of alter_table came with Hive 4).
+# Variants of one call, by Thrift method; the one that most servers know comes first. Hive 4.0.1 removed the plain
+# forms of get_table and get_table_objects_by_name; alter_table_req exists since Hive 4.
 
 
 def _get_table_req(client: Client, catalog: str, database: str, name: str) -> ttypes.Table:
@@ -494,10 +502,10 @@ def _drop_table_req(client: Client, catalog: str, database: str, name: str) -> N
 
 
 EXPECTED_PARAMETER_KEY = "expected_parameter_key"
-"""In an environment context: the parameter that must have the expected value (HIVE-26882)."""
+"""Key of the environment context: the row parameter that must have the expected value (HIVE-26882)."""
 
 EXPECTED_PARAMETER_VALUE = "expected_parameter_value"
-"""In an environment context: the value that the row must have up to now; other values make the server refuse."""
+"""Key of the environment context: the expected value; the server rejects the request if the row has another one."""
 
 _GET_TABLE = {"get_table_req": _get_table_req, "get_table": _get_table}
 _GET_TABLES = {"get_table_objects_by_name_req": _get_tables_req, "get_table_objects_by_name": _get_tables}

@@ -1,9 +1,8 @@
-"""One connection to one metastore: a socket, Thrift's binary protocol on it, and the generated client on that.
+"""A connection to a metastore: a socket with Thrift's binary protocol and the generated client.
 
-A connection is used by one thread at a time. It can tell two things that decide whether a request may be repeated:
-whether any byte of the request has left (`request_left`), and whether a connection that was kept is still quiet
-(`is_quiet`): an end of file or stray bytes that wait there mean that the server closed it, or that it still carries
-the answer to somebody else's request.
+A connection is used by one thread at a time. Two properties decide whether a request may be repeated: whether any byte
+of the request has left (`request_left`), and whether an idle connection has no unread data (`is_quiet`). An end of file
+or unread bytes mean that the server closed it, or that it still carries the answer to an earlier request.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ MAX_STRING_LENGTH = 256 * 1024 * 1024
 """The longest string read from a metastore, in bytes. Thrift's own default, 16,384,000, cuts off long view texts."""
 
 MAX_CONTAINER_LENGTH = 16 * 1024 * 1024
-"""The most elements read in one list, set or map."""
+"""The maximum number of elements read in one list, set or map."""
 
 _CHUNK = 64 * 1024
 _LARGE_CHUNK = 1024 * 1024
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-"""A peer that vanished is noticed after a minute; firewalls and balancers do not take the connection for idle."""
+"""A dead peer is noticed after a minute; to firewalls and load balancers the connection does not look idle."""
 
 _VERSION_AND_CALL = 0x80010001
 _VERSION = b"\x80\x01\x00"
@@ -44,10 +43,10 @@ _INT32 = Struct("!I")
 
 
 class SocketTransport(CReadableTransport):  # type: ignore[misc]
-    """Thrift's buffered transport on a socket, with a time limit for the whole answer and no quadratic copying."""
+    """Thrift's buffered transport on a socket, with a time limit for the whole answer and without quadratic copying."""
 
     def __init__(self, sock: socket.socket, timeout: float) -> None:
-        """Take over a connected socket."""
+        """Take ownership of a connected socket; `timeout` in seconds."""
         sock.settimeout(timeout)
         self._socket = sock
         self._timeout = timeout
@@ -59,19 +58,19 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         self.request_left = False
         self._layer: SaslLayer | None = None
 
-    def authenticate(self, ours: Mechanism, timeout: float) -> None:
-        """Tell the server who we are; from then on all goes through the layer that was agreed on."""
-        negotiate(self._socket, ours, timeout)
+    def authenticate(self, mechanism: Mechanism, timeout: float) -> None:
+        """Authenticate by SASL; afterwards all data pass through the negotiated security layer."""
+        negotiate(self._socket, mechanism, timeout)
         self._timeout_changed = True
-        self._layer = SaslLayer(ours)
+        self._layer = SaslLayer(mechanism)
 
     def set_timeout(self, timeout: float) -> None:
-        """Set another time limit, in seconds, for the requests to come."""
+        """Set the time limit, in seconds, for the following requests."""
         self._timeout = timeout
         self._timeout_changed = True
 
     def close(self) -> None:
-        """Close the socket. It is never shut down: another process may hold the same connection since a fork."""
+        """Close the socket without a shutdown: after a fork another process may use the same connection."""
         self._socket.close()
 
     @property
@@ -80,7 +79,7 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         return self._socket.fileno() != -1
 
     def is_quiet(self) -> bool:
-        """Whether nothing waits to be read: neither an end of file, nor an error, nor stray bytes."""
+        """Return whether nothing is there to be read: no end of file, no error, no bytes."""
         if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_empty):
             return False
         if isinstance(self._socket, SSLSocket):
@@ -99,11 +98,11 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         return False
 
     def write(self, data: bytes) -> None:
-        """Keep a piece of the request until `flush`."""
+        """Buffer a piece of the request until `flush`."""
         self._out.append(data)
 
     def flush(self) -> None:
-        """Send the request; `request_left` turns true as soon as the operating system took a byte of it."""
+        """Send the request; `request_left` becomes true as soon as the operating system accepted a byte of it."""
         request = b"".join(self._out)
         data = memoryview(self._layer.outgoing(request) if self._layer else request)
         self._out = []
@@ -129,7 +128,7 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """What was received and not read yet; Thrift's C extension reads it directly."""
+        """Received data that were not read yet; Thrift's C extension reads them directly."""
         return self._in
 
     def cstringio_refill(self, partial: bytes, wanted: int) -> BytesIO:
@@ -140,17 +139,17 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
                 data += self._receive(_CHUNK)
             self._in = BytesIO(data)
         else:
-            # A length is not believed before its bytes are there: the buffer grows with what arrives.
+            # Grow the buffer with the data that arrive: the announced length may be wrong.
             buffer = bytearray(partial)
             while len(buffer) < wanted:
                 buffer += self._receive(min(_LARGE_CHUNK, wanted - len(buffer)))
             self._in = BytesIO(buffer)
         return self._in
 
-    def _receive(self, most: int) -> bytes:
-        return self._layer.incoming(self._receive_some, most) if self._layer else self._receive_some(most)
+    def _receive(self, max_bytes: int) -> bytes:
+        return self._layer.incoming(self._receive_some, max_bytes) if self._layer else self._receive_some(max_bytes)
 
-    def _receive_some(self, most: int) -> bytes:
+    def _receive_some(self, max_bytes: int) -> bytes:
         if self._first_read:
             self._first_read = False
         else:
@@ -159,17 +158,17 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
                 raise TimeoutError("timed out")
             self._socket.settimeout(remaining)
             self._timeout_changed = True
-        data = self._socket.recv(most)
+        data = self._socket.recv(max_bytes)
         if not data:
             raise EOFError("the server closed the connection")
         return data
 
 
 class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
-    """Thrift's binary protocol, with the C extension where there is one, that checks whose answer it reads.
+    """Thrift's binary protocol, with the C extension if available, that matches answers to requests.
 
-    Generated Python clients send the sequence number 0 and ignore the one of the answer, so a late answer is taken
-    for that of the next call. Here each request has a number of its own, and an answer must repeat it and the name.
+    Generated Python clients send the sequence number 0 and ignore that of the answer, so a late answer is taken for the
+    answer to the next call. This class numbers the requests and checks the number and the method name of each answer.
     """
 
     def __init__(self, transport: SocketTransport) -> None:
@@ -196,33 +195,33 @@ class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
 
 
 class Connection:
-    """A connected metastore: its `uri`, and the generated `client` that speaks with it."""
+    """A connected metastore: its `uri` and the generated `client`."""
 
     def __init__(self, uri: str, transport: SocketTransport) -> None:
         self.uri = uri
         self.client = Client(NumberedProtocol(transport))
         self.transport = transport
         self.idle_since: float | None = None
-        """When it was last given back (monotonic seconds); None as long as it has never been."""
+        """When it was last given back to the pool (monotonic seconds); None before the first time."""
         self.known: dict[str, bool] = {}
-        """What was found out about the server. Shared by the connections to it; see `ConnectionPool`."""
+        """Whether the server knows a method, by name. Shared by the connections to it; see `ConnectionPool`."""
 
     @classmethod
     def open(cls, uri: str, config: ConnectionConfig) -> Connection:
-        """Connect, and tell the metastore who we are."""
+        """Connect and authenticate."""
         timeout = config.connect_timeout_ms / 1000
         deadline = monotonic() + timeout
         host, port = _address(uri)
         sock = _connect(host, port, timeout)
         try:
             if config.tls is not None:
-                with _answering("agree on TLS", "Perhaps it speaks no TLS at this port", config):
+                with _handshake_errors("agree on TLS", "Perhaps it speaks no TLS at this port", config):
                     sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
             connection = cls(uri, SocketTransport(sock, timeout))
             if config.credentials is not None:
-                ours = mechanism(config.credentials, host)
-                with _answering(f"authenticate ({ours.name})", _WHO_IT_ASKS, config):
-                    connection.transport.authenticate(ours, max(deadline - monotonic(), 0.001))
+                sasl_mechanism = mechanism(config.credentials, host)
+                with _handshake_errors(f"authenticate ({sasl_mechanism.name})", _AUTHENTICATION_HINT, config):
+                    connection.transport.authenticate(sasl_mechanism, max(deadline - monotonic(), 0.001))
             if config.user is not None:
                 connection.client.set_ugi(config.user, list(config.groups))
         except BaseException:
@@ -232,30 +231,30 @@ class Connection:
         return connection
 
     def is_usable(self, max_idle: float) -> bool:
-        """Whether a request may be sent on this kept connection: it has not idled too long, and nothing waits there."""
+        """Return whether a request may be sent on this idle connection: not idle for too long, and no unread data."""
         return self.idle_since is not None and monotonic() - self.idle_since <= max_idle and self.transport.is_quiet()
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed by us."""
+        """Whether `close` was not called."""
         return self.transport.is_open
 
     def close(self) -> None:
-        """Close it; closing twice does nothing."""
+        """Close the connection; closing twice does nothing."""
         self.transport.close()
 
 
-_WHO_IT_ASKS = "Perhaps it waits for the directory (LDAP) or the KDC that it asks; its log says so"
+_AUTHENTICATION_HINT = "Perhaps it waits for its directory (LDAP) or KDC; see its log"
 
 
 @contextmanager
-def _answering(step: str, perhaps: str, config: ConnectionConfig) -> Iterator[None]:
-    """Says which step it was that the server did not answer in time."""
+def _handshake_errors(step: str, hint: str, config: ConnectionConfig) -> Iterator[None]:
+    """Name the step that the server did not answer in time."""
     try:
         yield
     except TimeoutError as error:
         raise SecurityFailure(
-            step, f"the metastore can be reached, and did not answer within {config.connect_timeout_ms} ms. {perhaps}"
+            step, f"the metastore can be reached, and did not answer within {config.connect_timeout_ms} ms. {hint}"
         ) from error
 
 
@@ -267,11 +266,11 @@ def _address(uri: str) -> tuple[str, int]:
 def _connect(host: str, port: int, timeout: float) -> socket.socket:
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     deadline = monotonic() + timeout
-    last: OSError = OSError(f"{host} has no address")
+    last_error: OSError = OSError(f"{host} has no address")
     for index, (family, kind, protocol, _, address) in enumerate(addresses):
         sock = socket.socket(family, kind, protocol)
         try:
-            # One address that swallows packets must leave time for the others.
+            # An address that drops packets must leave time for the others.
             sock.settimeout(max((deadline - monotonic()) / (len(addresses) - index), 0.001))
             sock.connect(address)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -281,10 +280,10 @@ def _connect(host: str, port: int, timeout: float) -> socket.socket:
                     sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         except OSError as error:
             sock.close()
-            last = error
+            last_error = error
         except BaseException:
             sock.close()
             raise
         else:
             return sock
-    raise last
+    raise last_error

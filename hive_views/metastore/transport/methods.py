@@ -1,8 +1,8 @@
-"""Which Thrift methods a metastore knows. Its version string lies, so it is asked by calling.
+"""Which Thrift methods a metastore knows, determined by calling them: its version string is unreliable.
 
-A call that exists in several forms names them as variants; the first that the server knows is used, and what it does
-not know is remembered with the connections to it (`Connection.known`). When the memory leaves no variant (a metastore
-was replaced by another version), it is forgotten and all of them are tried again.
+For a call that exists in several variants the first variant that the server knows is used, and unknown ones are
+remembered with the connections to it (`Connection.known`). If none is left, because a metastore was replaced by another
+version, all of them are tried again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class UnknownMethodError(Exception):
-    """The server knows none of a call's variants."""
+    """The server knows no variant of a call."""
 
 
 def supports_method(connection: Connection, method: str) -> bool:
-    """Whether a server knows a method: from memory, or by a call without effect."""
+    """Return whether a server knows a method: as remembered, or by a call without effect."""
     call = _PROBES.get(method)
     if call is None:
         raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
@@ -47,7 +47,7 @@ def supports_method(connection: Connection, method: str) -> bool:
 def call_first_supported(
     connection: Connection, variants: Mapping[str, Callable[..., T]], arguments: tuple[Any, ...]
 ) -> T:
-    """Call the first variant that the server knows; an unknown one was not carried out."""
+    """Call the first variant that the server knows; a call of an unknown method has no effect."""
     skipped = False
     for method, invoke in variants.items():
         if connection.known.get(method) is False:
@@ -68,7 +68,7 @@ def call_first_supported(
     )
 
 
-# Reads of what does not exist, and requests without their required fields, which the server refuses unread.
+# Reads of missing objects, and requests without required fields, which the server rejects before it executes them.
 _PROBES: dict[str, Callable[[Client], object]] = {
     "getVersion": lambda client: client.getVersion(),
     "get_catalogs": lambda client: client.get_catalogs(),

@@ -1,10 +1,10 @@
-"""Kept connections to a set of metastores that serve the same data, and the choice among them.
+"""A connection pool for several metastores that serve the same data.
 
-The metastore that answered last is asked first; the others are tried in turn when it cannot be reached, so one that is
-down costs a connect time-out once and not with every call.
+The metastore that answered last is used first; the others are tried in turn when it is unreachable, so that an
+unreachable one costs a connect time-out once and not with every call.
 
-What was found out about a server is kept with the connections to it. It is forgotten when one of them breaks and when
-all are closed: another version may stand at the address by then.
+The known capabilities of a server are kept with its connections. They are forgotten when one of these breaks and when
+all are closed: the server may have been replaced by another version by then.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hive_views.metastore.transport.connection import Connection
 from hive_views.metastore.transport.sasl import SecurityFailure
 
 MAX_IDLE_SECONDS = 45.0
-"""A connection that idled longer is replaced: balancers and firewalls forget connections after a minute or more, and
-a request that is sent into a forgotten one is lost without a sign."""
+"""A connection that idled longer is replaced: load balancers and firewalls forget connections after a minute or more,
+and a request sent over a forgotten connection is lost silently."""
 
 
 class ConnectionPool:
-    """Connections that wait for their next call; safe for threads, and empty in a forked child."""
+    """Idle connections for the next calls; thread-safe, and empty in a forked child."""
 
     def __init__(self, config: ConnectionConfig) -> None:
-        """Make an empty pool; nothing is connected yet."""
+        """Create an empty pool; nothing is connected yet."""
         self._config = config
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
@@ -41,11 +41,11 @@ class ConnectionPool:
         _pools.add(self)
 
     def take(self, method: str) -> Connection:
-        """A connection for one call: a kept one that is quiet, or a new one."""
+        """Return a connection for one call: an idle one that is usable, or a new one."""
         while True:
             with self._lock:
                 if self._closed:
-                    raise MetastoreUnavailableError(method, "this client was closed; make a new one")
+                    raise MetastoreUnavailableError(method, "this client was closed; create a new one")
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return self._open(method)
@@ -56,7 +56,7 @@ class ConnectionPool:
             connection.close()
 
     def give_back(self, connection: Connection, now: float) -> None:
-        """Keep a connection whose call has ended in order, for the next one; closed if enough are kept."""
+        """Return a connection after a successful call; it is closed if the pool is full."""
         connection.idle_since = now
         with self._lock:
             if not self._closed and len(self._idle) < self._config.pool_size:
@@ -65,9 +65,9 @@ class ConnectionPool:
         connection.close()
 
     def renew(self, connection: Connection) -> None:
-        """Put a new connection in the place of one whose server has just answered, and reads nothing more from it.
+        """Replace a connection whose server answers, but reads no further requests from it.
 
-        Made at once, so that what is known about the server stays.
+        The new one is opened at once, so that the known capabilities of the server are kept.
         """
         try:
             fresh = Connection.open(connection.uri, self._config)
@@ -81,12 +81,12 @@ class ConnectionPool:
         connection.close()
 
     def forget(self, uri: str) -> None:
-        """Forget what is known about a server, after a connection to it broke."""
+        """Forget the capabilities of a server, after a connection to it broke."""
         with self._lock:
             self._known.pop(uri, None)
 
     def distrust(self, uri: str) -> None:
-        """Forget the kept connections to a metastore that hangs or breaks connections, and ask the next one first."""
+        """Close the idle connections to a metastore that hangs or breaks connections, and prefer the next one."""
         with self._lock:
             self._known.pop(uri, None)
             dropped = [connection for connection in self._idle if connection.uri == uri]
@@ -97,7 +97,7 @@ class ConnectionPool:
             connection.close()
 
     def close(self) -> None:
-        """Close the kept connections, and those in use when they come back."""
+        """Close the idle connections, and those in use when they are given back."""
         with self._lock:
             self._closed = True
             dropped, self._idle = self._idle, []
@@ -105,7 +105,7 @@ class ConnectionPool:
             connection.close()
 
     def forget_after_fork(self) -> None:
-        """Give up what was inherited from the parent process, which goes on using the same connections."""
+        """Close inherited connections; the parent process goes on using them."""
         self._lock = threading.Lock()
         self._idle = []
         for connection in list(self._all):
@@ -115,7 +115,7 @@ class ConnectionPool:
 
     def _open(self, method: str) -> Connection:
         config, failures = self._config, []
-        refusals: list[SecurityFailure] = []
+        rejections: list[SecurityFailure] = []
         first = self._preferred
         for offset in range(len(config.uris)):
             index = (first + offset) % len(config.uris)
@@ -126,7 +126,7 @@ class ConnectionPool:
                 self.forget(uri)
                 failures.append(f"{uri}: no connection within {config.connect_timeout_ms} ms")
             except SecurityFailure as error:
-                refusals.append(error)
+                rejections.append(error)
                 failures.append(f"{uri}: {error}")
             except (OSError, EOFError, TException) as error:
                 self.forget(uri)
@@ -139,9 +139,12 @@ class ConnectionPool:
                     connection.known = self._known.setdefault(uri, {})
                     self._all.add(connection)
                 return connection
-        if len(refusals) == len(failures):
+        if len(rejections) == len(failures):
             raise MetastoreAuthenticationError(
-                method, "; ".join(failures), refusals[0].step, uri=config.uris[first] if len(config.uris) == 1 else None
+                method,
+                "; ".join(failures),
+                rejections[0].step,
+                uri=config.uris[first] if len(config.uris) == 1 else None,
             )
         raise MetastoreUnavailableError(
             method,

@@ -1,7 +1,7 @@
-"""SASL as Hive's metastores speak it: Thrift's negotiation, Kerberos, delegation tokens, user and password.
+"""SASL for metastore connections: Thrift's negotiation, Kerberos, delegation tokens, user and password.
 
-The negotiation is Thrift's own (TSaslTransport): one byte of status, four of length, the message. After it every piece
-is sent with its length before it, and signed or sealed where the two sides agreed on that.
+The negotiation is that of Thrift's TSaslTransport: one byte of status, four of length, the message. Afterwards every
+frame is preceded by its length, and is signed or encrypted if both sides agreed on that.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 """States of the negotiation (Thrift, TSaslTransport.NegotiationStatus)."""
 
 MAX_MESSAGE_BYTES = 1024 * 1024
-"""The longest message of a negotiation that is read."""
+"""The longest message of a negotiation, in bytes."""
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
-"""The longest piece that is read after it."""
+"""The longest frame after the negotiation, in bytes."""
 
 _HEADER = struct.Struct("!BI")
 _LENGTH = struct.Struct("!I")
 
 _AUTH, _INTEGRITY, _PRIVACY = 1, 2, 4
-"""What protects the pieces: nothing, a signature, a seal (RFC 4752, section 3.3)."""
+"""The protection of frames: none, a signature, encryption (RFC 4752, section 3.3)."""
 
 
-class SecurityFailure(OSError):  # noqa: N818 (it becomes an error of ours once the metastore's name is known)
-    """The two sides could not agree on who they are; `step` says where it ended."""
+class SecurityFailure(OSError):  # noqa: N818 (callers that know the metastore convert it)
+    """TLS or authentication failed; `step` names the step that failed."""
 
     def __init__(self, step: str, reason: str) -> None:
         super().__init__(f"{step}: {reason}")
@@ -45,19 +45,19 @@ class SecurityFailure(OSError):  # noqa: N818 (it becomes an error of ours once 
 
 
 class Mechanism(Protocol):
-    """One side of one way to say who we are."""
+    """The client side of a SASL mechanism."""
 
     name: str
     """The mechanism's name, as SASL registers it."""
 
     def respond(self, challenge: bytes) -> bytes:
-        """The next message, for the server's; the first one for an empty challenge."""
+        """Return the next message for a challenge; the first one for an empty challenge."""
 
     def wrap(self, data: bytes) -> list[bytes]:
-        """Pieces to send in place of data."""
+        """Return the frames to send for data."""
 
-    def unwrap(self, piece: bytes) -> bytes:
-        """The data in a piece that was received."""
+    def unwrap(self, frame: bytes) -> bytes:
+        """Return the data in a received frame."""
 
 
 class Plain:
@@ -76,23 +76,16 @@ class Plain:
         """See `Mechanism`."""
         return [data]
 
-    def unwrap(self, piece: bytes) -> bytes:
+    def unwrap(self, frame: bytes) -> bytes:
         """See `Mechanism`."""
-        return piece
+        return frame
 
 
 class Token(Plain):
-    """A delegation token (DIGEST-MD5, RFC 2831, without protection of what follows), as Hadoop uses it.
-
-    Args:
-        token: The token as a metastore gives it: Hadoop's URL-safe text.
-
-    Raises:
-        SecurityFailure: If it is no such text.
-    """
+    """A delegation token in Hadoop's URL-safe text form (DIGEST-MD5, RFC 2831, without protection of frames)."""
 
     name = "DIGEST-MD5"
-    # What Hadoop's bridge builds from a missing protocol and its default server name.
+    # Hadoop's bridge builds this from a missing protocol and its default server name.
     _uri = "null/default"
 
     def __init__(self, token: str) -> None:
@@ -103,7 +96,7 @@ class Token(Plain):
 
     def respond(self, challenge: bytes) -> bytes:
         """See `Mechanism`."""
-        said = {
+        fields = {
             key.lower(): quoted or bare
             for key, quoted, bare in re.findall(
                 r'([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))', challenge.decode("utf-8", "replace")
@@ -111,41 +104,36 @@ class Token(Plain):
         }
         if not challenge:
             return b""
-        if "rspauth" in said:
-            if not secrets.compare_digest(said["rspauth"], self._expected):
+        if "rspauth" in fields:
+            if not secrets.compare_digest(fields["rspauth"], self._expected):
                 raise SecurityFailure(
-                    "check the server", "it does not know the token's secret: it is not the metastore"
+                    "check the server", "it does not know the token's secret, so it is not the metastore"
                 )
             return b""
-        if "auth" not in re.split(r"[\s,]+", said.get("qop", "auth")):
+        if "auth" not in re.split(r"[\s,]+", fields.get("qop", "auth")):
             raise SecurityFailure(
-                "agree on protection", f"the server wants {said['qop']}, and with a token only `auth` can be had"
+                "agree on protection", f"the server requires {fields['qop']}, but tokens support only `auth`"
             )
-        realm, nonce = said.get("realm", "default"), said.get("nonce", "")
-        own = secrets.token_hex(16)
+        realm, nonce = fields.get("realm", "default"), fields.get("nonce", "")
+        client_nonce = secrets.token_hex(16)
         secret = hashlib.md5(f"{self._user}:{realm}:{self._password}".encode()).digest()
-        first = hashlib.md5(secret + f":{nonce}:{own}".encode()).hexdigest()
+        first = hashlib.md5(secret + f":{nonce}:{client_nonce}".encode()).hexdigest()
 
         def proof(prefix: str) -> str:
             second = hashlib.md5(f"{prefix}:{self._uri}".encode()).hexdigest()
-            return hashlib.md5(f"{first}:{nonce}:00000001:{own}:auth:{second}".encode()).hexdigest()
+            return hashlib.md5(f"{first}:{nonce}:00000001:{client_nonce}:auth:{second}".encode()).hexdigest()
 
         self._expected = proof("")
         return (
-            f'charset=utf-8,username="{self._user}",realm="{realm}",nonce="{nonce}",nc=00000001,cnonce="{own}",'
+            f'charset=utf-8,username="{self._user}",realm="{realm}",nonce="{nonce}",nc=00000001,cnonce="{client_nonce}",'
             f'digest-uri="{self._uri}",response={proof("AUTHENTICATE")},qop=auth'
         ).encode()
 
 
 class Kerberos:
-    """Kerberos tickets (GSSAPI, RFC 4752), by MIT's library through the package `gssapi`.
+    """Kerberos tickets (GSSAPI, RFC 4752), with the package `gssapi` and MIT's library.
 
-    Args:
-        service: The first part of the metastore's principal.
-        host: Its second part: the metastore's host, as it is in the URI.
-
-    Raises:
-        SecurityFailure: If the package is missing, or the service's name cannot be used.
+    The metastore's principal is `service/host`, with the host of its URI.
     """
 
     name = "GSSAPI"
@@ -162,7 +150,7 @@ class Kerberos:
         self._service = f"{service}/{host}"
         self._limit = 0
         self._level = _AUTH
-        self._agreed = False
+        self._is_agreed = False
         target = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
         flags = library.RequirementFlag
         self._context = library.SecurityContext(
@@ -185,53 +173,53 @@ class Kerberos:
                 token: bytes | None = self._context.step(challenge or None)
                 return token or b""
             step = "agree on protection"
-            return b"" if self._agreed else self._agree(self._context.unwrap(challenge).message)
+            return b"" if self._is_agreed else self._agree(self._context.unwrap(challenge).message)
         except self._gssapi.exceptions.GSSError as error:
-            said = " ".join(str(error).split())
-            raise SecurityFailure(step, f"{said}. `klist` shows your tickets, `kinit` gets one") from error
+            reason = " ".join(str(error).split())
+            raise SecurityFailure(step, f"{reason}. `klist` shows your tickets, `kinit` gets one") from error
 
     def _agree(self, offer: bytes) -> bytes:
-        """Take the strongest protection that the server offers (RFC 4752, section 3.1)."""
+        """Choose the strongest protection that the server offers (RFC 4752, section 3.1)."""
         if len(offer) != 4:
-            raise SecurityFailure("agree on protection", "the server's offer has not the form that it must have")
-        self._level = next((each for each in (_PRIVACY, _INTEGRITY, _AUTH) if offer[0] & each), 0)
+            raise SecurityFailure("agree on protection", "the server's offer is malformed")
+        self._level = next((level for level in (_PRIVACY, _INTEGRITY, _AUTH) if offer[0] & level), 0)
         if not self._level:
-            raise SecurityFailure("agree on protection", f"the server offers none that is known ({offer[0]})")
+            raise SecurityFailure("agree on protection", f"the server offers no known one ({offer[0]})")
         self._limit = self._context.get_wrap_size_limit(
             int.from_bytes(offer[1:], "big") or 65536, self._level == _PRIVACY
         )
-        self._agreed = True
+        self._is_agreed = True
         size = 0 if self._level == _AUTH else 0xFFFFFF
-        chosen: bytes = self._context.wrap(bytes([self._level]) + size.to_bytes(3, "big"), False).message
-        return chosen
+        choice: bytes = self._context.wrap(bytes([self._level]) + size.to_bytes(3, "big"), False).message
+        return choice
 
     def wrap(self, data: bytes) -> list[bytes]:
         """See `Mechanism`."""
         if self._level == _AUTH:
             return [data]
-        pieces = (data[start : start + self._limit] for start in range(0, len(data), self._limit))
+        parts = (data[start : start + self._limit] for start in range(0, len(data), self._limit))
         try:
-            return [self._context.wrap(piece, self._level == _PRIVACY).message for piece in pieces]
+            return [self._context.wrap(part, self._level == _PRIVACY).message for part in parts]
         except self._gssapi.exceptions.GSSError as error:
-            # The ticket has expired, as a rule: a new connection says so, or has another one.
-            raise ConnectionError(f"the request cannot be sealed: {error}") from error
+            # Usually the ticket has expired: a new connection reports that, or uses a new ticket.
+            raise ConnectionError(f"the request cannot be encrypted: {error}") from error
 
-    def unwrap(self, piece: bytes) -> bytes:
+    def unwrap(self, frame: bytes) -> bytes:
         """See `Mechanism`."""
         if self._level == _AUTH:
-            return piece
+            return frame
         try:
-            opened = self._context.unwrap(piece)
+            unwrapped = self._context.unwrap(frame)
         except self._gssapi.exceptions.GSSError as error:
-            raise ConnectionError(f"a piece of the answer was changed on its way: {error}") from error
-        if self._level == _PRIVACY and not opened.encrypted:
-            raise ConnectionError("a piece of the answer came unsealed, although sealing was agreed on")
-        data: bytes = opened.message
+            raise ConnectionError(f"a frame of the answer was changed in transit: {error}") from error
+        if self._level == _PRIVACY and not unwrapped.encrypted:
+            raise ConnectionError("a frame of the answer is not encrypted, although encryption was agreed on")
+        data: bytes = unwrapped.message
         return data
 
 
 def mechanism(credentials: Credentials, host: str) -> Mechanism:
-    """The mechanism for the credentials of a catalog."""
+    """Return the mechanism for the credentials of a catalog."""
     if credentials.kind == "kerberos":
         return Kerberos(credentials.service, host)
     if credentials.kind == "token":
@@ -240,48 +228,44 @@ def mechanism(credentials: Credentials, host: str) -> Mechanism:
 
 
 def parse_token(text: str) -> tuple[bytes, bytes]:
-    """Take Hadoop's text form of a token apart."""
+    """Return the identifier and the password of a token in Hadoop's text form."""
     try:
         data = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
-        identifier, rest = _counted(data)
-        password, _ = _counted(rest)
-    except (binascii.Error, ValueError, IndexError) as error:
+        identifier, rest = _read_bytes(data)
+        password, _ = _read_bytes(rest)
+    except (binascii.Error, struct.error, ValueError) as error:
         raise SecurityFailure("read the token", "it is not a delegation token in Hadoop's text form") from error
     return identifier, password
 
 
-def _counted(data: bytes) -> tuple[bytes, bytes]:
-    """One piece with its length before it (Hadoop, WritableUtils.writeVInt), and what follows it."""
-    first = struct.unpack_from("b", data)[0] if data else _fail()
+def _read_bytes(data: bytes) -> tuple[bytes, bytes]:
+    """Return bytes that follow their length (Hadoop, WritableUtils.writeVInt), and the rest of the data."""
+    first = struct.unpack_from("b", data)[0]
     size, start = first, 1
     if first < -112:
         width = -112 - first
         size, start = int.from_bytes(data[1 : 1 + width], "big"), 1 + width
     if not 0 <= size <= len(data) - start:
-        _fail()
+        raise ValueError("wrong length")
     return data[start : start + size], data[start + size :]
 
 
-def _fail() -> Any:
-    raise ValueError("no counted piece")
-
-
-def negotiate(sock: socket.socket, ours: Mechanism, timeout: float) -> None:
-    """Tell the server who we are."""
+def negotiate(sock: socket.socket, mechanism: Mechanism, timeout: float) -> None:
+    """Authenticate to the server."""
     deadline = monotonic() + timeout
     sock.settimeout(timeout)
-    sock.sendall(_message(START, ours.name.encode()) + _message(OK, ours.respond(b"")))
+    sock.sendall(_message(START, mechanism.name.encode()) + _message(OK, mechanism.respond(b"")))
     while True:
-        status, said = _read_message(sock, ours.name, deadline)
+        status, payload = _read_message(sock, mechanism.name, deadline)
         if status == OK:
-            sock.sendall(_message(OK, ours.respond(said)))
+            sock.sendall(_message(OK, mechanism.respond(payload)))
         elif status == COMPLETE:
-            if said:
-                ours.respond(said)
+            if payload:
+                mechanism.respond(payload)
             return
         else:
-            reason = said.decode("utf-8", "replace").strip() or "it gave no reason"
-            raise SecurityFailure(f"authenticate ({ours.name})", f"the metastore refused: {reason}")
+            reason = payload.decode("utf-8", "replace").strip() or "it gave no reason"
+            raise SecurityFailure(f"authenticate ({mechanism.name})", f"the metastore refused: {reason}")
 
 
 def _message(status: int, payload: bytes) -> bytes:
@@ -291,7 +275,7 @@ def _message(status: int, payload: bytes) -> bytes:
 def _read_message(sock: socket.socket, name: str, deadline: float) -> tuple[int, bytes]:
     status, size = _HEADER.unpack(_read(sock, _HEADER.size, name, deadline))
     if status not in (OK, BAD, ERROR, COMPLETE) or size > MAX_MESSAGE_BYTES:
-        raise SecurityFailure(f"authenticate ({name})", "the server answers with something else than SASL")
+        raise SecurityFailure(f"authenticate ({name})", "the server's answer is not SASL")
     return status, _read(sock, size, name, deadline)
 
 
@@ -303,52 +287,52 @@ def _read(sock: socket.socket, size: int, name: str, deadline: float) -> bytes:
             raise TimeoutError("timed out")
         sock.settimeout(remaining)
         try:
-            piece = sock.recv(size - len(data))
+            received = sock.recv(size - len(data))
         except ConnectionError:
-            piece = b""
-        if not piece:
+            received = b""
+        if not received:
             raise SecurityFailure(
                 f"authenticate ({name})",
-                "the server closed the connection. Perhaps it wants no SASL (hive.metastore.sasl.enabled), "
-                "or wants TLS first (hive-views.tls)",
+                "the server closed the connection. Perhaps it uses no SASL (hive.metastore.sasl.enabled), "
+                "or expects TLS first (hive-views.tls)",
             )
-        data += piece
+        data += received
     return data
 
 
 class SaslLayer:
-    """What stands between Thrift and the socket after the negotiation: lengths, and signatures or seals."""
+    """The layer between Thrift and the socket after the negotiation: frames, signed or encrypted."""
 
-    def __init__(self, ours: Mechanism) -> None:
-        self._ours = ours
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._mechanism = mechanism
         self._partial = b""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no part of a piece waits for its rest."""
+        """Whether no incomplete frame was received."""
         return not self._partial
 
     def outgoing(self, data: bytes) -> bytes:
-        """What to send for a request."""
-        return b"".join(_LENGTH.pack(len(piece)) + piece for piece in self._ours.wrap(data))
+        """Return the bytes to send for a request."""
+        return b"".join(_LENGTH.pack(len(frame)) + frame for frame in self._mechanism.wrap(data))
 
-    def incoming(self, receive: Callable[[int], bytes], most: int) -> bytes:
-        """Receive at least one whole piece."""
+    def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
+        """Receive at least one complete frame and return its data."""
         parts: list[bytes] = []
         buffer = bytearray(self._partial)
         while not parts:
-            buffer += receive(most)
+            buffer += receive(max_bytes)
             start = 0
             while len(buffer) - start >= _LENGTH.size:
                 (size,) = _LENGTH.unpack_from(buffer, start)
                 if size > MAX_FRAME_BYTES:
-                    raise ConnectionError(f"a piece of {size} bytes is announced: this is no SASL")
+                    raise ConnectionError(f"a frame of {size} bytes is announced: this is not SASL")
                 end = start + _LENGTH.size + size
                 if len(buffer) < end:
                     break
-                opened = self._ours.unwrap(bytes(buffer[start + _LENGTH.size : end]))
-                if opened:
-                    parts.append(opened)
+                data = self._mechanism.unwrap(bytes(buffer[start + _LENGTH.size : end]))
+                if data:
+                    parts.append(data)
                 start = end
             del buffer[:start]
         self._partial = bytes(buffer)

@@ -1,4 +1,4 @@
-"""TLS to the metastore: the server's certificate is always checked, and ours is shown where it is asked for."""
+"""TLS to the metastore: the server's certificate is always verified, a client certificate is sent on request."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from hive_views.metastore.transport.sasl import SecurityFailure
 
 
 def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:
-    """Agree on TLS over a connected socket."""
-    context = _context(config, tuple(map(_age, (config.ca_file, config.certificate_file, config.key_file))))
+    """Start TLS on a connected socket."""
+    context = _context(
+        config, tuple(map(_modification_time, (config.ca_file, config.certificate_file, config.key_file)))
+    )
     sock.settimeout(timeout)
     try:
         return context.wrap_socket(sock, server_hostname=config.host or host)
     except ssl.SSLCertVerificationError as error:
         raise SecurityFailure(
             "check the metastore's certificate",
-            f"{error.verify_message}. hive-views.tls-ca-file names the certificates that are trusted, "
+            f"{error.verify_message}. hive-views.tls-ca-file names the trusted certificates, "
             "hive-views.tls-host the name that the certificate must have",
         ) from error
     except TimeoutError:
@@ -34,16 +36,16 @@ def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) ->
 
 
 def is_quiet(sock: ssl.SSLSocket) -> bool:
-    """Whether nothing waits to be read; without a look at it, because TLS has to take what it reads."""
+    """Return whether nothing is there to be read; without MSG_PEEK, which TLS sockets do not support."""
     if sock.pending():
         return False
-    waiting = select.poll()
-    waiting.register(sock, select.POLLIN)
-    return not waiting.poll(0)
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return not poll.poll(0)
 
 
-def _age(path: str | None) -> int | None:
-    """Tells a renewed file from the one that was read."""
+def _modification_time(path: str | None) -> int | None:
+    """Return what changes when a file is renewed, so that the cached context is not used any more."""
     try:
         return None if path is None else Path(path).stat().st_mtime_ns
     except OSError:
@@ -51,7 +53,7 @@ def _age(path: str | None) -> int | None:
 
 
 @lru_cache(maxsize=16)
-def _context(config: TlsConfig, _ages: tuple[int | None, ...]) -> ssl.SSLContext:
+def _context(config: TlsConfig, _modification_times: tuple[int | None, ...]) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=config.ca_file)
     except (OSError, ssl.SSLError) as error:

@@ -109,7 +109,7 @@ def test_nothing_to_commit(store: MetastoreStore, created: LoadedView, tmp_path:
 
 def test_a_file_that_is_registered(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
     location = created.row.metadata_location
-    registered = commit(store, ViewName(database, "w"), None, created.metadata, registered=location)
+    registered = commit(store, ViewName(database, "w"), None, created.metadata, registered_location=location)
     assert registered.row.metadata_location == location
     assert len(files_below(tmp_path)) == 1
 
