@@ -118,7 +118,7 @@ class MetastoreClient:
         except ttypes.NoSuchObjectException:
             return None
         except ttypes.MetaException:
-        """Return the rows of several tables and views of a database, read in batches; missing ones are left out."""
+            # MySQL with Hive's latin1 schema cannot compare such a name ("Illegal mix of collations"), nor store one.
             if name.isascii() and database.isascii():
                 raise
             return None
