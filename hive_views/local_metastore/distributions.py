@@ -2,7 +2,7 @@
 
 Hive publishes the standalone metastore on Maven's repositories; the part of Hadoop that it needs and does not carry is
 taken from PySpark's jars, so that no second copy of it is fetched. Hive 4.1 and later are not published in this form:
-there the whole server is in `hive-exec`, and what it needs beside that is in 4.0's archive (decision 0022).
+there the whole server is in `hive-exec`, and what it needs beside that is in 4.0's archive (decision 0018).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derby through JDBC: a small JVM of our own, with the Derby of PySpark's jars, reached by Py4J (decision 0016).
+"""Derby through JDBC: a small JVM of our own, with the Derby of PySpark's jars, reached by Py4J (decision 0014).
 
 The password goes through Py4J's socket on the loopback address, to which a token is needed; it is in no argument.
 """
