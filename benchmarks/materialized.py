@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import iceberg_session
 from tests.integration.materialized.duck_engine import DuckEngine
 

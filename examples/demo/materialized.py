@@ -8,7 +8,7 @@ from rich.table import Table
 
 from examples.demo.flights import DATABASE
 from hive_views.materialized.freshness.verdict import Verdict
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -426,7 +426,7 @@ class MaterializedViews(AbandonedMethods):
 
         Args:
             identifier: `database.name`.
-            engine: What runs the query and writes the rows: `hive_views.spark.refresh.job.SparkEngine`.
+            engine: What runs the query and writes the rows: `hive_views.spark.refresh.engine.SparkEngine`.
             mode: `auto`, `full` or `incremental`.
             cascade: Refresh the materialized views that it reads first, each once, in the order of their dependencies.
             tell: Is told what is being done.

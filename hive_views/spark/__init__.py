@@ -1,19 +1,49 @@
-"""Views on Spark: sessions, and column types from Spark's analyzer."""
+"""Views on Spark: sessions with views, refreshes of materialized views, and column types from Spark's analyzer."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hive_views.spark.analyzer import schema_of as schema_of
+    from hive_views.spark.refresh.engine import SparkEngine as SparkEngine
+    from hive_views.spark.runtime import fetch_runtime as fetch_runtime
+    from hive_views.spark.runtime import iceberg_session as iceberg_session
+    from hive_views.spark.runtime import plain_session as plain_session
+    from hive_views.spark.session.materialized_reads import Note as Note
     from hive_views.spark.session.session import ViewSession as ViewSession
+    from hive_views.spark.sessions import end_session as end_session
 
-__all__ = ["ViewSession"]
+_MODULES = {
+    "Note": "hive_views.spark.session.materialized_reads",
+    "SparkEngine": "hive_views.spark.refresh.engine",
+    "ViewSession": "hive_views.spark.session.session",
+    "end_session": "hive_views.spark.sessions",
+    "fetch_runtime": "hive_views.spark.runtime",
+    "iceberg_session": "hive_views.spark.runtime",
+    "plain_session": "hive_views.spark.runtime",
+    "schema_of": "hive_views.spark.analyzer",
+}
+
+__all__ = [
+    "Note",
+    "SparkEngine",
+    "ViewSession",
+    "end_session",
+    "fetch_runtime",
+    "iceberg_session",
+    "plain_session",
+    "schema_of",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    # Imported on first use, since most of these modules import pyspark's dependencies (decision 0006).
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Imported on first use (decision 0006).
-    from hive_views.spark.session.session import ViewSession
+    return getattr(import_module(_MODULES[name]), name)
 
-    return ViewSession
+
+def __dir__() -> list[str]:
+    return __all__

@@ -71,7 +71,7 @@ class Work:
 
 
 class Engine(Protocol):
-    """Runs queries and writes Iceberg tables: `hive_views.spark.refresh.job.SparkEngine`."""
+    """Runs queries and writes Iceberg tables: `hive_views.spark.refresh.engine.SparkEngine`."""
 
     def settings(self) -> Mapping[str, str]:
         """What the rows of a query depend on besides its tables: the session's time zone, for one."""

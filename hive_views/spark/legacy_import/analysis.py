@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.spark.analyzer import iceberg_schema
-from hive_views.spark.session.failures import failures
-from hive_views.spark.session.names import Context
+from hive_views.spark.session.names import NameContext
+from hive_views.spark.sessions import spark_exceptions
 from hive_views.spec.session_settings import RECORDED, recorded
 from hive_views.spec.version_texts import HIVE, sql_texts
 
@@ -31,8 +31,8 @@ def analyzed(
     views: ViewSession, names: Iterable[ViewName], place: Callable[[ViewName], ViewName]
 ) -> dict[ViewName, StructType]:
     """What Spark's analyzer finds in definitions that give just the columns that their views declare."""
-    reader, helper = views._reader, views._helper
-    groups: dict[tuple[Context, _Settings], list[tuple[ViewName, str, Schema]]] = {}
+    reader, helper = views._queries, views._helper
+    groups: dict[tuple[NameContext, _Settings], list[tuple[ViewName, str, Schema]]] = {}
     for name in names:
         try:
             view = views.catalog.load_view(place(name).identifier)
@@ -44,14 +44,14 @@ def analyzed(
         if text is None:
             continue
         wanted = recorded(version.summary)
-        settings = frozenset((key, wanted.get(key, views._names.setting(key))) for key in RECORDED)
-        key = reader._home_of(version, place(name)), settings
+        settings = frozenset((key, wanted.get(key, str(views.spark.conf.get(key)))) for key in RECORDED)
+        key = reader.context_of(version, place(name)), settings
         groups.setdefault(key, []).append((name, text, view.schemas()[version.schema_id]))
     found: dict[ViewName, StructType] = {}
-    caught: tuple[type[Exception], ...] = (HiveViewsError, *failures())
+    caught: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())
     for (context, settings), items in groups.items():
         try:
-            with helper.under(context, dict(settings)) as (session, _):
+            with helper.configured(context, dict(settings)) as (session, _):
                 for name, text, declared in items:
                     try:
                         given = session.sql(text).schema

@@ -18,7 +18,7 @@ from hive_views.spark.legacy_import.plan import told_by_spark
 from hive_views.spark.legacy_import.verification import Checked
 from hive_views.spark.legacy_import.verified_run import NONE, CheckedRun, is_elsewhere, run_verified, verification
 from hive_views.spark.runtime import cache_directory, iceberg_session, plain_session
-from hive_views.spark.session.names import SESSION_CATALOG
+from hive_views.spark.sessions import SESSION_CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

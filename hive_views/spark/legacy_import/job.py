@@ -35,7 +35,7 @@ from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verification import Checked
 from hive_views.spark.legacy_import.verified_run import CheckedRun, run_verified
 from hive_views.spark.legacy_import.work_queue import Announce, Desk, Job, Perform, attend
-from hive_views.spark.session.failures import failures
+from hive_views.spark.sessions import spark_exceptions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -185,7 +185,7 @@ class SparkImport:
                 partitions = context.parallelize(range(workers), workers)
                 with _this_python(context):
                     counts = partitions.mapPartitions(partial(attend, desk.address, desk.key, perform)).collect()
-            except failures() as error:
+            except spark_exceptions() as error:
                 if desk.failure is not None:
                     raise desk.failure from None
                 reason = str(getattr(error, "java_exception", None) or error).strip()

@@ -19,8 +19,7 @@ from hive_views.legacy_import.planner import Progress
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import read_rows
 from hive_views.spark.legacy_import.verified_run import refuse_a_stranger
-from hive_views.spark.session.failures import failures
-from hive_views.spark.session.names import SESSION_CATALOG
+from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.spec.session_settings import RECORDED
 from hive_views.sql.rewriting.quoting import quote_name
 
@@ -69,7 +68,7 @@ def _under(spark: SparkSession, settings: frozenset[tuple[str, str]]) -> SparkSe
     """A session of its own, for views that record some settings."""
     session = spark.newSession()
     for key, value in settings:
-        with suppress(*failures()):  # a time zone that this Spark does not know, say: its own holds then
+        with suppress(*spark_exceptions()):  # a time zone that this Spark does not know, say: its own holds then
             session.conf.set(key, value)
     return session
 
@@ -89,6 +88,6 @@ def _problem(session: SparkSession, text: str) -> str | None:
     """What the analyzer says against a text, in its first line."""
     try:
         session.sql(text).schema  # noqa: B018 -- what analyzes it on any kind of session
-    except failures() as error:
+    except spark_exceptions() as error:
         return str(error).strip().splitlines()[0][:300]
     return None

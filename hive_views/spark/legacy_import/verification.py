@@ -23,9 +23,8 @@ from hive_views.legacy_import.model import Writer
 from hive_views.legacy_import.outcome import Outcome, Status
 from hive_views.legacy_import.plan import Entry, Plan
 from hive_views.spark.legacy_import.analysis import analyzed
-from hive_views.spark.session.failures import failures
-from hive_views.spark.session.names import SESSION_CATALOG
 from hive_views.spark.session.session import ViewSession
+from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.sql.analysis.determinism import find_nondeterminism
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
@@ -314,7 +313,7 @@ def _verdict(entry: Entry, before: Rows | None, after: Rows, again: Rows | None)
     numbers = f"{before.number} rows before, {after.number} after"
     if again is not None and again != after:
         return Verdict(True, f"not comparable: it returns other rows each time ({numbers})")
-    reasons = _unrepeatable(entry)
+    reasons = _find_nondeterminism(entry)
     if reasons:
         return Verdict(
             True, f"not comparable: its rows may differ each time, because of {', '.join(reasons)} ({numbers})"
@@ -330,7 +329,7 @@ def _unknown(why: str, after: Rows) -> str:
     return f"{why}; the new one returns {after.number} rows"
 
 
-def _unrepeatable(entry: Entry) -> tuple[str, ...]:
+def _find_nondeterminism(entry: Entry) -> tuple[str, ...]:
     try:
         return find_nondeterminism(entry.new_text or "", "hive")
     except SqlError:
@@ -338,7 +337,7 @@ def _unrepeatable(entry: Entry) -> tuple[str, ...]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    return (HiveViewsError, *failures())
+    return (HiveViewsError, *spark_exceptions())
 
 
 def _first_line(error: Exception) -> str:

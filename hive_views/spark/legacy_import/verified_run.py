@@ -17,7 +17,7 @@ from hive_views.legacy_import.planner import target_of
 from hive_views.legacy_import.report.verification import write_rows_said
 from hive_views.legacy_import.run import RunResult
 from hive_views.spark.legacy_import.verification import Checked, RowCheck, Verdict
-from hive_views.spark.session.names import SESSION_CATALOG
+from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from hive_views.errors import UsageError
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import cache_directory, fetch_runtime, fetch_s3, iceberg_session
-from hive_views.spark.session.failures import failures
+from hive_views.spark.sessions import spark_exceptions
 from hive_views.spec.session_settings import TIME_ZONE
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _session(
                 spark.conf.set(f"{_PREFIX}{key}", value)
         if time_zone is not None:
             spark.conf.set(TIME_ZONE, time_zone)
-    except failures() as error:
+    except spark_exceptions() as error:
         spark.stop()
         raise UsageError("--time-zone", f"Spark: {error}") from error
     return spark

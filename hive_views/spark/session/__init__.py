@@ -1,1 +1,1 @@
-"""`ViewSession` and what it consists of."""
+"""A Spark session with views: `ViewSession`, and the steps that a statement takes in it."""

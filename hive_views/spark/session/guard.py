@@ -1,7 +1,7 @@
-"""Spark must not change our views: what is handed to it unread is looked through first, and refused in doubt.
+"""Rejects statements by which Spark would, or might, change our views.
 
-Spark changes the row of an Iceberg view in its own way: it goes without our checks, and a definition can go with it.
-Decision 0031 says what is looked for, and why.
+Spark changes the row of an Iceberg view in its own way: without our checks, and definitions can be lost. Decision 0031
+describes which statements are checked, and why.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
-from hive_views.spark.session.failures import Source, pointing_into
-from hive_views.spark.session.rewrite import Rewritten, substitute
-from hive_views.spark.session.settings import PARSER
-from hive_views.spark.session.variables import with_values
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.spark.session.settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS, substitute_variables
+from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits
+from hive_views.spark.session.spark_errors import convert_spark_errors
+from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.spark_lexer import spark_tokens
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.rewriting.dialects import string_literal
@@ -27,66 +26,91 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.names import Names
-    from hive_views.spark.session.reading import Reader
+    from hive_views.spark.session.names import NameResolver
+    from hive_views.spark.session.query_rewriter import QueryRewriter
 
-Args = dict[str, Any] | list[Any] | None
+Arguments = dict[str, Any] | list[Any] | None
 """Values of parameters, as `SparkSession.sql` takes them."""
 
-_ESCAPED, _, _DOUBLE_QUOTED = PARSER
-_INSTEAD = "give it to sql() by itself, with its name, or to the Spark session where Spark's own way is meant"
+_ADVICE = "pass the statement to sql() by itself, with the view's name, or to the Spark session to run it as Spark does"
 
 
-class Guard:
-    """Looks through what is handed to Spark.
+@dataclass(frozen=True)
+class _CheckedText:
+    """A text that Spark is to run: what the user typed, or the text of an EXECUTE IMMEDIATE in it."""
+
+    text: str
+    targets: StatementTargets
+    typed_text: str
+    """What the user typed."""
+    typed_offset: int | None
+    """The offset in the typed text of the EXECUTE IMMEDIATE's text; None for the typed text itself."""
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column in what the user typed of a character of the text."""
+        return line_and_column(self.typed_text, offset if self.typed_offset is None else self.typed_offset)
+
+    def error(self, reason: str, offset: int, name: str | None = None) -> SqlError:
+        """An error that points to a character of the text."""
+        line, column = self.position(offset)
+        return SqlError(f"{reason}: {_ADVICE}", line=line, column=column, name=name)
+
+
+class StatementGuard:
+    """Checks statements that are passed on to Spark.
 
     Args:
         spark: The user's session.
-        catalog: Where the views are.
+        catalog: The catalog of the views.
         names: Resolves names.
-        reader: Knows which views Spark does not read as they are meant.
+        queries: Tells which views Spark does not read according to their definition.
     """
 
-    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, names: Names, reader: Reader) -> None:
+    def __init__(
+        self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter
+    ) -> None:
         self._spark = spark
         self._catalog = catalog
         self._names = names
-        self._reader = reader
+        self._queries = queries
 
-    def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> ViewName | None:
-        """The Iceberg view that a name means."""
-        target = self._names.resolve(parts, self._names.current())
-        if target is None or not self._is_view(target.name):
+    def find_view(self, parts: tuple[str, ...], *, prefers_temporary: bool = True) -> ViewName | None:
+        """The Iceberg view that a name means; None if a temporary view takes precedence."""
+        resolved = self._names.resolve(parts, self._names.current())
+        if resolved is None or not self._is_view(resolved.name):
             return None
-        if temporary and len(parts) == 1 and self._names.is_temporary(parts[0]):
+        if prefers_temporary and len(parts) == 1 and self._names.is_temporary(parts[0]):
             return None
-        return target.name
+        return resolved.name
 
-    def check(self, text: str, args: Args) -> tuple[Rewritten, Args]:
-        """Refuse a statement in which Spark is, or may be, asked to change one of our views."""
-        found = find_targets(text)
-        given: tuple[Rewritten, Args] = (Rewritten(text, text), args)
-        if found.words[:1] == ("EXPLAIN",) and not found.executed:
-            return given  # what it explains is planned, and not run
-        if found.is_immediate:
-            executed = found.executed[0]
-            value = self._value(text, executed, args)
+    def check(self, text: str, args: Arguments) -> tuple[RewrittenText, Arguments]:
+        """Reject a statement that changes, or may change, one of our views.
+
+        Returns the statement to run and its arguments: the text of an EXECUTE IMMEDIATE is replaced by the text that
+        was checked.
+        """
+        targets = find_targets(text)
+        statement: tuple[RewrittenText, Arguments] = (RewrittenText.unchanged(text), args)
+        if targets.words[:1] == ("EXPLAIN",) and not targets.executed:
+            return statement  # Spark plans the explained statement and does not run it
+        if targets.is_immediate:
+            executed = targets.executed[0]
+            value = self._evaluate(text, executed, args)
             if not isinstance(value, str):
-                return given  # which Spark refuses, whatever it is
+                return statement  # Spark rejects it
             if not executed.is_literal:
-                given = self._with_value(text, executed, value, args)
-            parts = list(self._parts(with_values(self._spark, value).text, text, executed.start))
+                statement = self._with_value(text, executed, value, args)
+            texts = list(self._checked_texts(substitute_variables(self._spark, value).text, text, executed.start))
         else:
-            parts = list(self._parts(text, text, None))
-        moves = any(part.targets.changes_namespace for part in parts)
-        for part in parts:
-            for change in part.targets.changes:
-                self._check(change, part, alone=found.is_immediate and len(parts) == 1, moves=moves)
-            if part.fixed is not None:
-                self._check_read(part)
-        return given
-
-    # -- Parts --------------------------------------------------------------------------------------------------------
+            texts = list(self._checked_texts(text, text, None))
+        changes_namespace = any(checked_text.targets.changes_namespace for checked_text in texts)
+        is_single = targets.is_immediate and len(texts) == 1
+        for checked_text in texts:
+            for change in checked_text.targets.changes:
+                self._check_change(change, checked_text, is_single, changes_namespace)
+            if checked_text.typed_offset is not None:
+                self._check_reads(checked_text)
+        return statement
 
     def _is_view(self, name: ViewName) -> bool:
         row = self._catalog.store.get_row(name)
@@ -95,92 +119,80 @@ class Guard:
     def _is_on(self, key: str) -> bool:
         return self._names.setting(key).lower() == "true"
 
-    def _parts(self, text: str, whole: str, fixed: int | None) -> Iterator[_Part]:
-        """A text, and those in strings that it has executed."""
-        part = _Part(text, find_targets(text), whole, fixed)
-        yield part
-        for executed in part.targets.executed:
-            if not executed.is_literal or (text[executed.start] == '"' and self._is_on(_DOUBLE_QUOTED)):
-                raise part.error("What EXECUTE IMMEDIATE runs here is known only while it runs", executed.start)
-            value = self._value(text, executed, None)
+    def _checked_texts(self, text: str, typed_text: str, typed_offset: int | None) -> Iterator[_CheckedText]:
+        """A text, and the texts in strings that it executes."""
+        checked_text = _CheckedText(text, find_targets(text), typed_text, typed_offset)
+        yield checked_text
+        for executed in checked_text.targets.executed:
+            if not executed.is_literal or (text[executed.start] == '"' and self._is_on(DOUBLE_QUOTED_IDENTIFIERS)):
+                reason = "The text of this EXECUTE IMMEDIATE is known only when it runs"
+                raise checked_text.error(reason, executed.start)
+            value = self._evaluate(text, executed, None)
             if "${" in value:
-                raise part.error("The value of a variable in this text is known only while it runs", executed.start)
-            yield from self._parts(value, whole, executed.start if fixed is None else fixed)
+                reason = "The value of a variable in this text is known only when it runs"
+                raise checked_text.error(reason, executed.start)
+            yield from self._checked_texts(value, typed_text, executed.start if typed_offset is None else typed_offset)
 
-    def _value(self, text: str, executed: ExecutedText, args: Args) -> Any:
-        """What an EXECUTE IMMEDIATE is given to run: Spark knows its variables, and how it reads strings."""
+    def _evaluate(self, text: str, executed: ExecutedText, args: Arguments) -> Any:
+        """The value of an EXECUTE IMMEDIATE's expression, computed by Spark, which knows its variables."""
         head = "SELECT ("
         query = f"{head}{text[executed.start : executed.end]})"
-        used = args if _parameters(query) else None
-        source = Source(text, query, lambda at: executed.start + max(at - len(head), 0))
-        with pointing_into(source):
-            frame = self._spark.sql(query) if used is None else self._spark.sql(query, used)
+        used_args = args if _parameter_marks(query) else None
+        source = SourceText(text, query, lambda offset: executed.start + max(offset - len(head), 0))
+        with convert_spark_errors(source):
+            frame = self._spark.sql(query) if used_args is None else self._spark.sql(query, used_args)
             return frame.collect()[0][0]
 
-    def _with_value(self, text: str, executed: ExecutedText, value: str, args: Args) -> tuple[Rewritten, Args]:
-        if self._is_on(_ESCAPED) and any(each in value for each in ("\\", "'", "${")):
-            line, column = line_and_column(text, executed.start)
-            reason = f"{_ESCAPED} is on, and this text has quotes or backslashes in it: {_INSTEAD}"
-            raise SqlError(reason, line=line, column=column)
+    def _with_value(
+        self, text: str, executed: ExecutedText, value: str, args: Arguments
+    ) -> tuple[RewrittenText, Arguments]:
+        """The statement with its expression replaced by the value, and the arguments that remain."""
+        if self._is_on(ESCAPED_LITERALS) and any(mark in value for mark in ("\\", "'", "${")):
+            reason = f"{ESCAPED_LITERALS} is on, and this text has quotes or backslashes in it: {_ADVICE}"
+            raise error_at(text, executed.start, reason)
         if isinstance(args, list):
-            args = args[_parameters(text[executed.start : executed.end]).count("?") :] or None
-        return substitute(text, [(executed.start, executed.end, string_literal(value, "spark"))]), args
+            args = args[_parameter_marks(text[executed.start : executed.end]).count("?") :] or None
+        return apply_edits(text, [(executed.start, executed.end, string_literal(value, "spark"))]), args
 
-    def _check(self, change: ViewChange, part: _Part, *, alone: bool, moves: bool) -> None:
+    def _check_change(
+        self, change: ViewChange, checked_text: _CheckedText, is_single: bool, changes_namespace: bool
+    ) -> None:
         if change.is_plain_create:
             return
         if change.parts is None:
-            raise part.error("Which view is changed here is known only while it runs", change.start)
-        known = alone or not moves or len(change.parts) > 2
-        # A script may drop a temporary view of that name first.
-        found = self.own(change.parts, temporary=alone) if known else self._anywhere(change.parts)
-        if found is not None:
-            reason = f"{found} is a view of {self._catalog.name}, which Spark must not change"
-            behind = "" if known else f"{'.'.join(change.parts)} may be it behind USE; "
-            raise part.error(behind + reason, change.start, str(found))
+            raise checked_text.error("Which view this changes is known only when it runs", change.start)
+        is_resolvable = is_single or not changes_namespace or len(change.parts) > 2
+        if is_resolvable:
+            # A script may drop a temporary view of that name first.
+            view = self.find_view(change.parts, prefers_temporary=is_single)
+        else:
+            view = self._find_anywhere(change.parts)
+        if view is not None:
+            condition = "" if is_resolvable else f"{'.'.join(change.parts)} may mean it after USE; "
+            reason = f"{condition}{view} is a view of {self._catalog.name}, which Spark must not change"
+            raise checked_text.error(reason, change.start, str(view))
 
-    def _anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
-        """A view of ours that a name without a catalog can mean where any catalog and database may be current."""
-        homes = parts[:1] if len(parts) == 2 else database_names(self._catalog.store)
-        for home in homes:
+    def _find_anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
+        """A view that a name without a catalog can mean, whichever catalog and database are current."""
+        candidates = parts[:1] if len(parts) == 2 else database_names(self._catalog.store)
+        for database in candidates:
             try:
-                name = ViewName.parse((home, parts[-1]))
+                name = ViewName.parse((database, parts[-1]))
             except InvalidIdentifierError:
                 continue
             if self._is_view(name):
                 return name
         return None
 
-    def _check_read(self, part: _Part) -> None:
-        """Refuse a text in a string that reads a view which Spark would read otherwise than it is meant."""
+    def _check_reads(self, checked_text: _CheckedText) -> None:
+        """Reject a text that reads a view which Spark would not read according to its definition."""
         try:
-            self._reader.check_unread(part.text, "EXECUTE IMMEDIATE is handed to Spark as it is")
+            self._queries.check_unparsed(checked_text.text, "EXECUTE IMMEDIATE is passed to Spark unchanged")
         except SqlError as error:
-            line, column = part.position(0)
+            line, column = checked_text.position(0)
             raise SqlError(error.reason, line=line, column=column, name=error.name) from error
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A text that Spark is to run: what the user typed, or one in a string in it."""
-
-    text: str
-    targets: StatementTargets
-    whole: str
-    """What the user typed."""
-    fixed: int | None
-    """Where in that the string stands; None for that itself."""
-
-    def position(self, at: int) -> tuple[int, int]:
-        """Line and column in what the user typed of a character of the text."""
-        return line_and_column(self.whole, at if self.fixed is None else self.fixed)
-
-    def error(self, reason: str, at: int, name: str | None = None) -> SqlError:
-        """A refusal that points there."""
-        line, column = self.position(at)
-        return SqlError(f"{reason}: {_INSTEAD}", line=line, column=column, name=name)
-
-
-def _parameters(sql: str) -> list[str]:
-    """The marks in a text that begin parameters; other uses of a colon are among them."""
+def _parameter_marks(sql: str) -> list[str]:
+    """The marks in a text that may begin parameters; colons have other uses, too."""
     return [word.text for word in spark_tokens(sql) if word.text in ("?", ":")]

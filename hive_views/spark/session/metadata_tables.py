@@ -1,4 +1,4 @@
-"""What a view's metadata says, as data frames: `view.versions`, `view.history`, `view.lineage`, `view.refreshes`."""
+"""Metadata tables of views: `view.versions`, `view.history`, `view.lineage` and `view.refreshes`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from hive_views.materialized.loading import MaterializedView
 
 STORAGE = "storage"
-"""Behind a materialized view's name: its stored rows, as they are or AS OF."""
+"""After a materialized view's name: its stored rows, current or AS OF."""
 
 REFRESHES = "refreshes"
-"""Behind a materialized view's name: which stored rows one can travel to."""
+"""After a materialized view's name: the refreshes that AS OF can read."""
 
 METADATA_TABLES = {
     "versions": (
@@ -34,11 +34,11 @@ METADATA_TABLES = {
         "sources MAP<STRING, BIGINT>"
     ),
 }
-"""The columns of each, as Spark writes them."""
+"""The columns of each table, as Spark writes them."""
 
 
 def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView, table: str) -> DataFrame:
-    """One of a view's metadata tables, as it is now."""
+    """One of a view's metadata tables."""
     if table == "lineage":
         return spark.createDataFrame(_lineage(catalog, view), METADATA_TABLES[table])
     rows = _versions(view) if table == "versions" else _history(view)
@@ -46,20 +46,20 @@ def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView
 
 
 def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: MaterializedView) -> DataFrame:
-    """The refreshes that a materialized view's storage still holds."""
+    """The refreshes that a materialized view's storage still contains."""
     log = () if view.storage is None else view.storage.metadata.snapshot_log
-    # A snapshot is older than the moment at which it was published, and TIMESTAMP AS OF goes by that.
-    since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
+    # A snapshot is created before it is published, and TIMESTAMP AS OF uses the time of publication.
+    published_ms = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
     rows = [
         (
-            found.snapshot_id,
-            _time(since.get(found.snapshot_id, found.timestamp_ms)),
-            view.snapshot is not None and found.snapshot_id == view.snapshot.snapshot_id,
-            found.state.view_version_id,
-            None if found.state.started_ms is None else _time(found.state.started_ms),
-            {str(source.name): source.id for source in found.state.sources},
+            refresh.snapshot_id,
+            _time(published_ms.get(refresh.snapshot_id, refresh.timestamp_ms)),
+            view.snapshot is not None and refresh.snapshot_id == view.snapshot.snapshot_id,
+            refresh.state.view_version_id,
+            None if refresh.state.started_ms is None else _time(refresh.state.started_ms),
+            {str(source.name): source.id for source in refresh.state.sources},
         )
-        for found in catalog.materialized.refreshes(view.name.identifier)
+        for refresh in catalog.materialized.refreshes(view.name.identifier)
     ]
     return spark.createDataFrame(rows, METADATA_TABLES[REFRESHES])
 
@@ -93,17 +93,17 @@ def _history(view: HiveView) -> list[tuple[Any, ...]]:
 def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
     return [
         (
-            found.child.name.database,
-            found.child.name.name,
-            found.child.kind.value,
-            found.child.uuid,
-            found.state.value,
-            found.depth,
-            [str(parent) for parent in found.parents],
+            entry.child.name.database,
+            entry.child.name.name,
+            entry.child.kind.value,
+            entry.child.uuid,
+            entry.state.value,
+            entry.depth,
+            [str(parent) for parent in entry.parents],
         )
-        for found in catalog.lineage(view.name()).children
+        for entry in catalog.lineage(view.name()).children
     ]
 
 
-def _time(millis: int) -> datetime:
-    return datetime.fromtimestamp(millis / 1000, timezone.utc)
+def _time(timestamp_ms: int) -> datetime:
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)

@@ -1,4 +1,4 @@
-"""What names mean in a Spark session, and which of them lead to the metastore of a catalog."""
+"""Resolves names as a Spark session does, and tells which of them are in the metastore of a catalog."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
+from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
@@ -16,94 +17,93 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
-SESSION_CATALOG = "spark_catalog"
-"""Spark's own catalog, which is the Hive Metastore's where Spark has Hive support."""
-GLOBAL_TEMP = "global_temp"
-"""The database of global temporary views."""
-_PORT = 9083
-"""A metastore's where its address has none (Hive's `metastore.thrift.port`)."""
+_DEFAULT_PORT = 9083
+"""The port of a metastore URI without one (Hive's `metastore.thrift.port`)."""
 
 
 @dataclass(frozen=True)
-class Context:
-    """The current catalog and namespace that names without them mean."""
+class NameContext:
+    """The catalog and namespace that complete an unqualified name."""
 
     catalog: str
     namespace: tuple[str, ...]
 
     @property
-    def use(self) -> str:
+    def use_statement(self) -> str:
         """The statement that makes them current."""
-        return "USE " + quote_name((self.catalog, *self.namespace))
+        return f"USE {quote_name((self.catalog, *self.namespace))}"
 
 
 @dataclass(frozen=True)
-class Target:
-    """What a name leads to in the metastore."""
+class ResolvedName:
+    """An object of the metastore, and the Spark catalog through which it is named."""
 
     catalog: str
-    """The catalog of Spark through which it is named."""
+    """The Spark catalog."""
     name: ViewName
     """The object."""
 
     @property
-    def complete(self) -> tuple[str, str, str]:
+    def parts(self) -> tuple[str, str, str]:
         """Catalog, database and name."""
         return (self.catalog, self.name.database, self.name.name)
 
 
-class Names:
+class NameResolver:
     """Resolves names as Spark does (CatalogManager, LookupCatalog).
 
     Args:
         spark: A session.
-        catalog: The catalog whose metastore counts. Spark's catalog of the same name has to be on that metastore.
+        catalog: The catalog of the metastore. A Spark catalog of the same name has to be on that metastore.
 
     Attributes:
-        iceberg: Whether Spark has a catalog of that name.
-        hive: Whether Spark's session catalog is on a Hive Metastore.
+        has_iceberg_catalog: Whether Spark has a catalog of that name.
+        shares_session_catalog: Whether Spark's session catalog is on that metastore.
 
     Raises:
-        InvalidPropertyError: If Spark's catalog of that name is on something else.
+        InvalidPropertyError: If the Spark catalog of that name is on another metastore.
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog) -> None:
         self._spark = spark
-        self._catalog = catalog.name
+        self._catalog_name = catalog.name
         uris = set(catalog._config.connection.uris)
         key = f"spark.sql.catalog.{catalog.name}"
-        self.iceberg = self._conf(key) is not None
-        kind = self._conf(f"{key}.type")
-        if self.iceberg and (not _same(self._conf(f"{key}.uri"), uris) or kind not in (None, "hive")):
+        self.has_iceberg_catalog = self._optional_setting(key) is not None
+        catalog_type, catalog_uris = self._optional_setting(f"{key}.type"), self._optional_setting(f"{key}.uri")
+        if self.has_iceberg_catalog and (
+            not is_same_metastore(catalog_uris, uris) or catalog_type not in (None, "hive")
+        ):
             raise InvalidPropertyError(
                 key,
-                self._conf(f"{key}.uri") or kind,
+                catalog_uris or catalog_type,
                 f"Spark's catalog {catalog.name} is not on the metastore of this HiveViewCatalog "
                 f"({', '.join(sorted(uris))}); give them different names, or the same metastore",
             )
-        self.hive = self._conf("spark.sql.catalogImplementation") == "hive" and _same(
-            self._conf("spark.hadoop.hive.metastore.uris"), uris
-        )
+        self.shares_session_catalog = self._optional_setting(
+            "spark.sql.catalogImplementation"
+        ) == "hive" and is_same_metastore(self._optional_setting("spark.hadoop.hive.metastore.uris"), uris)
 
     @property
-    def is_served_by_iceberg(self) -> bool:
-        """Whether Spark's session catalog is another one than Spark's own, as Iceberg's SparkSessionCatalog."""
-        return self._conf(f"spark.sql.catalog.{SESSION_CATALOG}") is not None
+    def session_catalog_is_replaced(self) -> bool:
+        """Whether the session catalog is not Spark's own but, for example, Iceberg's SparkSessionCatalog."""
+        return self._optional_setting(f"spark.sql.catalog.{SESSION_CATALOG}") is not None
 
-    def current(self) -> Context:
-        """What is current in the session now."""
-        return Context(self._spark.catalog.currentCatalog(), tuple(self._spark.catalog.currentDatabase().split(".")))
+    def current(self) -> NameContext:
+        """The session's current catalog and namespace."""
+        namespace = tuple(self._spark.catalog.currentDatabase().split("."))
+        return NameContext(self._spark.catalog.currentCatalog(), namespace)
 
-    def is_ours(self, catalog: str) -> bool:
-        """Whether names in a catalog of Spark lead to the metastore."""
-        return catalog == self._catalog or (self.hive and catalog.lower() == SESSION_CATALOG)
+    def is_on_metastore(self, catalog: str) -> bool:
+        """Whether a Spark catalog is on the metastore."""
+        return catalog == self._catalog_name or (self.shares_session_catalog and catalog.lower() == SESSION_CATALOG)
 
     def is_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of that name."""
-        return name.lower() == SESSION_CATALOG or self._conf(f"spark.sql.catalog.{name}") is not None
+        return name.lower() == SESSION_CATALOG or self._optional_setting(f"spark.sql.catalog.{name}") is not None
 
-    def resolve(self, parts: tuple[str, ...], context: Context) -> Target | None:
-        """What a name leads to; temporary views are not looked at (see `is_temporary`)."""
+    def resolve(self, parts: tuple[str, ...], context: NameContext) -> ResolvedName | None:
+        """The object of the metastore that a name means, if it is no temporary view (see `is_temporary`)."""
         if len(parts) == 1:
             catalog, namespace = context.catalog, context.namespace
         elif len(parts) == 2:
@@ -114,10 +114,10 @@ class Names:
             catalog, namespace = parts[0], (parts[1],)
         else:
             return None
-        if len(namespace) != 1 or not self.is_ours(catalog):
+        if len(namespace) != 1 or not self.is_on_metastore(catalog):
             return None
         try:
-            return Target(catalog, ViewName.parse((namespace[0], parts[-1])))
+            return ResolvedName(catalog, ViewName.parse((namespace[0], parts[-1])))
         except InvalidIdentifierError:
             return None
 
@@ -134,36 +134,39 @@ class Names:
         """A setting of the session, or its default."""
         return str(self._spark.conf.get(key))
 
-    def _conf(self, key: str) -> str | None:
+    def _optional_setting(self, key: str) -> str | None:
         value = self._spark.conf.get(key, None)
         return None if value is None else str(value)
 
 
-def _same(uris: str | None, own: set[str]) -> bool:
-    """Whether a list of addresses is of the same metastore; one that is not told (hive-site.xml) may be.
+def is_same_metastore(spark_uris: str | None, uris: set[str]) -> bool:
+    """Whether a setting's list of URIs is of the metastore with the given URIs; true if the setting is unknown.
 
-    Two names of a host are the same one if they lead to one address: localhost and 127.0.0.1.
+    Host names are the same if they resolve to a common address, such as localhost and 127.0.0.1. The setting is
+    unknown if it comes from hive-site.xml.
     """
-    if uris is None:
+    if spark_uris is None:
         return True
-    theirs = {uri.strip().rstrip("/") for uri in uris.split(",")}
-    ours = {uri.strip().rstrip("/") for uri in own}
-    return bool(theirs & ours) or bool(_addresses(theirs) & _addresses(ours))
+    normalized_spark_uris = {uri.strip().rstrip("/") for uri in spark_uris.split(",")}
+    normalized_uris = {uri.strip().rstrip("/") for uri in uris}
+    if normalized_spark_uris & normalized_uris:
+        return True
+    return not _addresses(normalized_spark_uris).isdisjoint(_addresses(normalized_uris))
 
 
 def _addresses(uris: set[str]) -> set[tuple[str, int]]:
-    """IP addresses and ports that URIs lead to; the name itself of a host that cannot be found."""
-    found: set[tuple[str, int]] = set()
+    """IP addresses and ports of URIs; the host name itself if it cannot be resolved."""
+    addresses: set[tuple[str, int]] = set()
     for uri in uris:
         try:
             parts = urlsplit(uri)
-            host, port = parts.hostname or "", parts.port or _PORT
+            host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
         except ValueError:
             continue
         if not host:
             continue
         try:
-            found |= {(str(each[4][0]), port) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+            addresses |= {(str(info[4][0]), port) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
         except (OSError, UnicodeError):
-            found.add((host, port))
-    return found
+            addresses.add((host, port))
+    return addresses

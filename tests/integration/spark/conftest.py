@@ -13,7 +13,7 @@ from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from hive_views.spark.runtime import iceberg_session
-from hive_views.spark.session.temporary_views import end_session
+from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.speakers import Speaker, told
 

@@ -29,7 +29,7 @@ def main(server: str, uri: str, warehouse: str) -> None:
 
     from hive_views import HiveViewCatalog
     from hive_views.spark import ViewSession
-    from hive_views.spark.session.temporary_views import end_session
+    from hive_views.spark.sessions import end_session
     from tests.integration.spark.speakers import told
 
     spark = SparkSession.builder.remote(server).create()

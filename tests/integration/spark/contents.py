@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from hive_views.spark.session.failures import failures
+from hive_views.spark.sessions import spark_exceptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def contents(
     for name, query in queries.items():
         try:
             frame = session.sql(query)
-        except failures() as error:
+        except spark_exceptions() as error:
             found[name] = {"problem": _problem(error)}
             continue
         columns = frame.columns
@@ -57,7 +57,7 @@ def _run(names: Sequence[str], frames: Mapping[str, DataFrame], found: dict[str,
     """Run some; where that fails, its halves, down to the one that makes it fail."""
     try:
         rows = reduce(lambda one, other: one.union(other), (frames[name] for name in names)).collect()
-    except failures() as error:
+    except spark_exceptions() as error:
         if len(names) == 1:
             found[names[0]] = {"problem": f"at run time: {_problem(error)}"}
             return

@@ -11,7 +11,7 @@ import threading
 
 from hive_views import HiveViewCatalog
 from hive_views.config import CALL_TIMEOUT_MS
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import iceberg_session
 
 

@@ -16,7 +16,7 @@ from hive_views.errors import RefreshConflictError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.refresh.stage import Work
 from hive_views.spark import ViewSession
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.conftest import CACHE
 

@@ -24,7 +24,7 @@ from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.refresh.stage import Work
 from hive_views.spark.analyzer import schema_of
-from hive_views.spark.refresh.job import SparkEngine
+from hive_views.spark.refresh.engine import SparkEngine
 from tests.integration.catalog.fixtures import catalog, open_catalog
 
 __all__ = ["catalog", "open_catalog"]

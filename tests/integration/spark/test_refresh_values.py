@@ -13,8 +13,8 @@ from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import ViewSession
-from hive_views.spark.refresh.job import SparkEngine, _spark_types
-from hive_views.spark.session.settings import all_of
+from hive_views.spark.refresh.engine import SparkEngine, _spark_types
+from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.aggregates import AGGREGATES
 from tests.integration.catalog.fixtures import catalog, open_catalog
 
@@ -139,4 +139,4 @@ def test_types_are_told_as_spark_tells_them(spark, catalog, database):
 
 def test_all_settings_in_one_piece(spark, connect_spark):
     for session in (spark, connect_spark):
-        assert all_of(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_of(session)
+        assert all_settings(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_settings(session)

@@ -7,11 +7,11 @@ from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableI
 
 from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
-from hive_views.spark.session.temporary_views import end_session, other_connection
+from hive_views.spark.sessions import end_session, open_connect_session
 
 
 def test_it_is_opened_over_the_connection_of_the_first(connect_spark, catalog_of_speakers, database):
-    other = other_connection(connect_spark)
+    other = open_connect_session(connect_spark)
     try:
         assert other.session_id != connect_spark.session_id
         connect_spark.sql("SELECT 1 AS mine").createOrReplaceTempView("mine")
@@ -29,7 +29,7 @@ def test_it_is_opened_over_the_connection_of_the_first(connect_spark, catalog_of
 
 def test_a_session_that_does_not_say_where_its_server_is(spark):
     with pytest.raises(SqlError, match="helper="):
-        other_connection(spark)
+        open_connect_session(spark)
 
 
 def test_a_session_that_was_opened_is_ended_and_nothing_of_it_is_left_for_the_garbage_collector(

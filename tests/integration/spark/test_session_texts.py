@@ -20,7 +20,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.spark import ViewSession
-from hive_views.spark.session.variables import with_values
+from hive_views.spark.session.settings import substitute_variables
 from tests.integration.spark.test_session import catalog, home
 
 __all__ = ["catalog", "home"]
@@ -254,7 +254,7 @@ def test_variables_have_the_values_of_the_session_that_defines(
         # A value is taken to the letter, whatever quotes are in it, with the values of the variables in it.
         for value in ("a``b", "a`b'c\"d\\", "a' 'b", "1, 2 AS `b", "x${hive_views.most}y"):
             session.spark.conf.set("hive_views.odd", value)
-            assert with_values(session.spark, "/* ${hive_views.odd} */").text == f"/* {value} */".replace(
+            assert substitute_variables(session.spark, "/* ${hive_views.odd} */").text == f"/* {value} */".replace(
                 "${hive_views.most}", "2"
             )
             assert session.sql("SELECT 1 /* ${hive_views.odd} */ AS n").columns == ["n"]
@@ -262,7 +262,7 @@ def test_variables_have_the_values_of_the_session_that_defines(
             ("${env:HIVE_VIEWS_NOT_SET} ${system:java.specification.vendor}", " Oracle Corporation"),
             ("${system:hive_views.not.set} ${other:name}", "${system:hive_views.not.set} ${other:name}"),
         ):
-            assert with_values(session.spark, text).text.endswith(wanted)
+            assert substitute_variables(session.spark, text).text.endswith(wanted)
         session.spark.conf.set("hive_views.circle", "${hive_views.circle}")
         session.spark.conf.set("hive_views.name", "{hive_views.most}")
         for text, reason, column in (

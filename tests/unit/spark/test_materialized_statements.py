@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_views.spark.session.materialized_statements import is_about_materialized
+from hive_views.spark.session.statements import is_about_materialized
 from hive_views.sql.parsing.ddl import parse_statement
 
 

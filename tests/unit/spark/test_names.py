@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from hive_views.spark.session.failures import failure
-from hive_views.spark.session.names import _same
-from hive_views.spark.session.variables import _variables
+from hive_views.spark.session.names import is_same_metastore
+from hive_views.spark.session.settings import find_variables
+from hive_views.spark.session.spark_errors import spark_sql_error
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ from hive_views.spark.session.variables import _variables
     ],
 )
 def test_one_metastore_has_several_addresses(theirs: str | None, same: bool) -> None:
-    assert _same(theirs, {"thrift://127.0.0.1:9083"}) is same
+    assert is_same_metastore(theirs, {"thrift://127.0.0.1:9083"}) is same
 
 
 def test_a_host_that_cannot_be_found_is_itself() -> None:
-    assert _same("thrift://Elsewhere.invalid", {"thrift://elsewhere.invalid:9083"})
+    assert is_same_metastore("thrift://Elsewhere.invalid", {"thrift://elsewhere.invalid:9083"})
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_a_host_that_cannot_be_found_is_itself() -> None:
     ],
 )
 def test_variables_are_found_in_one_step(text: str, expected: list[str]) -> None:
-    assert [each.group() for each in _variables(text)] == expected
+    assert [each.group() for each in find_variables(text)] == expected
 
 
 def test_an_error_of_sparks_without_a_message_is_told_by_its_kind() -> None:
-    assert "PySparkException" in str(failure(PySparkException(""), None))
+    assert "PySparkException" in str(spark_sql_error(PySparkException(""), None))

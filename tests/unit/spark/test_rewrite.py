@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.rewrite import Replacement, offset_of, places, possible_places, replace
+from hive_views.spark.session.source_text import offset_of
+from hive_views.spark.session.table_references import (
+    Replacement,
+    possible_table_references,
+    replace_tables,
+    table_references,
+)
 from hive_views.sql.parsing.lexer import line_and_column
 
 CASES = [
@@ -55,7 +61,9 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_every_table_replaced(text: str, expected: str) -> None:
-    found = replace(text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in places(text)])
+    found = replace_tables(
+        text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in table_references(text)]
+    )
     assert found.text == expected
 
 
@@ -83,7 +91,7 @@ def test_every_table_replaced(text: str, expected: str) -> None:
     ],
 )
 def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> None:
-    found = possible_places(text)
+    found = possible_table_references(text)
     assert [".".join(place.parts) for place in found] == expected
 
 
@@ -92,7 +100,7 @@ def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> Non
 )
 def test_what_cannot_be_read_is_an_error(text: str) -> None:
     with pytest.raises(SqlError):
-        places(text)
+        table_references(text)
 
 
 NAMES = st.sampled_from(["v", "db.v", "`ü`", "c.db.`a b`", "v VERSION AS OF 1"])
@@ -103,11 +111,11 @@ TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
 
 @given(TEXTS)
 def test_every_character_leads_back(text: str) -> None:
-    found = places(text)
-    done = replace(text, [Replacement(place, "`a`.`b`", ("c", "db", place.parts[-1])) for place in found])
+    found = table_references(text)
+    done = replace_tables(text, [Replacement(place, "`a`.`b`", ("c", "db", place.parts[-1])) for place in found])
     origins = [done.offset(at) for at in range(len(done.text))]
     assert origins == sorted(origins)
-    replaced = {at for place in found for at in range(place.start, place.end)} | {place.alias_at for place in found}
+    replaced = {at for place in found for at in range(place.start, place.end)} | {place.alias_offset for place in found}
     kept = [(at, origin) for at, origin in enumerate(origins) if origin not in replaced]
     assert all(done.text[at] == text[origin] for at, origin in kept)
     assert {origin for _, origin in kept} == set(range(len(text))) - replaced

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.rewrite import places
+from hive_views.spark.session.table_references import table_references
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
 from hive_views.sql.rewriting.dialects import portable_text
@@ -92,8 +92,8 @@ def test_the_first_word_stands_behind_the_comments_of_its_dialect() -> None:
 
 def test_a_comment_that_goes_on_hides_what_spark_hides() -> None:
     text = "SELECT a -- FROM t \\\n, b FROM it's\n FROM u"
-    assert [place.parts for place in places(text)] == [("u",)]
-    assert [place.start for place in places(text)] == [text.index("u", 40)]
+    assert [place.parts for place in table_references(text)] == [("u",)]
+    assert [place.start for place in table_references(text)] == [text.index("u", 40)]
     with pytest.raises(SqlError):  # to Hive it is a string that is never closed
         Text(text, "hive")
 

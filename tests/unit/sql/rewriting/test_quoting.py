@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hive_views.spark.session.stored_rows import StoredRows
 from pyiceberg.types import StringType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh import partition_changes
-from hive_views.spark.session.stored_rows import StoredRows
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, quote_qualified
 

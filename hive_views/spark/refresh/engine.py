@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.refresh.stage import Action, Input, Work
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.spark.session.failures import failures
-from hive_views.spark.session.settings import all_of
-from hive_views.spark.session.temporary_views import end_session, is_classic, second_session
-from hive_views.spec.session_settings import RECORDED
+from hive_views.spark.sessions import (
+    all_settings,
+    end_session,
+    is_classic,
+    recorded_settings,
+    second_session,
+    spark_exceptions,
+)
 from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.rewriting.quoting import quote_name
 
@@ -35,18 +39,6 @@ WAP_ID = "spark.wap.id"
 
 _WAP = "spark.wap."
 """How settings begin by which a session stages its writes: the caller's are not those of a refresh."""
-
-
-def session_settings(spark: SparkSession) -> dict[str, str]:
-    """The settings of a session that the rows of a query depend on.
-
-    Args:
-        spark: The session.
-
-    Returns:
-        `RECORDED` with their values.
-    """
-    return {key: str(spark.conf.get(key)) for key in RECORDED}
 
 
 def _check_types(work: Work, computed: StructType, stored: StructType) -> None:
@@ -115,7 +107,7 @@ def _set(session: SparkSession, key: str, value: str) -> None:
     """
     try:
         session.conf.set(key, value)
-    except failures() as error:
+    except spark_exceptions() as error:
         if not str(getattr(error, "getCondition", lambda: None)()).startswith("CANNOT_MODIFY"):
             raise
 
@@ -149,7 +141,7 @@ class SparkEngine:
         Returns:
             `RECORDED` with their values.
         """
-        return session_settings(self._spark)
+        return recorded_settings(self._spark)
 
     def stage(self, work: Work) -> None:
         """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`.
@@ -160,7 +152,7 @@ class SparkEngine:
         Raises:
             RefreshError: If Spark fails.
         """
-        refusals: tuple[type[Exception], ...] = (*failures(), SqlError)
+        refusals: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
         try:
             session = self._session()
         except refusals as error:
@@ -170,14 +162,14 @@ class SparkEngine:
             for item in work.inputs:
                 self._read(session, item).createOrReplaceTempView(item.alias)
             self._write(session, work)
-        except failures() as error:
+        except spark_exceptions() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
         finally:
             try:
                 session.conf.unset(WAP_ID)
                 for item in work.inputs:
                     session.catalog.dropTempView(item.alias)
-            except failures() as error:
+            except spark_exceptions() as error:
                 # They are that session's alone; what the refresh did or raised counts.
                 logger.info("The session of a refresh of %s was not tidied up: %s", work.target, error)
             end_session(session)
@@ -185,13 +177,13 @@ class SparkEngine:
     def _session(self) -> SparkSession:
         """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
         session = second_session(self._spark)
-        there = all_of(session)
+        there = all_settings(session)
         for key in there:
             if key.startswith(_WAP):  # a clone has the caller's
                 session.conf.unset(key)
         # Those of catalogs and of Iceberg among them, which Spark does not know: its isModifiable denies them. Not by
         # SET, which shows asterisks in place of what looks like a secret.
-        for key, value in all_of(self._spark).items():
+        for key, value in all_settings(self._spark).items():
             if there.get(key) != value and not key.startswith(_WAP):
                 _set(session, key, value)
         return session

@@ -1,0 +1,140 @@
+"""Checks the definitions in CREATE VIEW, ALTER VIEW AS and RECOMPILE, and analyzes them in Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hive_views.dependencies.resolved_texts import text_of_version
+from hive_views.errors import SqlError
+from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.session.settings import PARSER_SETTINGS
+from hive_views.spark.session.source_text import SourceText
+from hive_views.spark.session.spark_errors import convert_spark_errors
+from hive_views.spark.session.table_references import TableReference, table_references
+from hive_views.spec.session_settings import RECORDED, encode, recorded
+from hive_views.sql.parsing.lexer import error_at, line_and_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.schema import Schema
+    from pyspark.sql.types import StructType
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.identifiers import ViewName
+    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.names import NameContext, NameResolver
+    from hive_views.spark.session.query_rewriter import QueryRewriter
+    from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
+
+    Defining = CreateView | AlterViewAs | CreateMaterializedView
+    """A statement that contains a definition."""
+
+
+class DefinitionAnalyzer:
+    """Analyzes definitions in Spark, without running them.
+
+    Args:
+        catalog: The catalog of the views.
+        names: Resolves names in the user's session.
+        queries: Replaces the views that a definition reads.
+        helper: The session in which Spark analyzes.
+    """
+
+    def __init__(
+        self, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter, helper: HelperSession
+    ) -> None:
+        self._catalog = catalog
+        self._names = names
+        self._queries = queries
+        self._helper = helper
+
+    def session_settings(self) -> dict[str, str]:
+        """The session's settings, as a version's summary records them."""
+        return encode({key: self._names.setting(key) for key in RECORDED})
+
+    def check(self, statement: Defining, current: NameContext) -> None:
+        """Reject a definition that would mean something else outside the user's session."""
+        self._check_parser_settings(statement)
+        query = statement.query
+        temporary_views: frozenset[str] | None = None
+        for reference in table_references(query.sql):
+            if reference.time_travel is not None:
+                continue  # allowed for tables; for views the catalog rejects it
+            if len(reference.parts) == 1 and temporary_views is None:
+                temporary_views = frozenset(view.lower() for view in self._names.temporary_views())
+            reason = self._reason_against(reference, current, temporary_views or frozenset())
+            if reason is not None:
+                raise error_at(statement.text, query.start + reference.start, reason, ".".join(reference.parts))
+
+    def analyzer(self, statement: Defining, database: str) -> Analyzer:
+        """The analyzer of a statement's query; its errors point into the statement."""
+        query = statement.query
+        return self._analyzer(query.sql, database, typed=(statement.text, query.start))
+
+    def recompiler(self, name: ViewName) -> Analyzer:
+        """The analyzer of an existing view's definition, under the settings recorded with it."""
+        version = self._catalog.load_view(name.identifier).current_version()
+        text = text_of_version(name, version)
+        settings = recorded(version.summary)
+        return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
+
+    def _reason_against(
+        self, reference: TableReference, current: NameContext, temporary_views: frozenset[str]
+    ) -> str | None:
+        """Why a view cannot read a reference."""
+        parts, name = reference.parts, ".".join(reference.parts)
+        if len(parts) == 1 and name.lower() in temporary_views:
+            return f"{name} is a temporary view, which ends with its session: a view cannot read it"
+        if len(parts) == 2 and self._names.is_catalog(parts[0]):
+            return f"{parts[0]} is a catalog: write catalog, database and name"
+        if len(parts) < 3 and not self._names.is_on_metastore(current.catalog):
+            return (
+                f"{name} is a name in {current.catalog}, the current catalog, which is not on this metastore: "
+                f"USE {self._catalog.name}, or write its catalog and database"
+            )
+        return None
+
+    def _check_parser_settings(self, statement: Defining) -> None:
+        query = statement.query
+        for key, mark in PARSER_SETTINGS.items():
+            offset = query.sql.find(mark)
+            if offset >= 0 and self._names.setting(key).lower() == "true":
+                line, column = line_and_column(statement.text, query.start + offset)
+                raise SqlError(
+                    f"{key} is on, and this text has a {mark} in it, which other readers of the view interpret "
+                    "differently. Write it another way, or set it off",
+                    line=line,
+                    column=column,
+                )
+
+    def _analyzer(
+        self,
+        query: str,
+        database: str,
+        *,
+        typed: tuple[str, int],
+        settings: Mapping[str, str] | None = None,
+        view: str | None = None,
+    ) -> Analyzer:
+        typed_text, start = typed
+
+        def analyze(expanded: str) -> Schema:
+            context = self._queries.definition_context(expanded, database)
+
+            def analyze_in_spark(source: SourceText) -> StructType:
+                configured = self._helper.configured(context, settings or {})
+                with configured as (session, _), convert_spark_errors(source, self._queries.find_definition):
+                    columns: StructType = session.sql(source.spark_text).schema
+                    return columns
+
+            # First the typed query, so that Spark's errors point into it; then the query with its final column names.
+            prepared = self._queries.prepare_definition(query, context, typed, view).source
+            analyze_in_spark(
+                SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
+            )
+            final = self._queries.prepare_definition(expanded, context).source
+            return iceberg_schema(analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view)))
+
+        return analyze

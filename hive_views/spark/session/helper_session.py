@@ -1,0 +1,145 @@
+"""A second Spark session, and the global temporary views made in it that queries read in place of our views.
+
+Spark stores with a temporary view the catalog, the database and the SQL settings that were current when it was created,
+and analyzes the view's text under them wherever it is read (`view.sqlConfig.*`, measured with 4.1.4, classic and
+Connect). The views are created in a second session so that the user's settings, current database and temporary views
+are not changed, and a view's text does not see them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from hive_views.spark.session.names import NameContext
+from hive_views.spark.session.settings import SUBSTITUTE, TEXT_SETTINGS
+from hive_views.spark.session.source_text import SourceText
+from hive_views.spark.session.spark_errors import convert_spark_errors
+from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class HelperSession:
+    """The second session of a `ViewSession`, opened when it is first needed.
+
+    Args:
+        spark: The user's session.
+        session: The second one; None opens it.
+    """
+
+    def __init__(self, spark: SparkSession, session: SparkSession | None = None) -> None:
+        self._spark = spark
+        self._session = session
+        self._opened: SparkSession | None = None
+        self._lock = threading.RLock()
+        self._prefix = f"hive_views_{uuid4().hex[:8]}"
+        self._views: dict[tuple[object, ...], str] = {}
+        """The temporary views by what defines them."""
+        self._names: set[str] = set()
+        self._retained: set[str] = set()
+        self._sources: dict[str, SourceText] = {}
+
+    def view(
+        self,
+        query: str,
+        columns: tuple[str, ...],
+        context: NameContext,
+        settings: Mapping[str, str],
+        source: SourceText,
+        *,
+        recreate: bool = False,
+    ) -> str:
+        """Create a global temporary view of a query, or return the existing one of the same query."""
+        with self.configured(None, settings) as (session, state):
+            key = (query, columns, context, state)
+            existing = self._views.get(key)
+            if existing is not None and not recreate:
+                return existing
+            short_name = self._new_name()
+            name = f"{quote_identifier(GLOBAL_TEMP)}.{short_name}"
+            head = f"CREATE GLOBAL TEMPORARY VIEW {short_name} ({', '.join(map(quote_identifier, columns))}) AS "
+            statement = head + query
+            statement_source = SourceText(
+                source.text,
+                statement,
+                lambda offset: source.offset(offset - len(head)) if offset >= len(head) else None,
+                source.view,
+            )
+            with convert_spark_errors(SourceText(source.text, context.use_statement, lambda _: None, source.view)):
+                session.sql(context.use_statement)
+            with convert_spark_errors(statement_source):
+                session.sql(statement)
+            self._views[key] = name
+            self._names.add(name)
+            self._sources[name] = source
+            return name
+
+    def source_of(self, name: str) -> SourceText | None:
+        """The query of a view that was created here, by the name that Spark's errors give it."""
+        return self._sources.get(quote_name(name.split(".")))
+
+    def frame_as_view(self, frame: DataFrame) -> str:
+        """Create a global temporary view of a data frame of the user's session."""
+        with self._lock:
+            short_name = self._new_name()
+            frame.createGlobalTempView(short_name.strip("`"))
+            name = f"{quote_identifier(GLOBAL_TEMP)}.{short_name}"
+            self._names.add(name)
+            return name
+
+    @contextmanager
+    def configured(
+        self, context: NameContext | None, settings: Mapping[str, str]
+    ) -> Iterator[tuple[SparkSession, frozenset[tuple[str, str]]]]:
+        """The second session with the user's SQL settings, some of them replaced, and a current namespace."""
+        with self._lock:
+            session = self._open()
+            state = self._apply_settings(session, settings)
+            if context is not None:
+                use_statement = context.use_statement
+                with convert_spark_errors(SourceText(use_statement, use_statement, lambda offset: offset)):
+                    session.sql(use_statement)
+            yield session, state
+
+    def retain(self, names: set[str]) -> None:
+        """Do not drop some views in `close`: a temporary view of the user reads them."""
+        self._retained |= names
+
+    def close(self) -> None:
+        """Drop the views, and end the second session if it was opened here."""
+        with self._lock:
+            for name in self._names - self._retained:
+                self._spark.sql(f"DROP VIEW IF EXISTS {name}")
+            self._views, self._names, self._sources = {}, set(), {}
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                self._session = None
+                end_session(opened)
+
+    def _new_name(self) -> str:
+        return quote_identifier(f"{self._prefix}_{uuid4().hex[:8]}")
+
+    def _open(self) -> SparkSession:
+        if self._session is None:
+            self._session = self._opened = second_session(self._spark)
+        return self._session
+
+    def _apply_settings(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+        target = {key: value for key, value in all_settings(self._spark).items() if key.startswith("spark.sql.")}
+        # Texts of views are analyzed here, which mean the same in every session.
+        target.update({key: "false" for key in TEXT_SETTINGS if key == SUBSTITUTE or key in target})
+        target.update(settings)
+        current = {key: value for key, value in all_settings(session).items() if key.startswith("spark.sql.")}
+        for key in current.keys() - target.keys():
+            if session.conf.isModifiable(key):
+                session.conf.unset(key)
+        for key, value in target.items():
+            if current.get(key) != value:
+                session.conf.set(key, value)
+        return frozenset(target.items())

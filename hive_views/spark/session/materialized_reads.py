@@ -1,0 +1,112 @@
+"""How a session reads a materialized view: its stored rows if they are usable, its definition otherwise."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hive_views.errors import HiveViewsError
+from hive_views.spark.sessions import recorded_settings
+from hive_views.sql.rewriting.quoting import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.identifiers import ViewName
+    from hive_views.materialized.time_travel import Stored
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Note:
+    """How a statement read a materialized view."""
+
+    view: ViewName
+    """The materialized view."""
+    from_storage: bool
+    """Whether its stored rows were read; otherwise its definition."""
+    why: str
+    """The reason."""
+
+    def __str__(self) -> str:
+        return f"{self.view}: {self.why}"
+
+
+class MaterializedReader:
+    """Reads stored rows of materialized views, and records for each view what was read.
+
+    Args:
+        spark: The user's session.
+        catalog: The catalog of the views.
+        can_read_iceberg: Whether the session has an Iceberg catalog for them.
+
+    Attributes:
+        notes: What the current statement reads in place of each materialized view.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, can_read_iceberg: bool) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._can_read_iceberg = can_read_iceberg
+        self.notes: list[Note] = []
+
+    def current_rows(self, name: ViewName) -> DataFrame | None:
+        """The stored rows of a materialized view; None if its definition has to be read."""
+        if not self._can_read_iceberg:
+            self._add_note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))
+            return None
+        try:
+            reading = self._catalog.materialized.reading(name.identifier)
+        except HiveViewsError as error:
+            # The definition can be read whatever is wrong with the storage.
+            self._add_note(Note(name, False, f"definition: {error}"))
+            return None
+        settings = recorded_settings(self._spark) if reading.from_storage and reading.settings else {}
+        differing = sorted(key for key, value in settings.items() if reading.settings.get(key, value) != value)
+        if differing:
+            computed = ", ".join(f"{key}={reading.settings[key]}" for key in differing)
+            self._add_note(Note(name, False, f"definition: the stored rows were computed with {computed}"))
+            return None
+        self._add_note(Note(name, reading.from_storage, reading.why))
+        if not reading.from_storage:
+            return None
+        return self._load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
+
+    def earlier_rows(self, stored: Stored) -> DataFrame:
+        """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
+        settings = recorded_settings(self._spark)
+        differing = ", ".join(
+            f"{key}={stored.settings[key]}"
+            for key, value in settings.items()
+            if stored.settings.get(key, value) != value
+        )
+        reason = f"storage: {stored}" + (f", computed with {differing}" if differing else "")
+        self._add_note(Note(stored.view, True, reason))
+        return self._load(stored.storage, stored.metadata_location, stored.snapshot_id)
+
+    def _load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:
+        # Iceberg's reader takes the location of a metadata file in place of a name, for storage without a table.
+        table = metadata_location
+        if storage is not None:
+            table = quote_name((self._catalog.name, *storage.identifier))
+            self._refresh_cache(table)
+        reader = self._spark.read.format("iceberg")
+        if snapshot_id is not None:
+            reader = reader.option("versionAsOf", str(snapshot_id))
+        return reader.load(table)
+
+    def _refresh_cache(self, table: str) -> None:
+        """Remove a table from the cache of Iceberg's catalog, since another program may have written to it.
+
+        The catalog caches tables for 30 seconds by default (`cache-enabled`), and does not see newer snapshots.
+        """
+        cache_enabled = self._spark.conf.get(f"spark.sql.catalog.{self._catalog.name}.cache-enabled", "true")
+        if str(cache_enabled).lower() != "false":
+            self._spark.sql(f"REFRESH TABLE {table}")
+
+    def _add_note(self, note: Note) -> None:
+        logger.info("%s", note)
+        self.notes.append(note)

@@ -1,0 +1,624 @@
+"""Decides which views Spark reads correctly by itself, and replaces the others in a statement.
+
+A view that Spark does not read according to its definition is replaced by a global temporary view of that definition.
+Spark 4.1.4 with Iceberg 1.11.0 (measured): Iceberg's catalog analyzes a view's text under the settings of the reading
+session. Spark's session catalog reads the row's expanded text with ANSI off and the default time zone, whatever the
+session's settings. Neither reads other versions than the current one.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType
+
+from hive_views.errors import (
+    CyclicViewError,
+    HiveViewsError,
+    NoSuchRefreshError,
+    NoSuchVersionError,
+    NotMaterializedError,
+    RefreshError,
+    SparkSqlError,
+    SqlError,
+    ViewDriftWarning,
+)
+from hive_views.identifiers import ViewName
+from hive_views.materialized.layouts.layouts import METADATA
+from hive_views.materialized.loading import is_materialized
+from hive_views.materialized.properties import TIME_TRAVEL
+from hive_views.materialized.time_travel import stored_rows
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.session.materialized_reads import MaterializedReader
+from hive_views.spark.session.metadata_tables import (
+    METADATA_TABLES,
+    REFRESHES,
+    STORAGE,
+    metadata_table,
+    refreshes_table,
+)
+from hive_views.spark.session.names import (
+    NameContext,
+    NameResolver,
+    ResolvedName,
+)
+from hive_views.spark.session.settings import TEXT_SETTINGS
+from hive_views.spark.session.source_text import RewrittenText, SourceText
+from hive_views.spark.session.spark_errors import ViewErrorLocation, convert_spark_errors
+from hive_views.spark.session.table_references import (
+    Replacement,
+    TableReference,
+    TimeTravel,
+    possible_table_references,
+    replace_tables,
+    table_references,
+)
+from hive_views.spark.sessions import SESSION_CATALOG
+from hive_views.spec.session_settings import RECORDED, recorded, same
+from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.catalog.views import HiveView
+    from hive_views.materialized.loading import MaterializedView
+    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spec.metadata import ViewVersion
+
+
+@dataclass(frozen=True)
+class PreparedStatement:
+    """A statement as Spark runs it."""
+
+    rewritten: RewrittenText
+    """The statement."""
+    views: Mapping[str, ViewName]
+    """The replaced views, by the names that replace them."""
+
+    @classmethod
+    def unchanged(cls, text: str) -> PreparedStatement:
+        """A statement in which nothing is replaced."""
+        return cls(RewrittenText.unchanged(text), {})
+
+    @property
+    def source(self) -> SourceText:
+        """The original statement, for errors."""
+        return SourceText(self.rewritten.original, self.rewritten.text, self.rewritten.offset)
+
+
+@dataclass(frozen=True)
+class _TableReplacement:
+    """What replaces a reference."""
+
+    name: str
+    """The new name, quoted."""
+    resolved: ResolvedName
+    """The object that the reference means."""
+    is_required: bool = True
+    """Whether Spark would read the object incorrectly, and not only look for it under another name."""
+
+
+class _ReferenceError(Exception):
+    """An error at one reference of a text; the caller knows its position."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class QueryRewriter:
+    """Prepares statements that read views.
+
+    Args:
+        spark: The user's session.
+        catalog: The catalog of the views.
+        names: Resolves names.
+        helper: Creates the temporary views that replace ours.
+    """
+
+    def __init__(
+        self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, helper: HelperSession
+    ) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._names = names
+        self._helper = helper
+        self._materialized = MaterializedReader(spark, catalog, can_read_iceberg=names.has_iceberg_catalog)
+        self.notes = self._materialized.notes
+
+    def prepare(self, text: str) -> PreparedStatement:
+        """A user's statement, with the views replaced that Spark does not read according to their definition."""
+        self.notes.clear()
+        try:
+            references = table_references(text)
+        except SqlError as error:
+            # Spark may be able to parse it; if not, its own error is better than ours.
+            reason = str(error)
+            if next((word.keyword for word in spark_tokens(text)), "") in ("INSERT", "REPLACE", "CREATE"):
+                reason += ". Pass its query to sql() by itself, and write the data frame that it returns"
+            self.check_unparsed(text, reason)
+            return PreparedStatement.unchanged(text)
+        return self._replace(text, references, self._names.current() if references else None, ())
+
+    def check_unparsed(self, text: str, reason: str) -> None:
+        """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
+        context: NameContext | None = None
+        for reference in possible_table_references(text):
+            position = line_and_column(text, reference.start)
+            if not reference.parts:
+                problem = "IDENTIFIER(…) may name a view that Spark would read incorrectly: write its name"
+                message = f"{problem}; this statement cannot be rewritten: {reason}"
+                raise SqlError(message, line=position[0], column=position[1])
+            context = context or self._names.current()
+            try:
+                replacement = self._replacement(text, reference, context, (), is_parsed=False)
+            except _ReferenceError as error:
+                problem = error.reason
+            except HiveViewsError as error:
+                error.point_at(*position)
+                raise
+            else:
+                if replacement is None:
+                    continue
+                problem = f"{replacement.resolved.name} is a view that Spark by itself would read incorrectly"
+            raise SqlError(
+                f"{problem}; and this statement cannot be rewritten: {reason}",
+                line=position[0],
+                column=position[1],
+                name=".".join(reference.parts),
+            )
+
+    def prepare_definition(
+        self, text: str, context: NameContext, typed: tuple[str, int] | None = None, view: str | None = None
+    ) -> PreparedStatement:
+        """A query that is to be a view's definition, prepared likewise; it does not see temporary views.
+
+        `typed` is the statement that contains the query, and the query's offset in it.
+        """
+        return self._replace(text, table_references(text), context, (), is_definition=True, view=view, typed=typed)
+
+    def definition_context(self, text: str, database: str) -> NameContext:
+        """The Spark catalog in which a definition over this metastore's tables is analyzed.
+
+        It is the session catalog if the definition reads anything but Iceberg tables and views over these.
+        """
+        uses_session_catalog = not self._names.has_iceberg_catalog
+        for reference in table_references(text):
+            parts = reference.parts[-2:] if len(reference.parts) > 1 else (database, *reference.parts)
+            name = ViewName.parse(parts)
+            row = self._row(name)
+            if row is not None and row.kind is RowKind.ICEBERG_VIEW:
+                default_catalog = self._catalog.load_view(name.identifier).current_version().default_catalog
+                uses_session_catalog = uses_session_catalog or default_catalog == SESSION_CATALOG
+            elif row is not None and row.kind is not RowKind.ICEBERG_TABLE:
+                uses_session_catalog = True
+        return NameContext(SESSION_CATALOG if uses_session_catalog else self._catalog.name, (database,))
+
+    def find_definition(self, location: ViewErrorLocation) -> SourceText | None:
+        """The text of the view that one of Spark's errors names, if it is one of ours."""
+        source = self._helper.source_of(location.name)
+        if source is not None:
+            return source
+        # The name as the statement has it, or the view that reads it.
+        resolved = self._names.resolve(tuple(location.name.split(".")), self._names.current())
+        if resolved is None:
+            return None
+        row = self._row(resolved.name)
+        if row is None or row.kind is not RowKind.ICEBERG_VIEW:
+            return None
+        texts = sql_texts(self._catalog.load_view(resolved.name.identifier).current_version())
+        for text in texts.values():
+            if location.is_in(text):
+                return SourceText(text, text, lambda offset: offset, str(resolved.name))
+        return None
+
+    # -- Texts ---------------------------------------------------------------------------------------------------------
+
+    def _replace(
+        self,
+        text: str,
+        references: tuple[TableReference, ...],
+        context: NameContext | None,
+        enclosing_views: tuple[ViewName, ...],
+        *,
+        is_definition: bool = False,
+        view: str | None = None,
+        typed: tuple[str, int] | None = None,
+    ) -> PreparedStatement:
+        """The text with its references replaced where necessary; errors point into `typed`, which contains it."""
+        replacements: list[Replacement] = []
+        views: dict[str, ViewName] = {}
+        typed_text, start = typed or (text, 0)
+        for reference in references:
+            assert context is not None
+            line, column = line_and_column(typed_text, start + reference.start)
+            try:
+                replacement = self._replacement(text, reference, context, enclosing_views, is_definition=is_definition)
+            except _ReferenceError as error:
+                if view is not None:
+                    reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
+                    raise SqlError(reason, name=view) from None
+                raise SqlError(error.reason, line=line, column=column, name=".".join(reference.parts)) from None
+            except HiveViewsError as error:
+                # An error about an object points to where the user names it, or names what reads it.
+                if view is None and getattr(error, "view", None) is None:
+                    error.point_at(line, column)
+                raise
+            if replacement is not None:
+                replacements.append(Replacement(reference, replacement.name, replacement.resolved.parts))
+                if replacement.is_required:
+                    views[replacement.name] = replacement.resolved.name
+        if not replacements:
+            return PreparedStatement.unchanged(text)
+        return PreparedStatement(replace_tables(text, replacements), views)
+
+    def _replacement(
+        self,
+        text: str,
+        reference: TableReference,
+        context: NameContext,
+        enclosing_views: tuple[ViewName, ...],
+        *,
+        is_definition: bool = False,
+        is_parsed: bool = True,
+    ) -> _TableReplacement | None:
+        """What replaces a reference; None if Spark reads it correctly."""
+        parts = reference.parts
+        resolved = self._names.resolve(parts, context)
+        row = None if resolved is None else self._row(resolved.name)
+        if resolved is not None and row is not None:
+            is_materialized_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
+            if is_materialized_table and self._names.has_iceberg_catalog and is_parsed:
+                return self._replace_materialized_table(
+                    reference, resolved, enclosing_views, is_definition=is_definition
+                )
+            if row.kind is not RowKind.ICEBERG_VIEW:
+                return self._replace_other(resolved, row.kind, is_definition=is_definition)
+            if not is_definition and self._is_temporary(parts):
+                return None
+            replacement = self._replace_view(text, reference, resolved, enclosing_views)
+            if replacement is None and is_definition and resolved.catalog == self._catalog.name:
+                # Iceberg resolves an unqualified view in the reading session's current catalog, not in the one that
+                # was current for the definition (its ResolveViews, 1.11).
+                return _TableReplacement(quote_name(resolved.parts), resolved, is_required=False)
+            return replacement
+        if len(parts) > 1 and parts[-1].lower() in {*METADATA_TABLES, STORAGE}:
+            return self._replace_metadata_table(text, reference, context, is_definition=is_definition)
+        return None
+
+    def _row(self, name: ViewName) -> Row | None:
+        return self._catalog.store.get_row(name)
+
+    def _is_temporary(self, parts: tuple[str, ...]) -> bool:
+        return len(parts) == 1 and self._names.is_temporary(parts[0])
+
+    # -- Tables --------------------------------------------------------------------------------------------------------
+
+    def _replace_materialized_table(
+        self,
+        reference: TableReference,
+        resolved: ResolvedName,
+        enclosing_views: tuple[ViewName, ...],
+        *,
+        is_definition: bool,
+    ) -> _TableReplacement | None:
+        """A table with an attached view: its rows if they are usable, otherwise the view's definition."""
+        if reference.time_travel is not None or (not is_definition and self._is_temporary(reference.parts)):
+            return None
+        stored = self._materialized.current_rows(resolved.name)
+        if stored is not None:
+            return _TableReplacement(self._helper.frame_as_view(stored), resolved)
+        metadata = self._catalog.materialized.load(resolved.name.identifier).metadata
+        version = metadata.current_version()
+        text = _spark_text(resolved.name, version)
+        try:
+            references = table_references(text)
+        except SqlError as error:
+            raise _ReferenceError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
+        prepared = self._prepare_view(resolved.name, version, text, references, enclosing_views)
+        name = self._create_temporary_view(resolved.name, metadata.current_schema(), version, prepared)
+        return _TableReplacement(name, resolved)
+
+    def _replace_other(self, resolved: ResolvedName, kind: RowKind, *, is_definition: bool) -> _TableReplacement | None:
+        """A table or a Hive view: replaced only if it is named by a catalog that Spark does not have."""
+        if self._names.has_iceberg_catalog:
+            return None
+        if kind is RowKind.ICEBERG_TABLE and not self._names.session_catalog_is_replaced:
+            if not is_definition:
+                return None
+            raise _ReferenceError(
+                f"{resolved.name} is an Iceberg table, which this Spark cannot read: it has no catalog "
+                f"{self._catalog.name!r}. Start it with Iceberg's runtime (hive_views.spark.runtime)"
+            )
+        if resolved.catalog != self._catalog.name:
+            return None
+        return _TableReplacement(quote_name((SESSION_CATALOG, *resolved.name.identifier)), resolved)
+
+    def _replace_metadata_table(
+        self, text: str, reference: TableReference, context: NameContext, *, is_definition: bool
+    ) -> _TableReplacement | None:
+        view_parts, table = reference.parts[:-1], reference.parts[-1].lower()
+        resolved = self._names.resolve(view_parts, context)
+        row = None if resolved is None else self._row(resolved.name)
+        if resolved is None or row is None:
+            return None
+        if not is_definition and self._names.is_temporary(view_parts[-1]) and len(view_parts) == 1:
+            return None
+        if row.kind is RowKind.ICEBERG_TABLE:
+            # Iceberg has other metadata tables of tables, `history` among them.
+            if METADATA not in row.parameters or table not in (STORAGE, REFRESHES):
+                return None
+        elif row.kind is not RowKind.ICEBERG_VIEW:
+            return None
+        if reference.time_travel is not None and table != STORAGE:
+            raise _ReferenceError(f"{'.'.join(reference.parts)} has no versions: remove AS OF")
+        frame: DataFrame
+        if table in (STORAGE, REFRESHES):
+            try:
+                materialized = self._catalog.materialized.load(resolved.name.identifier)
+            except NotMaterializedError:
+                return None
+            if table == STORAGE:
+                frame = self._earlier_rows(materialized, *self._storage_version(text, reference))
+            else:
+                frame = refreshes_table(self._spark, self._catalog, materialized)
+        else:
+            view = self._catalog.load_view(resolved.name.identifier)
+            frame = metadata_table(self._spark, self._catalog, view, table)
+        return _TableReplacement(
+            self._helper.frame_as_view(frame),
+            ResolvedName(resolved.name.database, ViewName(resolved.name.name, table)),
+        )
+
+    # -- Time travel ---------------------------------------------------------------------------------------------------
+
+    def _storage_version(self, text: str, reference: TableReference) -> tuple[int | str | None, int | None]:
+        """The snapshot, branch or tag, or the time in milliseconds, that an AS OF names; both None without AS OF."""
+        time_travel = reference.time_travel
+        if time_travel is None:
+            return None, None
+        if time_travel.kind == "timestamp":
+            return None, self._timestamp_ms(text, time_travel)
+        version = time_travel.expression.strip().strip("'\"")
+        return (int(version) if version.isdecimal() else version), None
+
+    def _earlier_rows(self, view: MaterializedView, version: int | str | None, timestamp_ms: int | None) -> DataFrame:
+        if not self._names.has_iceberg_catalog:
+            reason = f"The rows of {view.name} are stored in an Iceberg table, which this Spark cannot read"
+            raise _ReferenceError(reason)
+        try:
+            return self._materialized.earlier_rows(stored_rows(view, version=version, at_ms=timestamp_ms))
+        except (NoSuchRefreshError, RefreshError) as error:
+            raise _ReferenceError(str(error)) from None
+
+    def _stored_rows_as_of(
+        self, text: str, view: HiveView, reference: TableReference, name: ViewName
+    ) -> DataFrame | None:
+        """The stored rows that AS OF after a materialized view's name means; None if it means a definition.
+
+        The id of a version means that definition; any other number is a snapshot. A time means a definition, too,
+        unless the view's property `hive-views.time-travel` makes it mean a refresh.
+        """
+        time_travel = reference.time_travel
+        if time_travel is None or not is_materialized(view.metadata):
+            return None
+        if time_travel.kind == "timestamp" and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true":
+            return None
+        version, timestamp_ms = self._storage_version(text, reference)
+        if isinstance(version, int) and view.version(version) is not None:
+            return None
+        try:
+            return self._earlier_rows(self._catalog.materialized.load(name.identifier), version, timestamp_ms)
+        except _ReferenceError as error:
+            if timestamp_ms is not None:
+                raise
+            version_ids = ", ".join(str(existing.version_id) for existing in view.versions)
+            raise _ReferenceError(f"{error.reason}; versions of its definition are {version_ids}") from None
+
+    def _version_as_of(self, text: str, view: HiveView, time_travel: TimeTravel) -> ViewVersion:
+        """The version of a view's definition that an AS OF names."""
+        if time_travel.kind == "timestamp":
+            try:
+                return view.version_at(self._timestamp_ms(text, time_travel))
+            except NoSuchVersionError as error:
+                raise _ReferenceError(f"{error}; it was first defined at {_first_defined(view)}") from None
+        number = time_travel.expression.strip("'\"")
+        version = view.version(int(number)) if number.isdecimal() else None
+        if version is None:
+            version_ids = [existing.version_id for existing in view.versions]
+            raise _ReferenceError(str(NoSuchVersionError(".".join(view.name()), number, version_ids)))
+        return version
+
+    def _timestamp_ms(self, text: str, time_travel: TimeTravel) -> int:
+        """The time after TIMESTAMP AS OF in milliseconds from the epoch, evaluated by the session."""
+        head = "SELECT unix_millis(CAST("
+        query = f"{head}{time_travel.expression} AS TIMESTAMP)) AS timestamp_ms"
+        source = SourceText(text, query, lambda offset: time_travel.start + max(offset - len(head), 0))
+        with convert_spark_errors(source):
+            timestamp_ms = self._spark.sql(query).collect()[0].timestamp_ms
+        if timestamp_ms is None:
+            raise _ReferenceError(f"{time_travel.expression} is not a time")
+        return int(timestamp_ms)
+
+    # -- Views ---------------------------------------------------------------------------------------------------------
+
+    def _replace_view(
+        self, text: str, reference: TableReference, resolved: ResolvedName, enclosing_views: tuple[ViewName, ...]
+    ) -> _TableReplacement | None:
+        name = resolved.name
+        if name in enclosing_views:
+            raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing_views, name)])
+        view = self._catalog.load_view(name.identifier)
+        time_travel = reference.time_travel
+        if time_travel is not None:
+            stored = self._stored_rows_as_of(text, view, reference, name)
+        else:
+            stored = self._materialized.current_rows(name) if is_materialized(view.metadata) else None
+        if stored is not None:
+            return _TableReplacement(self._helper.frame_as_view(stored), resolved)
+        version = view.current_version() if time_travel is None else self._version_as_of(text, view, time_travel)
+        definition = _spark_text(name, version)
+        is_native = time_travel is None and self._is_read_natively(resolved, view, version, definition)
+        try:
+            references = table_references(definition)
+        except SqlError as error:
+            if is_native:
+                return None  # only Spark can parse it
+            raise _ReferenceError(f"The definition of {name} cannot be parsed: {error}") from error
+        prepared = self._prepare_view(name, version, definition, references, enclosing_views)
+        if is_native and not prepared.views:
+            return None
+        if view.drift:
+            warnings.warn(
+                f"The row of {name} was changed by another program; its metadata file is read. See view.drift, "
+                "catalog.adopt_view and catalog.repair_view",
+                ViewDriftWarning,
+                stacklevel=6,
+            )
+        schema = view.schemas()[version.schema_id]
+        return _TableReplacement(self._create_temporary_view(name, schema, version, prepared), resolved)
+
+    def _prepare_view(
+        self,
+        name: ViewName,
+        version: ViewVersion,
+        definition: str,
+        references: tuple[TableReference, ...],
+        enclosing_views: tuple[ViewName, ...],
+    ) -> PreparedStatement:
+        """A view's definition with the views that it reads replaced."""
+        return self._replace(
+            definition,
+            references,
+            self.context_of(version, name),
+            (*enclosing_views, name),
+            is_definition=True,
+            view=str(name),
+        )
+
+    def context_of(self, version: ViewVersion, name: ViewName) -> NameContext:
+        """The catalog and namespace that complete the names of a definition."""
+        catalog = version.default_catalog or self._catalog.name
+        if catalog == self._catalog.name and not self._names.has_iceberg_catalog:
+            catalog = SESSION_CATALOG
+        return NameContext(catalog, tuple(version.default_namespace) or (name.database,))
+
+    def _is_read_natively(self, resolved: ResolvedName, view: HiveView, version: ViewVersion, definition: str) -> bool:
+        """Whether Spark reads the current version of a view according to its definition."""
+        if any(mark in definition and self._is_on(key) for key, mark in TEXT_SETTINGS.items()):
+            return False
+        settings = recorded(version.summary)
+        if resolved.catalog == self._catalog.name:
+            if _WINDOW.search(definition):
+                return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
+            has_same_settings = all(same(key, value, self._names.setting(key)) for key, value in settings.items())
+            return self._names.has_iceberg_catalog and has_same_settings
+        # The session catalog reads the row's text, with ANSI off and the default time zone; names without a catalog
+        # mean the session's current one, whichever that is.
+        if settings or view.drift or self.context_of(version, resolved.name).catalog != SESSION_CATALOG:
+            return False
+        return self._names.current().catalog == SESSION_CATALOG
+
+    def _is_on(self, key: str) -> bool:
+        return self._names.setting(key).lower() == "true"
+
+    def _create_temporary_view(
+        self, name: ViewName, schema: Schema, version: ViewVersion, prepared: PreparedStatement
+    ) -> str:
+        """Create a temporary view with the definition, the recorded settings and the declared columns of a view."""
+        columns = tuple(field.name for field in schema.fields)
+        context = self.context_of(version, name)
+        recorded_settings = recorded(version.summary)
+        settings = {key: recorded_settings.get(key, self._names.setting(key)) for key in RECORDED}
+        definition = prepared.source
+        source = SourceText(definition.text, definition.spark_text, definition.offset, str(name))
+        query = prepared.rewritten.text
+        temporary_view = self._helper.view(query, columns, context, settings, source)
+        try:
+            actual = self._schema_of(temporary_view, source)
+        except SparkSqlError:
+            # The view was created before a table was changed: Spark keeps the earlier types.
+            temporary_view = self._helper.view(query, columns, context, settings, source, recreate=True)
+            actual = self._schema_of(temporary_view, source)
+        selected = []
+        for declared_field, actual_field in zip(schema.fields, actual.fields, strict=True):
+            column = quote_identifier(declared_field.name)
+            if str(declared_field.field_type) == str(actual_field.field_type):
+                selected.append(column)
+                continue
+            spark_type = upcast(actual_field.field_type, declared_field.field_type)
+            if spark_type is None:
+                raise SqlError(
+                    f"Column {declared_field.name} of view {name} is declared as {declared_field.field_type}, and its "
+                    f"query returns {actual_field.field_type} now: a table was changed. ALTER VIEW {name} RECOMPILE "
+                    "adopts the new type",
+                    name=str(name),
+                )
+            selected.append(f"CAST({column} AS {spark_type}) AS {column}")
+        if selected == [quote_identifier(column) for column in columns]:
+            return temporary_view
+        cast_query = f"SELECT {', '.join(selected)} FROM {temporary_view}"
+        cast_source = SourceText(definition.text, cast_query, lambda _: None, str(name))
+        return self._helper.view(cast_query, columns, context, settings, cast_source)
+
+    def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
+        with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):
+            return iceberg_schema(self._spark.table(temporary_view.replace("`", "")).schema)
+
+
+def _spark_text(name: ViewName, version: ViewVersion) -> str:
+    """The text of a version that Spark runs."""
+    texts = sql_texts(version)
+    for dialect in ("spark", HIVE):
+        if dialect in texts:
+            return texts[dialect]
+    # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
+    raise _ReferenceError(
+        f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE OR "
+        "REPLACE VIEW"
+    )
+
+
+def _first_defined(view: HiveView) -> str:
+    first_ms = min(entry.timestamp_ms for entry in view.history())
+    return datetime.fromtimestamp(first_ms / 1000, timezone.utc).isoformat(timespec="milliseconds")
+
+
+_WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
+_NUMERIC_TYPES = ("int", "long", "float", "double")
+_TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "boolean", "date", "timestamp", "timestamptz")
+_SPARK_TYPES = {"long": "BIGINT", "timestamptz": "TIMESTAMP", "timestamp": "TIMESTAMP_NTZ"}
+
+
+def upcast(actual: IcebergType, declared: IcebergType) -> str | None:
+    """Spark's name of a declared type if a query's type can be cast to it without loss (Spark's Cast.canUpCast)."""
+    source, target = str(actual), str(declared)
+    spark_type = _SPARK_TYPES.get(target, target.upper())
+    if source in _NUMERIC_TYPES and target in _NUMERIC_TYPES:
+        return spark_type if _NUMERIC_TYPES.index(source) < _NUMERIC_TYPES.index(target) else None
+    if target == "string" and (source in _TYPES_CAST_TO_STRING or source.startswith("decimal")):
+        return spark_type
+    if source == "date" and target in ("timestamp", "timestamptz"):
+        return spark_type
+    if source.startswith("decimal") and target.startswith("decimal"):
+        precision, scale = _decimal_parameters(source)
+        target_precision, target_scale = _decimal_parameters(target)
+        fits = target_scale >= scale and target_precision - target_scale >= precision - scale
+        return spark_type if fits else None
+    return None
+
+
+def _decimal_parameters(decimal: str) -> tuple[int, int]:
+    precision, scale = decimal[len("decimal(") : -1].split(",")
+    return int(precision), int(scale)

@@ -1,0 +1,257 @@
+"""Runs statements about our views: CREATE, ALTER, DROP, SHOW and DESCRIBE, and those about materialized views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hive_views.errors import HiveViewsError, SqlError
+from hive_views.spark.analyzer import spark_type
+from hive_views.spark.refresh.engine import SparkEngine
+from hive_views.spark.session.definitions import DefinitionAnalyzer
+from hive_views.sql.parsing import statements as ddl
+from hive_views.sql.parsing.ddl import Cursor, parse_statement
+from hive_views.sql.parsing.lexer import error_at
+from hive_views.sql.parsing.statement_targets import find_targets
+from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.statements import Result, describe, execute_statement, locate_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.identifiers import ViewName
+    from hive_views.spark.session.guard import StatementGuard
+    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.names import NameResolver
+    from hive_views.spark.session.query_rewriter import QueryRewriter
+
+_DESCRIBE_COLUMNS = ("col_name", "data_type", "comment")
+_MATERIALIZED_VIEW_STATEMENTS = (
+    ddl.CreateMaterializedView,
+    ddl.RefreshMaterializedView,
+    ddl.AlterMaterializedViewRewrite,
+)
+
+
+class StatementRunner:
+    """Runs statements about our views by the catalog; leaves all other statements to Spark.
+
+    Args:
+        spark: The user's session.
+        catalog: The catalog of the views.
+        names: Resolves names.
+        queries: Replaces the views that a definition reads.
+        guard: Finds the view that a name means.
+        helper: The session in which Spark analyzes definitions.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: HiveViewCatalog,
+        names: NameResolver,
+        queries: QueryRewriter,
+        guard: StatementGuard,
+        helper: HelperSession,
+    ) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._names = names
+        self._guard = guard
+        self._definitions = DefinitionAnalyzer(catalog, names, queries, helper)
+
+    def run(self, text: str) -> DataFrame | None:
+        """Run a statement, with Spark's column names for its result; None if it is Spark's to run."""
+        statement = self._parse(text)
+        if statement is None:
+            return None
+        handler = _HANDLERS.get(type(statement))
+        if is_about_materialized(statement):
+            handler = StatementRunner._run_materialized
+        if handler is None:
+            return None
+        try:
+            return handler(self, statement)
+        except HiveViewsError as error:
+            # An error from within the catalog names an object, not the position at which the user did.
+            if error.line is None and getattr(error, "view", None) is None:
+                locate_error(statement, ".".join(self._names.current().namespace), error)
+            raise
+
+    def run_show_views(self, text: str) -> DataFrame | None:
+        """Run SHOW VIEWS IN our catalog if Spark has no catalog of that name; None for any other SHOW statement."""
+        try:
+            cursor = Cursor(text, "spark")
+            if not (cursor.accept("VIEWS") and (cursor.accept("IN") or cursor.accept("FROM"))):
+                return None
+            parts = cursor.name().parts
+            if len(parts) != 2 or parts[0] != self._catalog.name or self._names.has_iceberg_catalog:
+                return None
+            pattern = None if cursor.done else (cursor.accept("LIKE") or True) and cursor.string()
+            cursor.finish()
+        except SqlError:
+            return None
+        result = self._execute(ddl.ShowViews(text, "spark", database=parts[1], pattern=pattern))
+        temporary_views = self._names.temporary_views() if pattern is None else ()
+        rows = [(database, name, False) for database, name in result.rows]
+        rows += [("", name, True) for name in temporary_views]
+        frame: DataFrame = self._spark.createDataFrame(rows, "namespace STRING, viewName STRING, isTemporary BOOLEAN")
+        return frame
+
+    # -- Parsing -------------------------------------------------------------------------------------------------------
+
+    def _parse(self, text: str) -> ddl.Statement | None:
+        """Parse a statement; None if only Spark can."""
+        targets = find_targets(text, head=True)
+        change = targets.changes[0] if targets.changes else None
+        if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
+            # The statement parser would take IDENTIFIER for a name.
+            raise error_at(text, change.start, "IDENTIFIER(…) may mean one of our views: write its name")
+        try:
+            return parse_statement(text, "spark")
+        except SqlError:
+            is_view = change is not None and (change.parts is None or self._guard.find_view(change.parts) is not None)
+            if targets.is_catalog_only or is_view:
+                raise
+            return None
+
+    def _qualified(self, statement: Any) -> Any:
+        """The statement with its name qualified; None if the name is not on our metastore."""
+        resolved = self._names.resolve(statement.name.parts, self._names.current())
+        if resolved is None:
+            return None
+        return replace(statement, name=ddl.ObjectName(resolved.name.identifier, statement.name.start))
+
+    def _qualified_or_error(self, statement: Any) -> Any:
+        qualified = self._qualified(statement)
+        if qualified is None:
+            reason = f"{statement.name} is not on the metastore of the catalog {self._catalog.name}"
+            raise error_at(statement.text, statement.name.start, reason, str(statement.name))
+        return qualified
+
+    def _find_view(self, name: ddl.ObjectName) -> ViewName | None:
+        return self._guard.find_view(name.parts)
+
+    def _current_database(self) -> str:
+        current = self._names.current()
+        is_ours = self._names.is_on_metastore(current.catalog) and len(current.namespace) == 1
+        return current.namespace[0] if is_ours else "default"
+
+    def _execute(self, statement: Any, analyzer: Analyzer | None = None, **options: Any) -> Result[Any]:
+        database = self._current_database()
+        return execute_statement(self._catalog, statement, database=database, analyzer=analyzer, **options)
+
+    # -- Handlers: each returns the result, or None to leave the statement to Spark ------------------------------------
+
+    def _define(self, statement: ddl.CreateView | ddl.AlterViewAs) -> DataFrame | None:
+        if isinstance(statement, ddl.CreateView) and statement.temporary:
+            return None
+        qualified = self._qualified(statement)
+        if qualified is None or (isinstance(statement, ddl.AlterViewAs) and not self._find_view(statement.name)):
+            return None
+        self._definitions.check(statement, self._names.current())
+        analyzer = self._definitions.analyzer(statement, self._current_database())
+        self._execute(qualified, analyzer, summary=self._definitions.session_settings())
+        return self._no_columns()
+
+    def _recompile(self, statement: ddl.AlterViewRecompile) -> DataFrame:
+        qualified = self._qualified_or_error(statement)
+        view = self._find_view(statement.name)
+        self._execute(qualified, self._definitions.recompiler(view) if view is not None else None)
+        return self._no_columns()
+
+    def _change(self, statement: Any) -> DataFrame | None:
+        if self._find_view(statement.name) is None:
+            return None
+        return self._result_frame(self._execute(self._qualified(statement)))
+
+    def _change_partitions(self, statement: Any) -> DataFrame:
+        return self._result_frame(self._execute(self._qualified_or_error(statement)))
+
+    def _rename(self, statement: ddl.AlterViewRename) -> DataFrame | None:
+        if self._find_view(statement.name) is None:
+            return None
+        parts = statement.new_name.parts
+        if len(parts) == 3 and not self._names.is_on_metastore(parts[0]):
+            reason = f"{statement.new_name} is in another catalog: a view cannot be moved to another metastore"
+            raise error_at(statement.text, statement.new_name.start, reason, str(statement.new_name))
+        renamed = replace(statement, new_name=ddl.ObjectName(parts[-2:], statement.new_name.start))
+        self._execute(self._qualified(renamed))
+        return self._no_columns()
+
+    def _drop(self, statement: ddl.Drop) -> DataFrame | None:
+        view = self._find_view(statement.name)
+        if statement.kind == "table":
+            if view is not None:
+                raise error_at(statement.text, statement.name.start, f"{view} is a view: use DROP VIEW", str(view))
+            if statement.behavior is None:
+                return None
+        elif view is None:
+            return None
+        qualified = self._qualified(statement)
+        return None if qualified is None else self._result_frame(self._execute(qualified))
+
+    def _show_create(self, statement: ddl.ShowCreate) -> DataFrame | None:
+        if self._find_view(statement.name) is None:
+            return None
+        result = self._execute(replace(self._qualified(statement), kind="view"))
+        return self._text_frame(("createtab_stmt",), result.rows)
+
+    def _describe(self, statement: ddl.Describe) -> DataFrame | None:
+        name = self._find_view(statement.name)
+        if name is None:
+            return None
+        view = self._catalog.load_view(name.identifier)
+        fields = view.schema().fields
+        rows = [(field.name, spark_type(field.field_type), field.doc or "") for field in fields]
+        if statement.extended or statement.formatted:
+            details = describe(view, detailed=True)[len(fields) :]
+            rows += [(label, value or "", comment or "") for label, value, comment in details]
+        return self._text_frame(_DESCRIBE_COLUMNS, rows)
+
+    def _run_materialized(self, statement: Any) -> DataFrame:
+        analyzer: Analyzer | None = None
+        if isinstance(statement, (ddl.CreateMaterializedView, ddl.AlterViewAs)):
+            self._definitions.check(statement, self._names.current())
+            analyzer = self._definitions.analyzer(statement, self._current_database())
+        qualified = self._qualified_or_error(statement) if hasattr(statement, "name") else statement
+        return self._result_frame(self._execute(qualified, analyzer, engine=SparkEngine(self._spark, self._catalog)))
+
+    # -- Results -------------------------------------------------------------------------------------------------------
+
+    def _no_columns(self) -> DataFrame:
+        """The result of a statement that returns nothing: no rows and no columns."""
+        return self._spark.sql("SELECT 1 WHERE false").select()
+
+    def _text_frame(self, columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> DataFrame:
+        schema = ", ".join(f"{quote_identifier(column)} STRING" for column in columns)
+        frame: DataFrame = self._spark.createDataFrame([tuple(row) for row in rows], schema)
+        return frame
+
+    def _result_frame(self, result: Result[Any]) -> DataFrame:
+        return self._text_frame(result.columns, result.rows) if result.columns else self._no_columns()
+
+
+def is_about_materialized(statement: ddl.Statement) -> bool:
+    """Whether a statement is about materialized views."""
+    kind = getattr(statement, "kind", None)
+    is_marked = getattr(statement, "materialized", False) or kind == "materialized view"
+    return is_marked or isinstance(statement, _MATERIALIZED_VIEW_STATEMENTS)
+
+
+_HANDLERS: dict[type[ddl.Statement], Callable[[StatementRunner, Any], DataFrame | None]] = {
+    ddl.CreateView: StatementRunner._define,
+    ddl.AlterViewAs: StatementRunner._define,
+    ddl.AlterViewSetProperties: StatementRunner._change,
+    ddl.AlterViewUnsetProperties: StatementRunner._change,
+    ddl.AlterViewRename: StatementRunner._rename,
+    ddl.AlterViewRecompile: StatementRunner._recompile,
+    ddl.AlterViewAddPartitions: StatementRunner._change_partitions,
+    ddl.AlterViewDropPartitions: StatementRunner._change_partitions,
+    ddl.Drop: StatementRunner._drop,
+    ddl.ShowCreate: StatementRunner._show_create,
+    ddl.Describe: StatementRunner._describe,
+}
