@@ -39,7 +39,7 @@ def test_a_session_that_was_opened_is_ended_and_nothing_of_it_is_left_for_the_ga
     with ViewSession(connect_spark, catalog_of_speakers) as views:
         views.sql("CREATE VIEW v AS SELECT 1 AS x")
         assert views.sql("SELECT x FROM v VERSION AS OF 1").collect()
-        opened = views._helper._second()
+        opened = views._helper._open()
         client = opened.client
         assert not client.is_closed
     assert client.is_closed

@@ -168,7 +168,7 @@ def test_what_is_not_ours_is_spark_s(speaker: Speaker, home: str) -> None:
         with pytest.raises(RefusedError) as caught:
             speaker.rows(text)
         assert caught.value.condition in (condition, "VIEW_NOT_FOUND")
-    with pytest.raises(RefusedError, match="is a view: DROP VIEW"):
+    with pytest.raises(RefusedError, match="is a view: use DROP VIEW"):
         speaker.rows("DROP TABLE v")
 
 
@@ -217,7 +217,7 @@ def test_errors_point_into_what_was_typed(
         ("CREATE VIEW v SELECT 1", "Expected AS"),
         ("ALTER VIEW there WITH SCHEMA BINDING", "WITH SCHEMA: an Iceberg view does not keep it"),
         ("ALTER VIEW there SET TBLPROPERTIES ('a' 'b')", "Expected"),
-        ("DROP TABLE there", "is a view: DROP VIEW"),
+        ("DROP TABLE there", "is a view: use DROP VIEW"),
         ("ALTER VIEW there RENAME TO other_catalog.x.y", "is in another catalog"),
     ],
 )

@@ -41,7 +41,7 @@ def rows(session: ViewSession, text: str) -> list[tuple[object, ...]]:
 
 
 def given_to_spark(session: ViewSession, text: str) -> str:
-    return session._reader.prepare(text).rewritten.text
+    return session._queries.prepare(text).rewritten.text
 
 
 def test_what_spark_reads_rightly_is_handed_over(session: ViewSession, home: str) -> None:
@@ -168,7 +168,7 @@ def test_types_are_the_declared_ones_or_an_error(
     assert session.sql("SELECT * FROM w2 VERSION AS OF 1").dtypes == [("a", "bigint")]
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     spark.sql(f"ALTER TABLE prod.{home}.iced ALTER COLUMN a TYPE BIGINT")
-    with pytest.raises(SqlError, match=r"declared as int, and its query gives long now.*RECOMPILE"):
+    with pytest.raises(SqlError, match=r"declared as int, and its query returns long now.*RECOMPILE"):
         session.sql("SELECT * FROM v VERSION AS OF 1")
     session.sql("ALTER VIEW v RECOMPILE")
     assert session.sql("SELECT * FROM v").dtypes == [("a", "bigint")]
@@ -252,7 +252,7 @@ def test_a_statement_that_cannot_be_read_is_not_rewritten(session: ViewSession, 
     assert rows(session, scripted) == [(1,), (3,)]
     session.sql("SET spark.sql.ansi.enabled=false")
     with pytest.raises(
-        SqlError, match=r"v is no view that Spark reads by itself.*cannot be rewritten: BEGIN"
+        SqlError, match=r"v is a view that Spark by itself would read incorrectly.*cannot be rewritten: BEGIN"
     ) as caught:
         session.sql(scripted)
     assert (caught.value.line, caught.value.column) == (1, 21)

@@ -266,8 +266,8 @@ def test_variables_have_the_values_of_the_session_that_defines(
         session.spark.conf.set("hive_views.circle", "${hive_views.circle}")
         session.spark.conf.set("hive_views.name", "{hive_views.most}")
         for text, reason, column in (
-            ("SELECT '${hive_views.circle}'", "leads to itself", 9),
-            ("SELECT '$${hive_views.name}'", "a value again", 9),
+            ("SELECT '${hive_views.circle}'", "refers to itself", 9),
+            ("SELECT '$${hive_views.name}'", "substitute again", 9),
             ("SELECT '${spark.sql.broadcastTimeout}'", "no value: .*invalid", 9),
         ):
             with pytest.raises(SqlError, match=reason) as caught:

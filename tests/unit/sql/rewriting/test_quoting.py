@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hive_views.spark.session.stored_rows import StoredRows
 from pyiceberg.types import StringType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh import partition_changes
+from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, quote_qualified
 
@@ -47,7 +47,7 @@ def test_partition_condition_escapes_column_name() -> None:
 def test_stored_rows_escape_catalog_name() -> None:
     loaded: list[str] = []
     spark: Any = SimpleNamespace(read=SimpleNamespace(format=lambda kind: SimpleNamespace(load=loaded.append)))
-    rows = StoredRows(spark, SimpleNamespace(name="a`b"), iceberg=True)  # type: ignore[arg-type]
-    rows._forget = lambda place: None  # type: ignore[method-assign]
+    rows = MaterializedReader(spark, SimpleNamespace(name="a`b"), can_read_iceberg=True)  # type: ignore[arg-type]
+    rows._refresh_cache = lambda table: None  # type: ignore[method-assign]
     rows._load(ViewName("db", "storage"), "file:/metadata.json", None)
     assert loaded == ["`a``b`.`db`.`storage`"]
