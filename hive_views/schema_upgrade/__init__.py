@@ -1,13 +1,14 @@
 """Upgrades of a metastore's own database, for views: detect, plan, render or apply, verify, roll back."""
 
 from hive_views.schema_upgrade.address import Address, Password, find_password, parse_address
+from hive_views.schema_upgrade.connection import connect
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import Applied, apply
 from hive_views.schema_upgrade.plan_model import Plan, Step, dumps, loads
 from hive_views.schema_upgrade.planner import assumed_schema, plan
 from hive_views.schema_upgrade.reversal import RolledBack, rollback
 from hive_views.schema_upgrade.schema import Schema
-from hive_views.schema_upgrade.session import Session, connect
+from hive_views.schema_upgrade.session import Session
 
 __all__ = [
     "Address",

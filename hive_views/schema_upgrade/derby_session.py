@@ -19,7 +19,8 @@ from typing import Any
 from hive_views.errors import DatabaseError
 from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
 from hive_views.schema_upgrade.address import Address
-from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.session import Values
 
 START_TIMEOUT_S = 60.0

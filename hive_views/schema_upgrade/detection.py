@@ -10,7 +10,6 @@ from typing import Any
 
 from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
-from hive_views.schema_upgrade.own_rows import STAMP, layout_of
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.table_types import decidable
@@ -218,17 +217,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         longest_parameter=int(
             session.query(f"SELECT COALESCE(MAX({longest}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]
         ),
-        newest_layout=_newest_layout(session),
         mangled=texts.mangled,
         truncated=texts.truncated,
         suspicious=texts.suspicious,
     )
-
-
-def _newest_layout(session: Session) -> int:
-    quote = session.dialect.quote
-    value = session.dialect.short_text(quote("PARAM_VALUE"))
-    rows = session.query(
-        f"SELECT DISTINCT {value} FROM {quote('TABLE_PARAMS')} WHERE {quote('PARAM_KEY')} = :key", {"key": STAMP}
-    )
-    return max((layout_of({STAMP: str(row[0])}) for row in rows), default=1)

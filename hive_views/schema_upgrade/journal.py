@@ -5,9 +5,6 @@ from __future__ import annotations
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
 
-LAYOUT = 1
-"""The layout of these tables; a later one is migrated from here (`hive_views.schema_upgrade.own_rows`)."""
-
 _SHORT = Type("varchar", 32)
 
 JOURNAL = NeededTable(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_views.errors import UsageError
-from hive_views.schema_upgrade import journal, own_rows, versions
+from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade import requirements as needs
-from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Plan, Step, Undo, identified
 from hive_views.schema_upgrade.requirements import Addition, NeededColumn, NeededTable, Widening
 from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table, last_landmark
@@ -135,11 +136,6 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
     said = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
     if said and schema.place and not versions.at_least(schema.inferred_version, last_landmark(said)):
         yield f"VERSION says {said}, and the tables are of {schema.inferred_version}: the tables are believed"
-    if schema.rows.newest_layout > own_rows.CURRENT:
-        yield (
-            f"hive_views' own rows are of layout {schema.rows.newest_layout}, which a later version of it wrote: use "
-            "that version"
-        )
     if schema.rows.suspicious:
         listed = ", ".join(str(tbl_id) for tbl_id in sorted({each[0] for each in schema.rows.suspicious})[:20])
         yield (

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade import requirements as needs
-from hive_views.schema_upgrade.dialects.base import Dialect, dialect_of
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
 from hive_views.schema_upgrade.table_types import decidable, new_type
 

@@ -99,8 +99,6 @@ class Rows:
     """Tables that hold one counter (NEXT_LOCK_ID) and are empty."""
     longest_parameter: int = 0
     """Characters of the longest PARAM_VALUE of TABLE_PARAMS."""
-    newest_layout: int = 1
-    """The newest layout of hive_views' own rows (`hive_views.schema_upgrade.own_rows`)."""
     mangled: tuple[int, ...] = ()
     """TBL_IDs of views one of whose texts is UTF-8 that was read as latin1."""
     truncated: tuple[tuple[int, str, int], ...] = ()

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from hive_views.dependencies.resolved_texts import ViewText
 from hive_views.dependencies.validity import Problem, Validity, examine
-from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError, UpgradeError
+from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.schema_upgrade.catalog_rows import DatabaseSchemas, ViewRow, views
-from hive_views.schema_upgrade.own_rows import migrated
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session
 from hive_views.spec.version_texts import HIVE
@@ -57,10 +56,6 @@ def _said(problem: Problem) -> str:
 
 
 def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[Problem]:
-    try:
-        migrated(view.parameters)
-    except UpgradeError as error:
-        return [Problem(Validity.UNKNOWN, str(error))]
     text = view.expanded or view.original
     if not text:
         return [Problem(Validity.INVALID, "it has no text")]

@@ -213,7 +213,7 @@ def render(
     """
     from hive_views.schema_upgrade import detection as detecting
     from hive_views.schema_upgrade import planner as planning
-    from hive_views.schema_upgrade.dialects import base as dialects
+    from hive_views.schema_upgrade.dialects.registry import NAMES
     from hive_views.schema_upgrade.rendering import render as write_script
 
     if (plan_file is not None) + (database is not None) > 1 or (url, plan_file, database) == (None, None, None):
@@ -221,8 +221,8 @@ def render(
     if plan_file is not None:
         made = _read_plan(plan_file)
     elif database is not None:
-        if database not in dialects.NAMES or start is None:
-            raise UsageError("--database", f"give one of {', '.join(dialects.NAMES)}, and its schema version by --from")
+        if database not in NAMES or start is None:
+            raise UsageError("--database", f"give one of {', '.join(NAMES)}, and its schema version by --from")
         made = planning.plan(planning.assumed_schema(database, start), target)
     else:
         assert url is not None, "where neither of the others is given"
@@ -395,7 +395,7 @@ def _address(
 
 
 def _open(url: str, user: str | None, password_file: Path | None, schema_name: str | None) -> Session:
-    from hive_views.schema_upgrade.session import connect
+    from hive_views.schema_upgrade.connection import connect
 
     return connect(_address(url, user, password_file, schema_name))
 

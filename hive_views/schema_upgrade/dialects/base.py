@@ -8,10 +8,6 @@ from collections.abc import Mapping, Sequence
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
 from hive_views.schema_upgrade.schema import Column
 
-NAMES = ("mariadb", "mysql", "postgresql", "derby", "oracle", "sqlserver")
-"""The databases, by our names."""
-
-
 _BATCH = "rows of one batch at a time"
 
 _LOCKING = {
@@ -193,22 +189,3 @@ class Dialect(ABC):
     def limit(self, count: int) -> str:
         """The end of a query that gives at most so many rows."""
         return f"FETCH FIRST {count} ROWS ONLY"
-
-
-def dialect_of(name: str) -> Dialect:
-    """The dialect of a database."""
-    from hive_views.schema_upgrade.dialects.derby import Derby
-    from hive_views.schema_upgrade.dialects.mariadb import MariaDb, MySql
-    from hive_views.schema_upgrade.dialects.oracle import Oracle
-    from hive_views.schema_upgrade.dialects.postgresql import PostgreSql
-    from hive_views.schema_upgrade.dialects.sqlserver import SqlServer
-
-    known: dict[str, type[Dialect]] = {
-        "mariadb": MariaDb,
-        "mysql": MySql,
-        "postgresql": PostgreSql,
-        "derby": Derby,
-        "oracle": Oracle,
-        "sqlserver": SqlServer,
-    }
-    return known[name]()

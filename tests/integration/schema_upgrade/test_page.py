@@ -11,7 +11,7 @@ import pytest
 
 from hive_views.schema_upgrade import detect, plan
 from hive_views.schema_upgrade.address import PASSWORD_VARIABLE
-from hive_views.schema_upgrade.dialects.base import dialect_of
+from hive_views.schema_upgrade.dialects.registry import dialect_of
 from tests.integration.cli.conftest import invoke
 from tests.integration.schema_upgrade.contents import types_of
 from tests.integration.schema_upgrade.databases import SqlDatabases

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hive_views.errors import InvalidPlanError, UsageError
 from hive_views.schema_upgrade import assumed_schema, dumps, loads, plan
-from hive_views.schema_upgrade.dialects.base import NAMES
+from hive_views.schema_upgrade.dialects.registry import NAMES
 from hive_views.schema_upgrade.journal import pack, unpack
 from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from hive_views.schema_upgrade import apply, assumed_schema, detect, plan
-from hive_views.schema_upgrade.dialects.base import NAMES, dialect_of
+from hive_views.schema_upgrade.dialects.registry import NAMES, dialect_of
 from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.rendering import render
 from tests.integration.schema_upgrade.contents import schema_of, types_of

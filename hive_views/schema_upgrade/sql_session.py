@@ -1,0 +1,164 @@
+"""Sessions through SQLAlchemy: MySQL, MariaDB and PostgreSQL."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from hive_views.errors import DatabaseError, UsageError
+from hive_views.schema_upgrade.address import PASSWORD_VARIABLE, Address
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.mariadb import SQL_MODE
+from hive_views.schema_upgrade.dialects.registry import dialect_of
+from hive_views.schema_upgrade.session import Values
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+LOCK_TIMEOUT_S = 30
+"""Seconds that a statement waits for a lock: then it fails, so that others do not queue up behind it for ever."""
+
+CONNECT_TIMEOUT_S = 10
+
+
+class SqlSession:
+    """A session through SQLAlchemy: MySQL, MariaDB, PostgreSQL."""
+
+    def __init__(self, address: Address) -> None:
+        """Connect.
+
+        Args:
+            address: The database.
+
+        Raises:
+            DatabaseError: If it cannot be reached, or refuses.
+            UsageError: If SQLAlchemy or the driver is missing.
+        """
+        self.address = address
+        try:
+            self._engine = _engine(address)
+        except ImportError as error:
+            raise UsageError(
+                "--url", f"{error.name} is missing, which connects to it: pip install 'hive_views[upgrade]'"
+            ) from None
+        self._connection: Connection = self._guard(None, self._engine.connect)
+        version = str(self.query("SELECT VERSION()")[0][0])
+        if address.kind == "postgresql":
+            self.dialect: Dialect = dialect_of("postgresql")
+            self.server = version.split(" on ")[0]
+            if address.schema:
+                self.execute(f"SET search_path TO {self.dialect.quote(address.schema)}")
+            self.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
+        else:
+            maria = "mariadb" in version.lower()
+            self.dialect = dialect_of("mariadb" if maria else "mysql")
+            self.server = version if maria else f"MySQL {version}"
+            self.execute(f"SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}")
+            self.execute(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_S}")
+            self.execute("SET SESSION sql_safe_updates = 0")
+            self.execute("SET SESSION group_concat_max_len = 67108864")
+            self.execute(f"SET SESSION sql_mode = '{SQL_MODE}'")
+        self.commit()
+
+    def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        from sqlalchemy import text
+
+        return self._guard(  # type: ignore[no-any-return]
+            sql, lambda: [tuple(row) for row in self._connection.execute(text(sql), dict(values or {})).all()]
+        )
+
+    def execute(self, sql: str, values: Values | None = None) -> int:
+        """Carry out a statement; the number of rows that it met."""
+        from sqlalchemy import text
+
+        return int(self._guard(sql, lambda: self._connection.execute(text(sql), dict(values or {})).rowcount))
+
+    def commit(self) -> None:
+        """Make the transaction's changes last."""
+        self._guard(None, self._connection.commit)
+
+    def rollback(self) -> None:
+        """Forget the transaction's changes."""
+        self._guard(None, self._connection.rollback)
+
+    def others(self) -> list[str]:
+        """The other sessions on this database. A user without privileges sees the own user's sessions alone."""
+        if self.address.kind == "postgresql":
+            rows = self.query(
+                "SELECT COALESCE(usename, '?'), COALESCE(host(client_addr), 'local'), application_name "
+                "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+                "AND backend_type = 'client backend' ORDER BY 1, 2, 3"
+            )
+        else:
+            rows = self.query(
+                "SELECT USER, HOST, COMMAND FROM INFORMATION_SCHEMA.PROCESSLIST "
+                "WHERE DB = DATABASE() AND ID <> CONNECTION_ID() ORDER BY 1, 2, 3"
+            )
+        self.rollback()
+        return [f"{user} from {host}" + (f" ({what})" if what else "") for user, host, what in rows]
+
+    def close(self) -> None:
+        """Give the connection back; what was not committed is forgotten."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            self._connection.close()
+        except SQLAlchemyError:
+            # A connection that broke has nothing left to close.
+            self._connection.invalidate()
+        self._engine.dispose()
+
+    def __enter__(self) -> SqlSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _guard(self, sql: str | None, work: Any) -> Any:
+        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+        try:
+            return work()
+        except DBAPIError as error:
+            # The driver's own words: SQLAlchemy's would add the values of the statement. PyMySQL's are behind a number.
+            said = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
+        except SQLAlchemyError as error:
+            said = str(error)
+        except UnicodeDecodeError as error:
+            # PostgreSQL in the encoding SQL_ASCII holds whatever bytes it was given.
+            said = f"it holds bytes that are not UTF-8 ({error.reason} at byte {error.start})"
+        reason = " ".join(self.address.password.hide_in(said).split())
+        if not hasattr(self, "_connection") and not self.address.password.reveal():
+            reason += f" (no password was given: set {PASSWORD_VARIABLE}, or name a file by --password-file)"
+        raise DatabaseError(self.address.place, reason, statement=sql) from None
+
+
+def _engine(address: Address) -> Engine:
+    from sqlalchemy import URL, create_engine
+
+    driver = {"mysql": "mysql+pymysql", "postgresql": "postgresql+psycopg"}[address.kind]
+    arguments: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_S}
+    if address.kind == "mysql":
+        arguments["charset"] = "utf8mb4"
+    else:
+        arguments["client_encoding"] = "utf8"
+        arguments["application_name"] = "hive_views upgrade"
+    return create_engine(
+        URL.create(
+            driver,
+            username=address.user or None,
+            password=address.password.reveal() or None,
+            host=address.host,
+            port=address.port,
+            database=address.database,
+        ),
+        connect_args=arguments,
+        hide_parameters=True,
+        # What a statement decided about must still be so when it is carried out; nothing is held beyond that.
+        isolation_level="READ COMMITTED",
+        pool_size=1,
+        max_overflow=0,
+    )
