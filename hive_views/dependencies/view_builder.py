@@ -25,7 +25,7 @@ from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.rewriting.definition import define_view
 from hive_views.sql.rewriting.dialects import hive_text
-from hive_views.sql.rewriting.expand import Expansion, RuleAnalyzer, unknown_type_error
+from hive_views.sql.rewriting.expand import Expansion, typed_columns, unknown_type_error
 from hive_views.sql.types.iceberg_types import parse_type
 
 Analyzer = Callable[[str], Schema]
@@ -201,7 +201,7 @@ def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, st
 def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
     """The columns by Hive's rules. Spark's TIMESTAMP has a time zone, and readers compare the declared types."""
     fields = []
-    for number, column in enumerate(RuleAnalyzer().columns(expansion)):
+    for number, column in enumerate(typed_columns(expansion)):
         try:
             kind = parse_type(schemas.text_of(column.type or ""))
         except SqlError:

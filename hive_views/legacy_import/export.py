@@ -15,8 +15,8 @@ from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of, plain_
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
-from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, string_literal
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 
 _OWN = ("hive-views.", "hive_views_", "view.", "spark.sql.")
 _OWN_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})

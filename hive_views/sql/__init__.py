@@ -4,15 +4,13 @@ from hive_views.sql.analysis.references import FunctionReference, References, Ta
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
-from hive_views.sql.rewriting.expand import Analyzer, Expansion, OutputColumn, RuleAnalyzer, UnknownTypeError, expand
+from hive_views.sql.rewriting.expand import Expansion, OutputColumn, UnknownTypeError, expand, typed_columns
 
 __all__ = [
-    "Analyzer",
     "Expansion",
     "FunctionReference",
     "OutputColumn",
     "References",
-    "RuleAnalyzer",
     "Schemas",
     "TableReference",
     "TableSchema",
@@ -22,4 +20,5 @@ __all__ = [
     "expand",
     "parse_statement",
     "references",
+    "typed_columns",
 ]

@@ -14,8 +14,8 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
-from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, escape_variables, string_literal
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, escape_variables
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 from hive_views.statements.catalog_protocol import StatementView
 
 COMMENT = "comment"

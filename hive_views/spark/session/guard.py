@@ -20,7 +20,7 @@ from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.spark_lexer import spark_tokens
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
-from hive_views.sql.rewriting.dialects import string_literal
+from hive_views.sql.rewriting.quoting import string_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,6 @@ from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.parsing.syntax_tree import function_token, table_nodes
-from hive_views.sql.resolver.resolver import Resolution
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,6 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
         tuple(sorted(tables.values(), key=lambda item: item.start)),
         tuple(sorted(calls.values(), key=lambda item: item.start)),
     )
-
-
-def columns_read(found: Resolution) -> tuple[tuple[str, str, str], ...]:
-    """The columns of tables and views that a resolved query reads, as (database, table, column), sorted."""
-    return tuple(sorted(found.state.read))
 
 
 def _functions(text: Text, tree: exp.Expr) -> Iterator[FunctionReference]:

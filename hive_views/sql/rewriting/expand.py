@@ -1,11 +1,10 @@
-"""A query's text to the texts that are stored for it, by replacing tokens in place."""
+"""Expansion of a view's query: the texts that are stored for it, made by replacing tokens in place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -19,12 +18,12 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
 
 MODES = ("portable", "hive-exact")
-"""What an expansion can be for: our own stored views, or equality with what Hive 4.1 stores."""
+"""`portable`: the texts that this catalog stores. `hive-exact`: the texts that Hive 4.1 stores, faults included."""
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of a view: its name (lower case), its Hive type (None where it cannot be told) and its comment."""
+    """A column of a view: its name in lower case, its Hive type (None if unknown) and its comment."""
 
     name: str
     type: str | None
@@ -36,11 +35,12 @@ class Expansion:
     """The texts of a view's query.
 
     Attributes:
-        original: The text as Hive keeps it (hive-exact: identifiers lose their quotes) or as it was typed (portable).
-        stored: The typed text with only its stars replaced by columns: for engines that keep the current database.
-        expanded: Every table and column complete: valid under any current database.
-        names: The names of the view's columns, partition columns among them.
+        original: The text as typed; in mode `hive-exact` with unquoted identifiers, as Hive stores it.
+        stored: The typed text with its stars replaced by columns, for engines that keep the current database.
+        expanded: The text with every table and column qualified, which is valid under any current database.
+        names: The names of the view's columns, including partition columns.
         tables: The tables and views that the text names, as (database, name).
+        resolution: The resolved query that the texts were made from.
     """
 
     original: str
@@ -52,9 +52,13 @@ class Expansion:
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
-        """The view's columns with their types, which are worked out when they are first asked for."""
-        found = self.resolution.columns
-        return tuple(OutputColumn(name, column.type) for name, (_, column) in zip(self.names, found, strict=True))
+        """The view's columns; their types are inferred at the first access."""
+        columns = self.resolution.columns
+        return tuple(OutputColumn(name, column.type) for name, (_, column) in zip(self.names, columns, strict=True))
+
+
+class UnknownTypeError(SqlError):
+    """A column whose type cannot be inferred; `name` is the column's name."""
 
 
 def expand(
@@ -69,7 +73,23 @@ def expand(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Expansion:
-    """Expand a view's query."""
+    """Expand a view's query.
+
+    Args:
+        query: The query's text, or the parsed query.
+        schemas: The tables and views that exist.
+        database: The author's current database.
+        mode: One of `MODES`.
+        dialect: `hive`, `spark` or `trino`; a parsed query has its own.
+        column_names: The column list of CREATE VIEW, if there is one.
+        view_name: The view's name, the alias of the query under a column list.
+        functions: Registered functions by name: `udf`, `udaf`, `udtf` or `macro`.
+        conf: Hive settings that change how a text is read.
+
+    Raises:
+        SqlError: If the text cannot be read, a name cannot be resolved, or the names of the columns do not fit.
+        ValueError: If the mode is unknown.
+    """
     if mode not in MODES:
         raise ValueError(f"Unknown mode {mode!r}: choose one of {', '.join(MODES)}")
     exact = mode == "hive-exact"
@@ -77,10 +97,10 @@ def expand(
         query = parse_query(query, dialect)
     text = query.text
     try:
-        found = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
+        resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
     except RecursionError:
         raise text.error("The text is nested too deeply", 0) from None
-    names = _unique_names(found, text)
+    names = _unique_names(resolution)
     if column_names is not None and len(column_names) != len(names):
         raise text.error(
             "The number of columns produced by the SELECT clause does not match the number of column names specified "
@@ -88,32 +108,60 @@ def expand(
             text.tokens[0].start,
         )
     if exact:
-        original = TokenEdits(text).apply(_unquoting(text, found))
-        expanded = found.state.edits.apply(_unquoting(text, found))
-        stored = original
+        unquote = _hive_unquoting(resolution)
+        stored = original = TokenEdits(text).apply(unquote)
+        expanded = resolution.state.edits.apply(unquote)
     else:
-        _name_columns(found, names)
+        _name_columns(resolution)
         original = text.sql
-        stored = found.state.stars.apply() if found.resolver.starred else text.between(0, len(text.tokens) - 1)
-        expanded = found.state.edits.apply()
+        starred = resolution.resolver.starred
+        stored = resolution.state.stars.apply() if starred else text.between(0, len(text.tokens) - 1)
+        expanded = resolution.state.edits.apply()
     if column_names is not None:
         quoted = partial(quote_identifier, quote=text.quote)
         given = [name.lower() for name in column_names] if exact else column_names
-        listed = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
-        expanded = f"SELECT {listed} FROM ({expanded}) {quoted(view_name or 'v')}"
+        columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
+        expanded = f"SELECT {columns} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
-    return Expansion(original, stored, expanded, tuple(names), tuple(found.state.tables), found)
+    return Expansion(original, stored, expanded, tuple(names), tuple(resolution.state.tables), resolution)
 
 
-def _unique_names(found: Resolution, text: Text) -> list[str]:
-    output = found.scope
+def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
+    """Return the columns of an expanded query with the types that Hive's rules give them; no engine is needed.
+
+    Raises:
+        UnknownTypeError: If a column's type cannot be inferred.
+    """
+    columns = expansion.columns
+    for number, column in enumerate(columns):
+        if column.type is None:
+            raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
+    return columns
+
+
+def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
+    """Return an error about a column's type that points at the column."""
+    resolution = expansion.resolution
+    item = resolution.resolver.items_of.get(resolution.columns[number][1])
+    line, at = resolution.text.position(start_of(item) if item is not None else None)
+    return UnknownTypeError(
+        f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
+        line=line,
+        column=at,
+        name=expansion.names[number],
+    )
+
+
+def _unique_names(resolution: Resolution) -> list[str]:
+    """Return the column names in lower case; refuse duplicates."""
+    text, output = resolution.text, resolution.scope
     written = [output.names[column][1].lower() for column in output.columns]
     if len(set(written)) == len(written):
         return written
     names: dict[str, None] = {}
-    for name, column in found.columns:
+    for name, column in resolution.columns:
         if name.lower() in names:
-            item = found.resolver.items_of.get(column)
+            item = resolution.resolver.items_of.get(column)
             start = start_of(item) if item is not None else None
             raise text.error(
                 f"Duplicate column name: {name}. Give one of the two another name with AS",
@@ -124,64 +172,30 @@ def _unique_names(found: Resolution, text: Text) -> list[str]:
     return list(names)
 
 
-def _name_columns(found: Resolution, names: list[str]) -> None:
-    """Add `AS name` where a column of the query has no name."""
-    text = found.text
-    for last, name in found.resolver.naming:
-        addition = f" AS {quote_identifier(name, text.quote)}"
-        found.state.edits.append(last, addition)
-        if found.resolver.starred:
-            found.state.stars.append(last, addition)
+def _name_columns(resolution: Resolution) -> None:
+    """Add `AS name` to the columns of the query that have no name."""
+    for last, name in resolution.resolver.naming:
+        addition = f" AS {quote_identifier(name, resolution.text.quote)}"
+        resolution.state.edits.append(last, addition)
+        if resolution.resolver.starred:
+            resolution.state.stars.append(last, addition)
 
 
-def _unquoting(text: Text, found: Resolution) -> Callable[[int], str | None] | None:
-    """Hive's lexer takes the quotes off identifiers and the delimiters off hints; None where there are none."""
-    regex = found.state.regex_names
+def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | None:
+    """Return the replacement of unedited tokens: Hive's lexer drops identifier quotes and hint delimiters.
+
+    None where the text has neither.
+    """
+    text: Text = resolution.text
+    regex = resolution.state.regex_names
     if ("`" not in text.sql or regex) and "/*+" not in text.sql:
         return None
 
-    def untouched(index: int) -> str | None:
+    def unquoted(index: int) -> str | None:
         token = text.tokens[index]
         raw = text.raw(index)
         if token.token_type is TokenType.HINT:
             return raw[3:-2] if raw.endswith("*/") else raw
         return unquote_identifier(raw) if not regex and len(raw) > 1 and raw[0] == "`" else None
 
-    return untouched
-
-
-class UnknownTypeError(SqlError):
-    """A column whose type cannot be told; `name` is the column's."""
-
-
-class Analyzer(Protocol):
-    """Says the types of a view's columns."""
-
-    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
-        """The columns of an expanded query, each with its Hive type."""
-        ...
-
-
-class RuleAnalyzer:
-    """TypeInference by Hive's rules over sqlglot's tree and the schemas of the tables: no engine is needed."""
-
-    def columns(self, expansion: Expansion) -> tuple[OutputColumn, ...]:
-        """The columns of an expanded query; see `Analyzer`."""
-        columns = expansion.columns
-        for number, column in enumerate(columns):
-            if column.type is None:
-                raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
-        return columns
-
-
-def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
-    """An error about a column's type that points at it."""
-    found = expansion.resolution
-    item = found.resolver.items_of.get(found.columns[number][1])
-    line, at = found.text.position(start_of(item) if item is not None else None)
-    return UnknownTypeError(
-        f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
-        line=line,
-        column=at,
-        name=expansion.names[number],
-    )
+    return unquoted

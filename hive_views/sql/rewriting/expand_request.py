@@ -1,4 +1,4 @@
-"""`sql expand`: one JSON request to one JSON answer, in the form of the golden files and of a real Hive's answers."""
+"""Requests of `hive-views sql expand`: one JSON request to one JSON answer, in the form of the golden files."""
 
 from __future__ import annotations
 
@@ -12,30 +12,45 @@ from sqlglot.errors import SqlglotError
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView, Drop, Statement
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
 
-_FUNCTION = re.compile(r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.]+)`?(.*)", re.IGNORECASE | re.DOTALL)
-_TABLE = re.compile(r"\s*create\s+(?:(temporary)|external|managed|\s)*\s*table\b", re.IGNORECASE)
+_CREATE_FUNCTION = re.compile(
+    r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.]+)`?(.*)", re.IGNORECASE | re.DOTALL
+)
+_CREATE_TABLE = re.compile(r"\s*create\s+(?:(temporary)|external|managed|\s)*\s*table\b", re.IGNORECASE)
+_KINDS = {"VIRTUAL_VIEW": "view", "MATERIALIZED_VIEW": "materialized"}
+_HIVE_TEST_BUCKETS = {"srcbucket": ("key",), "srcbucket2": ("key",)}
+"""The bucket columns of tables in Hive's own tests, which requests with plain column lists cannot give."""
 
 
-HIVE_TEST_BUCKETS = {"srcbucket": ("key",), "srcbucket2": ("key",)}
-"""The bucketed tables of Hive's own tests, whose CLUSTERED BY the golden files do not repeat."""
+class RequestSchemas:
+    """The tables, views and functions of one request."""
 
-
-class Catalog:
-    """The tables of one request, as the resolver asks for them."""
-
-    def __init__(self) -> None:
+    def __init__(self, request: Mapping[str, Any], functions: Mapping[str, str]) -> None:
         self.tables: dict[tuple[str, str], TableSchema] = {}
         self.reads: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
-        self.functions: dict[str, str] = {}
-        self.described: set[str] = set()
+        self.functions = {**functions, **(request.get("functions") or {})}
+        views = {str(name).lower() for name in request.get("base_views") or ()}
+        for name, description in (request.get("tables") or {}).items():
+            database, _, table = str(name).lower().partition(".")
+            if isinstance(description, Mapping):
+                columns = [*description.get("columns", ()), *description.get("partition_keys", ())]
+                kind = _KINDS.get(str(description.get("type")), "table")
+                buckets = tuple(str(column) for column in description.get("bucket_columns") or ())
+            else:
+                columns, kind = list(description), "table"
+                buckets = _HIVE_TEST_BUCKETS.get(table, ())
+            kind = "view" if str(name).lower() in views else kind
+            pairs = tuple((str(column[0]).lower(), str(column[1])) for column in columns)
+            self.tables[database, table] = TableSchema(pairs, kind, buckets)
+        self.databases = {database for database, _ in self.tables}
+        """The databases whose tables the request lists."""
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of a table or view; None where there is none."""
+        """Return the schema of a table or view; None if there is none."""
         return self.tables.get((database, name))
 
 
@@ -46,98 +61,84 @@ def expand_request(
     dialect: str = "hive",
     functions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Answer one request."""
+    """Answer one request.
+
+    Args:
+        request: `ddl`, and optionally `database`, `tables`, `setup`, `base_views`, `functions`, `conf`, `dialect`.
+        mode: See `expand`.
+        dialect: The dialect of requests that name none.
+        functions: Registered functions by name; the request's `functions` take precedence.
+
+    Returns:
+        `original`, `expanded`, `columns`, `partition_keys` and `error`.
+    """
     dialect = str(request.get("dialect") or dialect)
-    database = _database(request)
+    database = _current_database(request)
     conf = {str(key): str(value) for key, value in request.get("conf") or ()}
-    catalog = _catalog(request, functions or {})
+    schemas = RequestSchemas(request, functions or {})
     try:
         for sql in request.get("setup") or ():
-            _set_up(str(sql), catalog, database, mode, dialect, conf)
+            _run_setup(str(sql), schemas, database, mode, dialect, conf)
         statement = parse_statement(str(request["ddl"]), dialect)
-        _check_target(statement, catalog, database, conf)
-        found = _define(statement, catalog, database, mode, conf)
+        _check_target(statement, schemas, database, conf)
+        definition = _define(statement, schemas, database, mode, conf)
     except SqlError as error:
         return _answer(None, str(error))
-    return _answer(found, None)
+    return _answer(definition, None)
 
 
-def _database(request: Mapping[str, Any]) -> str:
-    """The current database; the view's own where the request describes tables of that one only."""
+def _current_database(request: Mapping[str, Any]) -> str:
+    """Return the current database; the view's own where the request lists tables of that database only."""
     database = str(request.get("database") or "default").lower()
-    described = {str(name).lower().partition(".")[0] for name in request.get("tables") or ()}
+    databases = {str(name).lower().partition(".")[0] for name in request.get("tables") or ()}
     own = str(request.get("view") or "").lower().partition(".")[0]
-    return own if database not in described and own in described else database
+    return own if database not in databases and own in databases else database
 
 
-def _answer(found: ViewDefinition | None, error: str | None) -> dict[str, Any]:
-    if found is None:
+def _answer(definition: ViewDefinition | None, error: str | None) -> dict[str, Any]:
+    if definition is None:
         return {"original": None, "expanded": None, "columns": None, "partition_keys": None, "error": error}
     return {
-        "original": found.original,
-        "expanded": found.expanded,
-        "columns": [[column.name, column.type, column.comment] for column in found.columns],
-        "partition_keys": [[column.name, column.type, column.comment] for column in found.partition_keys],
+        "original": definition.original,
+        "expanded": definition.expanded,
+        "columns": [[column.name, column.type, column.comment] for column in definition.columns],
+        "partition_keys": [[column.name, column.type, column.comment] for column in definition.partition_keys],
         "error": None,
     }
 
 
-def _catalog(request: Mapping[str, Any], functions: Mapping[str, str]) -> Catalog:
-    catalog = Catalog()
-    views = {str(name).lower() for name in request.get("base_views") or ()}
-    for name, described in (request.get("tables") or {}).items():
-        database, _, table = str(name).lower().partition(".")
-        if isinstance(described, Mapping):
-            columns = [*described.get("columns", ()), *described.get("partition_keys", ())]
-            kind = _KINDS.get(str(described.get("type")), "table")
-            buckets = tuple(str(column) for column in described.get("bucket_columns") or ())
-        else:
-            columns, kind = list(described), "table"
-            buckets = HIVE_TEST_BUCKETS.get(table, ())
-        kind = "view" if str(name).lower() in views else kind
-        catalog.tables[database, table] = TableSchema(
-            tuple((str(c[0]).lower(), str(c[1])) for c in columns), kind, buckets
-        )
-    catalog.functions = {**functions, **(request.get("functions") or {})}
-    catalog.described = {database for database, _ in catalog.tables}
-    return catalog
-
-
-_KINDS = {"VIRTUAL_VIEW": "view", "MATERIALIZED_VIEW": "materialized"}
-
-
-def _set_up(sql: str, catalog: Catalog, database: str, mode: str, dialect: str, conf: Mapping[str, str]) -> None:
-    """Run a statement that was run before: views, tables, functions; others change nothing here."""
-    function = _FUNCTION.match(sql)
+def _run_setup(
+    sql: str, schemas: RequestSchemas, database: str, mode: str, dialect: str, conf: Mapping[str, str]
+) -> None:
+    """Apply a setup statement that creates a view, table or function; others have no effect here."""
+    function = _CREATE_FUNCTION.match(sql)
     if function is not None:
         name = function.group(2).lower().rpartition(".")[2]
-        catalog.functions[name] = "macro" if function.group(1).lower() == "macro" else _kind_of(function.group(3))
+        is_macro = function.group(1).lower() == "macro"
+        schemas.functions[name] = "macro" if is_macro else _function_kind(function.group(3))
         return
-    table = _TABLE.match(sql)
+    table = _CREATE_TABLE.match(sql)
     if table is not None:
-        _set_up_table(sql, catalog, database, "temporary" if table.group(1) else "table")
+        _create_table(sql, schemas, database, "temporary" if table.group(1) else "table")
         return
     try:
         statement = parse_statement(sql, dialect)
     except SqlError:
         return
-    found = _define(statement, catalog, database, mode, conf)
-    if found is not None:
-        columns = (*found.columns, *found.partition_keys)
+    definition = _define(statement, schemas, database, mode, conf)
+    if definition is not None:
+        columns = (*definition.columns, *definition.partition_keys)
         kind = "materialized" if isinstance(statement, CreateMaterializedView) else "view"
         schema = TableSchema(tuple((column.name, column.type or "") for column in columns), kind)
-        catalog.tables[found.database, found.name] = schema
-        catalog.reads[found.database, found.name] = found.tables
+        schemas.tables[definition.database, definition.name] = schema
+        schemas.reads[definition.database, definition.name] = definition.tables
 
 
-def _kind_of(definition: str) -> str:
-    for word, kind in (("udaf", "udaf"), ("udtf", "udtf")):
-        if word in definition.lower():
-            return kind
-    return "udf"
+def _function_kind(definition: str) -> str:
+    return next((kind for kind in ("udaf", "udtf") if kind in definition.lower()), "udf")
 
 
-def _set_up_table(sql: str, catalog: Catalog, database: str, kind: str) -> None:
+def _create_table(sql: str, schemas: RequestSchemas, database: str, kind: str) -> None:
     try:
         tree = sqlglot.parse_one(sql, dialect="hive")
     except SqlglotError:
@@ -150,62 +151,59 @@ def _set_up_table(sql: str, catalog: Catalog, database: str, kind: str) -> None:
         for item in schema.expressions
         if isinstance(item, exp.ColumnDef)
     ]
-    catalog.tables[schema.this.db.lower() or database, schema.this.name.lower()] = TableSchema(tuple(columns), kind)
+    schemas.tables[schema.this.db.lower() or database, schema.this.name.lower()] = TableSchema(tuple(columns), kind)
 
 
-def _check_target(statement: Statement, catalog: Catalog, database: str, conf: Mapping[str, str]) -> None:
-    """Whether the object that a statement makes or changes may, or must, be there already."""
+def _check_target(statement: Statement, schemas: RequestSchemas, database: str, conf: Mapping[str, str]) -> None:
+    """Refuse a statement whose target exists and must not, or does not exist and must."""
     if not isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs, Drop)):
         return
     key = (statement.name.database(database), statement.name.name)
-    shown = ".".join(key)
-    existing = catalog.tables.get(key)
-    line, column = line_and_column(statement.text, statement.name.start)
-
-    def refused(reason: str) -> SqlError:
-        return SqlError(reason, line=line, column=column, name=shown)
-
+    name = ".".join(key)
+    existing = schemas.tables.get(key)
+    reason = None
     if isinstance(statement, Drop):
         if existing is None and not statement.if_exists and conf.get("hive.exec.drop.ignorenonexistent") == "false":
-            raise refused(f"Table not found {shown}")
-        return
-    if isinstance(statement, AlterViewAs):
-        if existing is None and key[0] in catalog.described:
-            raise refused(f"Cannot ALTER VIEW AS SELECT if view currently does not exist: {shown}")
-        if existing is not None and existing.kind != "view":
-            raise refused(f"{shown} is a {existing.kind}, not a view")
-        return
-    if existing is not None and not statement.or_replace and not statement.if_not_exists:
-        raise refused(f"Table already exists: {shown}")
-    if existing is not None and statement.or_replace and existing.kind != "view":
-        raise refused(f"The following is an existing {existing.kind}, not a view: {shown}")
+            reason = f"Table not found {name}"
+    elif isinstance(statement, AlterViewAs):
+        if existing is None and key[0] in schemas.databases:
+            reason = f"Cannot ALTER VIEW AS SELECT if view currently does not exist: {name}"
+        elif existing is not None and existing.kind != "view":
+            reason = f"{name} is a {existing.kind}, not a view"
+    elif existing is not None and not statement.or_replace and not statement.if_not_exists:
+        reason = f"Table already exists: {name}"
+    elif existing is not None and statement.or_replace and existing.kind != "view":
+        reason = f"The following is an existing {existing.kind}, not a view: {name}"
+    if reason is not None:
+        raise error_at(statement.text, statement.name.start, reason, name)
 
 
 def _define(
-    statement: Statement, catalog: Catalog, database: str, mode: str, conf: Mapping[str, str]
+    statement: Statement, schemas: RequestSchemas, database: str, mode: str, conf: Mapping[str, str]
 ) -> ViewDefinition | None:
     if not isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs)):
         return None
-    found = define_view(statement, catalog, database=database, mode=mode, functions=catalog.functions, conf=conf)
-    _check_cycle(found, catalog, statement)
-    return found
+    definition = define_view(statement, schemas, database=database, mode=mode, functions=schemas.functions, conf=conf)
+    _check_cycle(definition, schemas, statement)
+    return definition
 
 
 def _check_cycle(
-    found: ViewDefinition, catalog: Catalog, statement: CreateView | CreateMaterializedView | AlterViewAs
+    definition: ViewDefinition,
+    schemas: RequestSchemas,
+    statement: CreateView | CreateMaterializedView | AlterViewAs,
 ) -> None:
     """Refuse a view that reads itself, directly or through other views of the request."""
-    target = (found.database, found.name)
-    stack = [(target, table) for table in found.tables]
+    target = (definition.database, definition.name)
+    stack = [(target, table) for table in definition.tables]
     paths: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {target: (target,)}
     while stack:
         parent, table = stack.pop()
         path = (*paths[parent], table)
         if table == target:
-            shown = " -> ".join(".".join(item) for item in path)
-            line, column = line_and_column(statement.text, statement.name.start)
-            name = ".".join(target)
-            raise SqlError(f"Recursive view {name} detected (cycle: {shown})", line=line, column=column, name=name)
+            name, cycle = ".".join(target), " -> ".join(".".join(item) for item in path)
+            reason = f"Recursive view {name} detected (cycle: {cycle})"
+            raise error_at(statement.text, statement.name.start, reason, name)
         if table not in paths:
             paths[table] = path
-            stack += [(table, child) for child in catalog.reads.get(table, ())]
+            stack += [(table, source) for source in schemas.reads.get(table, ())]

@@ -1,4 +1,8 @@
-"""Quoted identifiers: backticks for Hive and Spark, double quotes for Trino and standard SQL."""
+"""Quoted identifiers and string literals.
+
+Identifiers take backticks in Hive and Spark, double quotes in Trino; `hive_views.sql.parsing.lexer.IDENTIFIER_QUOTES`
+has the quote of each dialect.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +25,14 @@ def quote_qualified(table: str, column: str, quote: str = "`") -> str:
 def quote_name(parts: Iterable[str], quote: str = "`") -> str:
     """Quote the parts of a qualified name such as `catalog.database.table`."""
     return ".".join(quote_identifier(part, quote) for part in parts)
+
+
+def string_literal(value: str, dialect: str) -> str:
+    """Write a string literal: with backslashes for Hive and Spark, with doubled quotes for Trino.
+
+    The dollar sign of `${` is followed by a backslash, so that Hive and Spark substitute no variable. The value is the
+    same.
+    """
+    if dialect == "trino":
+        return "'" + value.replace("'", "''") + "'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"

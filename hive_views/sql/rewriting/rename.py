@@ -1,4 +1,4 @@
-"""Other names for the tables and views in a query, token by token: all else stays to the letter."""
+"""New names for the tables and views that a query reads; everything else in the text stays unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
+from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -15,20 +15,28 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 Name = tuple[str, ...]
 """A name's parts without quotes: `table`, `database.table` or `catalog.database.table`."""
 
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None]) -> str:
-    """Give the tables and views that a query names other names.
+    """Rename the tables and views that a query reads.
 
-    Where the last part of a name changes and the place has no alias, the old name becomes its alias, so that the
-    columns that are qualified by it go on meaning the same.
+    Where the last part of a name changes and the table has no alias, the old name becomes its alias, so that the
+    columns that are qualified by it keep their meaning.
+
+    Args:
+        sql: The query.
+        dialect: `hive`, `spark` or `trino`.
+        new_name: Gives the new name for the name in the text, or None to keep it.
+
+    Raises:
+        SqlError: If the text cannot be read, or a renamed table needs an alias that cannot be added.
     """
     query = parse_query(sql, dialect)
-    text, tree = query.text, query.tree
+    text = query.text
     edits: list[tuple[int, int, str]] = []
     renamed: dict[Name, Name] = {}
-    for table in table_nodes(tree):
+    for table in table_nodes(query.tree):
         parts = list(table.parts)
         old = tuple(part.name for part in parts)
         new = new_name(old)
@@ -37,7 +45,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
         renamed[tuple(part.lower() for part in old)] = new
         start, end = _start(parts[0]), _end(parts[-1])
         written = [sql[_start(part) : _end(part) + 1] for part in parts]
-        replacement = ".".join(_parts(new, old, written, IDENTIFIER_QUOTES[dialect]))
+        replacement = ".".join(_written_parts(new, old, written, text.quote))
         if new[-1].lower() != old[-1].lower() and not table.alias:
             if any(table.args.get(key) for key in ("sample", "when", "version", "pivots")):
                 raise text.error(f"{'.'.join(old)} cannot be renamed here: give it an alias", start, old[-1])
@@ -45,8 +53,8 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
         edits.append((start, end, replacement))
     if not edits:
         return sql
-    for column in tree.find_all(exp.Column):
-        edit = _qualifier(text, column, renamed, IDENTIFIER_QUOTES[dialect])
+    for column in query.tree.find_all(exp.Column):
+        edit = _qualifier_edit(text, column, renamed)
         if edit is not None:
             edits.append(edit)
     for start, end, replacement in sorted(edits, reverse=True):
@@ -54,23 +62,23 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
     return sql
 
 
-def _parts(new: Name, old: Name, written: list[str], quote: str) -> list[str]:
-    """The new parts as they are written: as before where one stays, quoted where it was quoted or has to be."""
-    found = []
+def _written_parts(new: Name, old: Name, written: list[str], quote: str) -> list[str]:
+    """Write the new parts: unchanged parts as before, others quoted where the old part was or where they must be."""
+    parts = []
     for back in range(len(new), 0, -1):
         part = new[-back]
         before = written[-back] if back <= len(old) else None
         if before is not None and part.lower() == old[-back].lower():
-            found.append(before)
-        elif before is not None and not before.startswith(("`", '"')) and _PLAIN.fullmatch(part):
-            found.append(part)
+            parts.append(before)
+        elif before is not None and not before.startswith(("`", '"')) and _PLAIN_NAME.fullmatch(part):
+            parts.append(part)
         else:
-            found.append(quote_identifier(part, quote))
-    return found
+            parts.append(quote_identifier(part, quote))
+    return parts
 
 
-def _qualifier(text: Text, column: exp.Column, renamed: dict[Name, Name], quote: str) -> tuple[int, int, str] | None:
-    """The edit of a column that is qualified by database and table."""
+def _qualifier_edit(text: Text, column: exp.Column, renamed: dict[Name, Name]) -> tuple[int, int, str] | None:
+    """Return the edit of a column that is qualified by the database and name of a renamed table."""
     parts = list(column.parts)
     if len(parts) < 3:
         return None
@@ -84,7 +92,7 @@ def _qualifier(text: Text, column: exp.Column, renamed: dict[Name, Name], quote:
             f"A column is qualified by {'.'.join(old)}, which is renamed: give it an alias", start, old[-1]
         )
     written = [text.sql[_start(part) : _end(part) + 1] for part in parts[:-1]]
-    return start, end, ".".join(_parts(new, old, written, quote))
+    return start, end, ".".join(_written_parts(new, old, written, text.quote))
 
 
 def _start(part: exp.Expr) -> int:

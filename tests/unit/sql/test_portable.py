@@ -5,19 +5,16 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.references import columns_read, references
+from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.dialects import (
-    READERS,
     escape_variables,
     hive_text,
     portable_text,
-    representations,
     requote_trino_text,
-    string_literal,
-    text_for,
 )
-from hive_views.sql.rewriting.expand import RuleAnalyzer, UnknownTypeError, expand
+from hive_views.sql.rewriting.expand import UnknownTypeError, expand, typed_columns
+from hive_views.sql.rewriting.quoting import string_literal
 from tests.unit.sql.answers import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()
@@ -241,7 +238,7 @@ def test_errors_point_into_the_whole_statement() -> None:
 
 def test_an_unknown_type_is_an_error_that_names_the_column() -> None:
     typed = expand("select region r, count(*) c from regions group by region", WAREHOUSE, database="sales")
-    assert [(column.name, column.type) for column in RuleAnalyzer().columns(typed)] == [
+    assert [(column.name, column.type) for column in typed_columns(typed)] == [
         ("r", "string"),
         ("c", "bigint"),
     ]
@@ -250,7 +247,7 @@ def test_an_unknown_type_is_an_error_that_names_the_column() -> None:
         "select region, my_translate(region, 'a') t from regions", WAREHOUSE, database="sales", functions=FUNCTIONS
     )
     with pytest.raises(UnknownTypeError) as refused:
-        RuleAnalyzer().columns(unknown)
+        typed_columns(unknown)
     assert (refused.value.name, refused.value.line, refused.value.column) == ("t", 1, 16)
 
 
@@ -271,19 +268,6 @@ def test_a_common_table_expression_hides_a_table_only_where_it_is_in_scope() -> 
     assert [table.start for table in found.tables] == [40]
 
 
-def test_the_columns_that_a_text_reads() -> None:
-    found = expand(
-        "select r.* from regions r join hr.departments d using (region) where title = 'x'", WAREHOUSE, database="sales"
-    )
-
-    assert columns_read(found.resolution) == (
-        ("hr", "departments", "title"),
-        ("sales", "regions", "country"),
-        ("sales", "regions", "manager"),
-        ("sales", "regions", "region"),
-    )
-
-
 def test_temporary_tables_are_refused() -> None:
     from hive_views.sql.resolver.scopes import TableSchema
 
@@ -294,18 +278,10 @@ def test_temporary_tables_are_refused() -> None:
         expand("select * from tt", warehouse, database="sales")
 
 
-def test_which_text_serves_which_engine() -> None:
+def test_hive_text_of_spark_query_is_expanded_text() -> None:
     spark = expand("select * from regions", WAREHOUSE, database="sales", dialect="spark")
-    texts = {
-        item.dialect: item.sql
-        for item in representations("spark", spark, hive_text("spark", spark, WAREHOUSE, database="sales"))
-    }
 
-    assert text_for("iceberg-spark", texts) == ("spark", spark.stored)
-    assert {text_for(engine, texts) for engine in ("spark", "hive", "trino-hive")} == {("hive", spark.expanded)}
-    assert text_for("trino-iceberg", texts) is None
-    with pytest.raises(ValueError, match=", ".join(READERS)):
-        text_for("impala", texts)
+    assert hive_text("spark", spark, WAREHOUSE, database="sales") == spark.expanded
 
 
 # Measured on Spark 4.1.4, and with the parser of Hive 2.3.10: what is written so that both read the text on the left.
