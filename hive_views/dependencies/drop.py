@@ -16,7 +16,7 @@ from hive_views.dependencies.graph import Dependent, DependentFinder, Transitive
 from hive_views.dependencies.lineage import Lineage, LineageReader
 from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
-from hive_views.io.deletion import purge
+from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from hive_views.metastore.commit.view_commit import drop
@@ -195,7 +195,7 @@ def drop_with_files(store: MetastoreStore, loaded: LoadedView, expected: str | N
     if kept is not None:
         logger.warning("The files of %s are left, because %s", row.name, kept)
         return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
-    purge(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+    delete_view_files(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
     return DropStep(row.name, ObjectKind.VIEW)
 
 

@@ -1,7 +1,7 @@
 """Reading, writing and deleting view metadata files, through PyIceberg's FileIO: local disk, S3, memory and others.
 
-A metadata file is written once under a name that nobody else uses, and never overwritten. Nothing here relies on
-renaming or on listing, which object stores do not promise.
+A metadata file is written once under a unique name and never overwritten. Nothing here relies on renaming or listing,
+which object stores do not guarantee.
 """
 
 from __future__ import annotations
@@ -39,63 +39,60 @@ from hive_views.spec.metadata import ViewMetadata
 
 logger = logging.getLogger(__name__)
 
-_PART = 256 * 1024
-"""How much of a file is read at once, in bytes; nearly every file is shorter."""
+_CHUNK = 256 * 1024
+"""How many bytes of a file are read at once; nearly every file is shorter."""
 
 READ_ATTEMPTS = 3
-"""How often a file is read before a failing storage is reported. A file that is not there is reported at once."""
+"""How often a read is attempted before an error of the storage is raised; a missing file is reported at once."""
 
 GOOGLE_RETRIES = timedelta(seconds=15)
-"""How long Google's client asks again, for a token or for a file, where nobody answers."""
+"""For how long Google's client retries requests for a token or a file without an answer."""
 
 _GOOGLE = ("gs", "gcs")
 
 
 class MetadataFiles:
-    """View metadata files of one catalog.
-
-    Safe to share between threads.
-    """
+    """The metadata files of one catalog; thread-safe."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Remember how to reach the storage."""
+        """Take the catalog's properties, which configure PyIceberg's FileIO."""
         self._properties = dict(properties)
         self._schemes = metadata_schemes(properties)
         self._local = is_local(properties)
         self._ios: dict[tuple[str, str], FileIO] = {}
-        self._guard = threading.Lock()
+        self._mutex = threading.Lock()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties by which the storage is reached."""
+        """The properties that configure the storage."""
         return dict(self._properties)
 
     def io(self, location: str) -> FileIO:
-        """PyIceberg's FileIO for a location; one for each kind of storage is kept."""
+        """Return PyIceberg's FileIO for a location; one per scheme and host is cached."""
         self.check(location)
         parsed = urlparse(location)
         key = (parsed.scheme, parsed.netloc)
         io = self._ios.get(key)
         if io is None:
-            with self._guard:
-                io = self._ios.setdefault(key, _impatient(load_file_io(self._properties, location), *key))
+            with self._mutex:
+                io = self._ios.setdefault(key, _with_time_limit(load_file_io(self._properties, location), *key))
         return io
 
     def check(self, location: str) -> None:
-        """Refuse a place that this catalog does not trust."""
+        """Raise RefusedLocationError for a location that the catalog's properties do not allow."""
         try:
             scheme = urlparse(location).scheme.lower() or "file"
         except ValueError as error:
-            raise RefusedLocationError(location, "", f"it is no URI: {error}") from None
+            raise RefusedLocationError(location, "", f"it is not a URI: {error}") from None
         if self._schemes is None:
             if scheme != "file" or self._local:
                 return
             reason = (
-                "it is a path on this machine, and the metastore that names it is on another one. If both see the same "
-                f"files there, set {METADATA_SCHEMES} to a list with `file`"
+                "it is a path on this machine, but the metastore that names it is on another one. If both see the "
+                f"same files there, set {METADATA_SCHEMES} to a list with `file`"
             )
         elif scheme in self._schemes:
             return
@@ -104,68 +101,68 @@ class MetadataFiles:
         raise RefusedLocationError(location, scheme, reason)
 
     def read(self, location: str) -> ViewMetadata:
-        """Read and check a metadata file."""
+        """Read and validate a view's metadata file."""
         return parse(self._attempt(location, self._read_bytes), location)
 
     def read_table(self, location: str) -> dict[str, Any]:
-        """Read a table's metadata file, unchecked."""
-        return parse_table(self._attempt(location, partial(self._read_bytes, most=MAX_TABLE_BYTES)), location)
+        """Read a table's metadata file as JSON, without validation."""
+        return parse_table(self._attempt(location, partial(self._read_bytes, max_bytes=MAX_TABLE_BYTES)), location)
 
     def read_table_text(self, location: str) -> str:
-        """Read a table's metadata file as PyIceberg does, but for its length: errors of the storage are its own."""
+        """Read a table's metadata file as PyIceberg does, with a size limit and without converting storage errors."""
         return table_text(self._read_bytes(location, MAX_TABLE_BYTES), location)
 
     def write(self, location: str, metadata: ViewMetadata) -> None:
-        """Write a new metadata file; a local one is on the disk, not only in a cache, when this returns."""
+        """Write a new metadata file; a local one is synchronized to disk before this returns."""
         data = serialize(metadata, codec=compression_codec(metadata.properties))
-        begun = False
+        is_created = False
         try:
-            # Elsewhere the look whether it is there needs the right to list; the name has a UUID, nobody else's has it.
+            # On other storages checking for an existing file needs the permission to list; the name has a unique UUID.
             overwrite = not _is_local(location)
             with self.io(location).new_output(location).create(overwrite=overwrite) as stream:
-                begun = True
+                is_created = True
                 stream.write(data)
-            _sync_local(location)
+            sync_local_file(location)
         except RefusedLocationError as error:
             raise MetadataWriteError(location, error.reason) from None
-        except Exception as error:  # FileIOs are of others, and raise what their storages' clients do
-            if begun:
-                self.delete(location)  # what a full disk took of it
-            raise MetadataWriteError(location, _why(error, location)) from error
+        except Exception as error:  # FileIOs raise the exceptions of their storages' clients
+            if is_created:
+                self.delete(location)  # an incomplete file, e.g. on a full disk
+            raise MetadataWriteError(location, _describe(error, location)) from error
 
     def delete(self, location: str) -> bool:
-        """Delete a metadata file that nothing names any more."""
+        """Delete a metadata file that is not referenced any more; return whether it is gone."""
         return self.remove(location) is None
 
     def remove(self, location: str) -> str | None:
-        """Delete a file, and say why where that fails; this is logged as well."""
+        """Delete a file; if that fails, log and return the reason."""
         try:
             self.io(location).delete(location)
         except FileNotFoundError:
             return None
         except Exception as error:  # noqa: BLE001 -- as in `write`
-            why = _why(error, location)
-            logger.warning("Could not delete the file %s: %s", location, why)
-            return why
+            reason = _describe(error, location)
+            logger.warning("Could not delete the file %s: %s", location, reason)
+            return reason
         return None
 
-    def _read_bytes(self, location: str, most: int = MAX_BYTES) -> bytes:
+    def _read_bytes(self, location: str, max_bytes: int = MAX_BYTES) -> bytes:
         try:
-            return self._read_some(location, most)
+            return self._read_chunks(location, max_bytes)
         except (OSError, ValueError, MetadataFileError):
             raise
         except Exception as error:  # as in `write`
-            raise MetadataFileError(location, _why(error, location)) from error
+            raise MetadataFileError(location, _describe(error, location)) from error
 
-    def _read_some(self, location: str, most: int) -> bytes:
-        parts = []
+    def _read_chunks(self, location: str, max_bytes: int) -> bytes:
+        chunks = []
         length = 0
         with self.io(location).new_input(location).open(seekable=False) as stream:
-            # One byte too many is enough for the refusal of a file that would fill the memory.
-            while length <= most and (part := stream.read(_PART)):
-                parts.append(part)
-                length += len(part)
-        return b"".join(parts)
+            # One byte over the limit is enough to reject a file that would fill the memory.
+            while length <= max_bytes and (chunk := stream.read(_CHUNK)):
+                chunks.append(chunk)
+                length += len(chunk)
+        return b"".join(chunks)
 
     def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
         try:
@@ -174,8 +171,8 @@ class MetadataFiles:
             raise MetadataFileNotFoundError(location) from None
         except OSError as error:
             if urlparse(location).scheme in _GOOGLE:
-                raise MetadataFileError(location, str(error)) from error  # which has tried again by itself
-            logger.debug("Reading %s failed; trying again", location, exc_info=True)
+                raise MetadataFileError(location, str(error)) from error  # Google's client has retried by itself
+            logger.debug("Reading %s failed; retrying", location, exc_info=True)
         except ValueError as error:
             raise MetadataFileError(location, str(error)) from error
         try:
@@ -194,8 +191,8 @@ class MetadataFiles:
         raise AssertionError("unreachable: a retry either returns or raises")
 
 
-def _impatient(io: Any, scheme: str, bucket: str) -> FileIO:
-    """A FileIO that gives up in time: PyIceberg sets no limit for Google's client, whose own are minutes."""
+def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
+    """Limit the retries of Google's client: PyIceberg sets no limit, and the client's own is several minutes."""
     if scheme in _GOOGLE and hasattr(io, "fs_by_scheme"):
         rebuild, (options,) = io.fs_by_scheme(scheme, bucket).__reduce__()
         limited = rebuild({**options, "retry_time_limit": GOOGLE_RETRIES})
@@ -204,12 +201,12 @@ def _impatient(io: Any, scheme: str, bucket: str) -> FileIO:
     return limited_io
 
 
-def _why(error: Exception, location: str) -> str:
-    """What a FileIO said, in words that name what is missing."""
+def _describe(error: Exception, location: str) -> str:
+    """Describe an exception of a FileIO for an error message."""
     if isinstance(error, ImportError):
-        return f"what reads {urlparse(location).scheme}: is not installed ({error})"
-    known = isinstance(error, (OSError, ValueError, MetadataFileError)) and str(error)
-    return str(error) if known else f"{type(error).__name__}: {error}"
+        return f"the package that reads {urlparse(location).scheme}: is not installed ({error})"
+    is_descriptive = isinstance(error, (OSError, ValueError, MetadataFileError)) and str(error)
+    return str(error) if is_descriptive else f"{type(error).__name__}: {error}"
 
 
 def _is_local(location: str) -> bool:
@@ -220,8 +217,8 @@ def _is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
 
 
-def _sync_local(location: str) -> None:
-    """Force a local file, and its name in the directory, to the disk: the metastore's row will name it for good."""
+def sync_local_file(location: str) -> None:
+    """Synchronize a local file and its directory entry to disk, because the metastore's row will reference it."""
     if not _is_local(location):
         return
     parsed = urlparse(location)

@@ -1,14 +1,14 @@
-"""The files of an Iceberg table: which its metadata names, and which of them go when it is purged.
+"""The files that an Iceberg table references, and which of them a purge deletes.
 
-Manifests name files by their whole URIs, and a table may name files that are not its own: those that `add_files` or
-Spark's `snapshot` took over, or whatever somebody wrote into a manifest. So only what is below the table's own places
-is deleted, and a pointer to a place that the catalog does not trust is not even read.
+Manifests contain complete URIs, and a table may reference foreign files: added by `add_files` or Spark's `snapshot`, or
+written into a manifest by hand. So only files below the table's own directories are deleted, and a location that the
+catalog does not allow is not even read.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,97 +21,103 @@ from hive_views.io.metadata_files import MetadataFiles
 logger = logging.getLogger(__name__)
 
 GC_ENABLED = "gc.enabled"
-"""Property of tables and views (Iceberg's TableProperties): `false` keeps every file of one that is purged."""
+"""Property of tables and views (Iceberg's TableProperties): `false` keeps all files in a purge."""
 
 NOT_COLLECTED = f"its property {GC_ENABLED} is false"
-"""Why files of one stay, for people."""
+"""The reason to keep files, for messages."""
 
-_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
-"""Properties (Iceberg's TableProperties, the last two their older names) that name a table's places beside its own."""
+_LOCATION_PROPERTIES = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Table properties that name further directories (Iceberg's TableProperties; the last two are older names)."""
 
-METADATA_FILES = (".metadata.json", ".metadata.json.gz")
-"""How the names of metadata files end, those of older releases of Iceberg among them."""
-_SHOWN = 3
-"""How many files a warning names."""
+METADATA_FILE_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+"""The suffixes of metadata file names, also of older Iceberg releases."""
+
+_MAX_LISTED = 3
+"""How many files a warning lists."""
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The files that a table's metadata names."""
+    """The files that a table references."""
 
     own: tuple[str, ...]
-    """Those below its places, sorted."""
-    others: tuple[str, ...]
+    """Those below its directories, sorted."""
+    foreign: tuple[str, ...]
     """Those elsewhere, sorted."""
-    places: tuple[str, ...]
-    """Its location, and the directories that its properties name."""
+    directories: tuple[str, ...]
+    """Its location, and the directories in its properties."""
 
 
 def all_files(table: Table, files: MetadataFiles) -> set[str]:
-    """Every file that a table's metadata names, and its metadata files."""
+    """Return every file that a table references, including its metadata files."""
     metadata = table.metadata
-    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
-    found |= {entry.statistics_path for entry in (*metadata.statistics, *metadata.partition_statistics)}
-    seen = set()
+    locations = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    locations |= {entry.statistics_path for entry in (*metadata.statistics, *metadata.partition_statistics)}
+    read_manifests = set()
     for snapshot in metadata.snapshots:
-        found.add(snapshot.manifest_list)
+        locations.add(snapshot.manifest_list)
         files.check(snapshot.manifest_list)
-        with _reading(snapshot.manifest_list):
+        with _read_errors(snapshot.manifest_list):
             manifests = snapshot.manifests(table.io)
         for manifest in manifests:
-            if manifest.manifest_path in seen:
+            if manifest.manifest_path in read_manifests:
                 continue
-            seen.add(manifest.manifest_path)
-            found.add(manifest.manifest_path)
+            read_manifests.add(manifest.manifest_path)
+            locations.add(manifest.manifest_path)
             files.check(manifest.manifest_path)
-            with _reading(manifest.manifest_path):
+            with _read_errors(manifest.manifest_path):
                 entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-            found.update(entry.data_file.file_path for entry in entries)
-    return found
+            locations.update(entry.data_file.file_path for entry in entries)
+    return locations
 
 
 def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
-    """The files that a table's metadata names, told apart by where they are; to be asked for before it is dropped."""
+    """Return the files that a table references, own and foreign, or None if they are kept; call before the drop."""
     if not is_collected(table.metadata.properties):
         return None
-    named = (table.metadata.location, *(table.metadata.properties.get(key, "") for key in _PLACES))
-    places = tuple(dict.fromkeys(place for place in named if parts(place)[1:]))
-    found = sorted(all_files(table, files))
-    own = tuple(location for location in found if any(is_below(location, place) for place in places))
-    return TableFiles(own, tuple(sorted(set(found) - set(own))), places)
+    properties = table.metadata.properties
+    candidates = (table.metadata.location, *(properties.get(key, "") for key in _LOCATION_PROPERTIES))
+    directories = tuple(dict.fromkeys(directory for directory in candidates if parts(directory)[1:]))
+    locations = sorted(all_files(table, files))
+    own = tuple(location for location in locations if any(is_below(location, item) for item in directories))
+    return TableFiles(own, tuple(sorted(set(locations) - set(own))), directories)
 
 
 def is_collected(properties: Mapping[str, str]) -> bool:
-    """Whether a purge may delete the files of a table or view with such properties (`gc.enabled`)."""
+    """Return whether a purge may delete the files of a table or view with these properties (`gc.enabled`)."""
     return properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def delete_files(name: object, found: TableFiles | None, files: MetadataFiles) -> None:
-    """Delete the files of a table that is dropped; what is not deleted is logged."""
-    if found is None:
+def delete_files(name: object, table_files: TableFiles | None, files: MetadataFiles) -> None:
+    """Delete the own files of a dropped table; log which files are kept."""
+    if table_files is None:
         logger.warning("The files of %s are left, because %s", name, NOT_COLLECTED)
         return
-    # What tells whose the others are goes last, for whoever looks at what a killed process left.
-    for location in sorted(found.own, key=lambda file: file.endswith(METADATA_FILES)):
+    # Metadata files last: after an interruption they show which table the remaining files belong to.
+    for location in sorted(table_files.own, key=lambda file: file.endswith(METADATA_FILE_SUFFIXES)):
         files.delete(location)
-    if found.others:
+    if table_files.foreign:
         logger.warning(
-            "%d files of %s are left, because they are not below its places (%s): %s",
-            len(found.others),
+            "%d files of %s are left, because they are not below its directories (%s): %s",
+            len(table_files.foreign),
             name,
-            ", ".join(found.places) or "none can be told",
-            _some(found.others),
+            ", ".join(table_files.directories) or "none known",
+            _shorten(table_files.foreign),
         )
 
 
-def _some(locations: Iterable[str]) -> str:
-    listed = list(locations)
-    return ", ".join(listed[:_SHOWN]) + (" …" if len(listed) > _SHOWN else "")
+def _shorten(locations: Sequence[str]) -> str:
+    return ", ".join(locations[:_MAX_LISTED]) + (" …" if len(locations) > _MAX_LISTED else "")
 
 
 @contextmanager
-def _reading(location: str) -> Iterator[None]:
-    """Says which file it was that could not be read."""
+def _read_errors(location: str) -> Iterator[None]:
+    """Convert errors of a read to MetadataFileError with the file's location."""
     try:
         yield
     except FileNotFoundError:

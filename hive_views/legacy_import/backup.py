@@ -7,7 +7,7 @@ import binascii
 import json
 
 from hive_views.errors import MetadataWriteError, RevertError
-from hive_views.io.metadata_files import MetadataFiles, _sync_local
+from hive_views.io.metadata_files import MetadataFiles, sync_local_file
 from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
 
 FORMAT = 1
@@ -40,7 +40,7 @@ def write_backup(files: MetadataFiles, location: str, row: Row) -> None:
     try:
         with files.io(location).new_output(location).create(overwrite=False) as stream:
             stream.write(data)
-        _sync_local(location)
+        sync_local_file(location)
     except (OSError, ValueError) as error:
         raise MetadataWriteError(location, str(error)) from error
 

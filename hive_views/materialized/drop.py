@@ -33,7 +33,7 @@ from hive_views.errors import (
     NoSuchTableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.io.deletion import purge as purge_files
+from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
 from hive_views.materialized.refresh.publish import is_staging
@@ -249,7 +249,7 @@ def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge
         delete_files(f"the storage of {name}", plan.files, store.files)
     if collected and plan.definition_stays is None:
         # Those of earlier definitions are told by the view's UUID.
-        purge_files(store.files, definition.metadata_locations, metadata)
+        delete_view_files(store.files, definition.metadata_locations, metadata)
         step = replace(step, metadata_location=None)
     for what, why in (("definition", plan.definition_stays), ("storage", plan.storage_stays)):
         if why is not None:

@@ -31,7 +31,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.io.locations import base_of, path_of
-from hive_views.io.table_files import METADATA_FILES, NOT_COLLECTED, all_files, is_collected
+from hive_views.io.table_files import METADATA_FILE_SUFFIXES, NOT_COLLECTED, all_files, is_collected
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, AttachedView
 from hive_views.materialized.lifecycle import DEFINITION_OF, DETACHED, DETACHED_METADATA, SUFFIX
 from hive_views.materialized.loading import is_materialized
@@ -298,7 +298,7 @@ class _Search:
                 if path_of(location) in self._said.places:
                     continue  # of a storage or table that is there: `find_orphans` tells what is left of its refreshes
                 listed = files_below(files, f"{location}/metadata", deep=False)
-                documents = [item for item in listed if item.location.endswith(METADATA_FILES)]
+                documents = [item for item in listed if item.location.endswith(METADATA_FILE_SUFFIXES)]
                 # Where a view has its files now, what is older than it is another's.
                 until_ms = min(self._until_ms, self._born.get(path_of(location), self._until_ms))
                 owners, empty, collected = {}, set(), True

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlparse
 
+from hive_views.io.listing import list_entries
 from hive_views.io.locations import base_of, path_of
-from hive_views.io.table_files import METADATA_FILES
+from hive_views.io.table_files import METADATA_FILE_SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyarrow.fs import FileInfo
+    from collections.abc import Iterable
 
     from hive_views.io.metadata_files import MetadataFiles
 
@@ -42,7 +40,7 @@ class Kept(NamedTuple):
 def delete_all(files: MetadataFiles, locations: Iterable[str]) -> tuple[tuple[str, ...], tuple[Kept, ...]]:
     """Delete files, those last that tell whose the others are."""
     refused = {}
-    wanted = sorted(locations, key=lambda file: (file.endswith(METADATA_FILES), file))
+    wanted = sorted(locations, key=lambda file: (file.endswith(METADATA_FILE_SUFFIXES), file))
     for location in wanted:
         why = files.remove(location)
         if why is not None:
@@ -54,34 +52,21 @@ def delete_all(files: MetadataFiles, locations: Iterable[str]) -> tuple[tuple[st
 def without_tables_of_others(listed: Iterable[FoundFile], location: str) -> list[FoundFile]:
     """Files of a directory but for those of tables that have their own directories in it."""
     files = list(listed)
-    bases = {path_of(base_of(file.location)) for file in files if file.location.endswith(METADATA_FILES)}
+    bases = {path_of(base_of(file.location)) for file in files if file.location.endswith(METADATA_FILE_SUFFIXES)}
     bases -= {path_of(location), path_of(f"{location}/metadata")}
     return [file for file in files if not any(f"{path_of(file.location)}/".startswith(f"{base}/") for base in bases)]
 
 
 def files_below(files: MetadataFiles, location: str, *, deep: bool = True) -> list[FoundFile]:
-    """The files below a location."""
+    """Return the files below a location whose modification times the storage tells, without checksum files."""
     return [
-        FoundFile(uri, info.mtime_ns // 1_000_000, info.size or 0)
-        for uri, info in _listed(files, location, deep)
-        if info.is_file and info.mtime_ns is not None and not info.base_name.endswith(".crc")
+        FoundFile(entry.location, entry.modified_ms, entry.size)
+        for entry in list_entries(files, location, recursive=deep)
+        if entry.is_file and entry.modified_ms is not None and not entry.name.endswith(".crc")
     ]
 
 
 def directories_in(files: MetadataFiles, location: str) -> list[str]:
-    """The directories in a directory."""
-    return [uri.rstrip("/") for uri, info in _listed(files, location, False) if not info.is_file]
-
-
-def _listed(files: MetadataFiles, location: str, deep: bool) -> Iterator[tuple[str, FileInfo]]:
-    from pyarrow.fs import FileSelector
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-
-    io = files.io(location)
-    if not isinstance(io, PyArrowFileIO):
-        return
-    scheme, netloc, path = io.parse_location(location)
-    selector = FileSelector(path, allow_not_found=True, recursive=deep)
-    for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
-        uri = f"{scheme}://{info.path}" if netloc else (f"file:{info.path}" if urlparse(location).scheme else info.path)
-        yield uri, info
+    """Return the directories in a directory."""
+    entries = list_entries(files, location, recursive=False)
+    return [entry.location.rstrip("/") for entry in entries if not entry.is_file]

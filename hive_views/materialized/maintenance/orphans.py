@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from hive_views.errors import MetadataFileError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
-from hive_views.io.table_files import METADATA_FILES, NOT_COLLECTED, all_files, is_collected
+from hive_views.io.table_files import METADATA_FILE_SUFFIXES, NOT_COLLECTED, all_files, is_collected
 from hive_views.materialized.drop import shared
 from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
 from hive_views.materialized.maintenance.directories import Kept, delete_all, files_below, without_tables_of_others
@@ -105,7 +105,7 @@ def _file_name(location: str) -> str:
 
 def _is_of_another(files: MetadataFiles, location: str, table_uuid: UUID) -> bool:
     """Whether a file is another table's metadata; one that cannot be read is what a kill left."""
-    if not location.endswith(METADATA_FILES):
+    if not location.endswith(METADATA_FILE_SUFFIXES):
         return False
     try:
         found = files.read_table(location).get("table-uuid")

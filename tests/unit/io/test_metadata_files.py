@@ -51,7 +51,7 @@ def test_a_program_of_others_fails(case: str) -> None:
 
 
 def test_what_is_not_installed_is_named() -> None:
-    with pytest.raises(MetadataFileError, match=r"what reads strange: is not installed \(No module named 'adlfs'\)"):
+    with pytest.raises(MetadataFileError, match=r"that reads strange: is not installed \(No module named 'adlfs'\)"):
         FILES.read("strange://b/missing")
 
 

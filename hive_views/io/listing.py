@@ -1,0 +1,62 @@
+"""Directory listings through PyIceberg's FileIOs, as far as these can list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import urlparse
+
+from hive_views.io.metadata_files import MetadataFiles
+
+
+class ListedEntry(NamedTuple):
+    """A file or directory in a listing."""
+
+    location: str
+    """Its URI."""
+    name: str
+    """The last component of its path."""
+    is_file: bool
+    """Whether it is a file."""
+    modified_ms: int | None
+    """When it was last modified, in milliseconds since the epoch; None if the storage does not tell."""
+    size: int
+    """Its size in bytes."""
+
+
+def list_entries(files: MetadataFiles, location: str, *, recursive: bool) -> Iterator[ListedEntry]:
+    """Yield the entries of a directory; none if it does not exist or its FileIO is not PyArrow's."""
+    # Heavy imports that few programs need.
+    from pyarrow.fs import FileSelector
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    io = files.io(location)
+    if not isinstance(io, PyArrowFileIO):
+        return
+    scheme, netloc, path = io.parse_location(location)
+    selector = FileSelector(path, allow_not_found=True, recursive=recursive)
+    for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
+        uri = f"{scheme}://{info.path}" if netloc else (f"file:{info.path}" if urlparse(location).scheme else info.path)
+        modified_ms = None if info.mtime_ns is None else info.mtime_ns // 1_000_000
+        yield ListedEntry(uri, info.base_name, info.is_file, modified_ms, info.size or 0)
+
+
+def list_file_names(files: MetadataFiles, directory: str) -> list[str]:
+    """Return the names of the files in a directory; none if the FileIO cannot list."""
+    # Which of PyIceberg's two FileIOs is used depends on what is installed.
+    with suppress(ImportError):
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        if isinstance(files.io(directory), PyArrowFileIO):
+            return [entry.name for entry in list_entries(files, directory, recursive=False) if entry.is_file]
+    with suppress(ImportError):
+        from pyiceberg.io.fsspec import FsspecFileIO
+
+        io = files.io(directory)
+        if isinstance(io, FsspecFileIO):
+            parsed = urlparse(directory)
+            with suppress(FileNotFoundError):
+                entries = io.get_fs(parsed.scheme or "file", parsed.hostname).ls(directory, detail=True)
+                return [str(entry["name"]).rpartition("/")[2] for entry in entries if entry["type"] == "file"]
+    return []
