@@ -93,7 +93,7 @@ def _compare_and_swap(client: MetastoreClient, config: CatalogConfig, row: Tempo
     subject = row.name.database
     expected = honors_cas(client)
     try:
-        right = row.swap("0", "1")
+        right = row.compare_and_swap("0", "1")
     except MetastoreError as error:
         yield Finding(
             "compare-and-swap",
@@ -106,7 +106,7 @@ def _compare_and_swap(client: MetastoreClient, config: CatalogConfig, row: Tempo
             else "Look into the server's log",
         )
         return
-    ignored = row.swap("0", "2")
+    ignored = row.compare_and_swap("0", "2")
     details = {"honored": right and not ignored, "by_methods": expected}
     if not right:
         message = "a right expectation is refused"
@@ -138,18 +138,20 @@ def _locks(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
     worse = Level.PROBLEM if config.lock.enabled else Level.WARNING
     wait = min(config.lock.timeout_ms, _LOCK_TIMEOUT_MS)
     try:
-        trial = row.lock(replace(config.lock, timeout_ms=wait))
+        trial = row.probe_lock(replace(config.lock, timeout_ms=wait))
     except (LockError, MetastoreError) as error:
         advice = f"Commits need it unless {LOCK_ENABLED}=false, which is safe only where compare-and-swap is honored"
         yield Finding("locks", worse, row.name.database, str(error), advice)
         return
     details = {"milliseconds": round(trial.milliseconds, 1)}
-    if trial.shown and trial.gone:
+    if trial.was_listed and trial.is_gone:
         message = f"taken, listed, and given back in {trial.milliseconds:.1f} ms"
         yield Finding("locks", Level.OK, row.name.database, message, None, details)
         return
     message = (
-        "the server does not list a lock that is held" if trial.gone else "a lock is still listed after it was released"
+        "the server does not list a lock that is held"
+        if trial.is_gone
+        else "a lock is still listed after it was released"
     )
     yield Finding("locks", worse, row.name.database, message, "Look into the server's log", details)
 
@@ -160,7 +162,7 @@ def _lock_concurrency(client: MetastoreClient, row: TemporaryRow) -> Iterator[Fi
     if not called.startswith(_LOCKS_HANG_ON_DERBY):
         return
     try:
-        row.store(RowContent(text=_long("text", _TOO_LONG_FOR_DERBY)))
+        row.write_content(RowContent(text=_long("text", _TOO_LONG_FOR_DERBY)))
     except MetastoreError as error:
         yield Finding(
             "lock-concurrency",
@@ -176,7 +178,7 @@ def _filter(row: TemporaryRow) -> Iterator[Finding]:
     answers: dict[str, object] = {}
     for operator, name in (("like", "like"), ("=", "equals")):
         try:
-            answers[name] = row.found_by(operator)
+            answers[name] = row.is_found_by(operator)
         except MetastoreError as error:
             answers[name] = short(str(error))
     if answers["like"] is True:
@@ -197,7 +199,7 @@ def _characters(row: TemporaryRow) -> Iterator[Finding]:
     for text, what in ((GREEK, "beyond Latin-1"), (ASTRAL, "beyond 16 bits (emoji)")):
         content = RowContent(f"SELECT '{text}' AS n", text, text)
         try:
-            damaged = row.store(content)
+            damaged = row.write_content(content)
             message = f"characters {what} are damaged in: {', '.join(damaged)}"
         except MetastoreError as error:
             damaged = tuple(vars(content))
@@ -230,7 +232,7 @@ def _sizes(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
         kept, failure, reason = 0, "", ""
         for size in sizes:
             try:
-                damaged = row.store(RowContent(**{name: _long(name, size)}))
+                damaged = row.write_content(RowContent(**{name: _long(name, size)}))
             except MetastoreError as error:
                 failure, reason = f"{size:,} are refused", short(str(error))
             else:
@@ -245,7 +247,7 @@ def _sizes(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
 
 
 def _leftovers(row: TemporaryRow) -> Iterator[Finding]:
-    others = row.others()
+    others = row.find_other_names()
     if others:
         yield Finding(
             "leftovers",

@@ -1,6 +1,10 @@
-"""What a metastore really does, tried out on a temporary row of our own: for `hive_views.doctor`.
+"""What a metastore supports: honoring compare-and-swap (CAS), and what probes on a temporary row show.
 
-The row is a plain Hive view of a name that is clearly ours. Whoever makes one removes it again, however the tries end.
+A server's methods distinguish Hive 3, which ignores the expectation of an alter, from Hive 4, which honors it. They do
+not distinguish Hive 2.3.10, which honors it, from earlier releases of 2.3, which do not (HIVE-26882). There it is
+verified on a temporary row before the first commit without a lock, and remembered as long as the connections last.
+
+The temporary row is a plain Hive view with a name of a reserved prefix. It is removed however the probes end.
 """
 
 from __future__ import annotations
@@ -43,19 +47,62 @@ from hive_views.metastore.transport.connection import Connection
 logger = logging.getLogger(__name__)
 
 TEMPORARY_ROW_PREFIX = "hive_views_doctor_"
-"""How the name of a temporary row begins; letters and digits follow."""
+"""The prefix of the name of a temporary row; hexadecimal digits follow."""
 
 TEMPORARY_ROW_MARK = "hive_views_doctor"
-"""A parameter of each temporary row: its name."""
+"""A parameter of each temporary row with the row's name."""
 
 _REMOVAL_PAUSES = (0.0, 0.2, 1.0, 3.0)
-_BEGINNING = "0"
-"""The first value of the parameter that is swapped."""
+_INITIAL_VALUE = "0"
+"""The initial value of the parameter that CAS probes change."""
+
+_CAS_ATTEMPTS = 5
+
+
+def honors_cas(client: MetastoreClient) -> bool:
+    """Return whether the server rejects an alter with a wrong expectation (HIVE-26882), judged by its methods.
+
+    Version strings are unreliable (2.3 and 3.1 both return `3.0`). 4.x has alter_table_req and 2.3 has no catalogs; a
+    server with catalogs but without alter_table_req is a 3.x, which ignores expectations.
+    """
+    return client.supports("alter_table_req") or not client.supports("get_catalogs")
+
+
+def is_cas_verified(client: MetastoreClient, database: str) -> bool:
+    """Return whether the server of the next call certainly rejects an alter with a wrong expectation.
+
+    `MetastoreClient.alter_table` with `only_verified_cas` sends an alter only to servers for which this is true.
+    """
+    uri, known = client.server()
+    if CAS_VERIFIED not in known:
+        with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
+            known[CAS_VERIFIED] = _verify_cas(server, database)
+    return known[CAS_VERIFIED]
+
+
+def _verify_cas(server: MetastoreClient, database: str) -> bool:
+    if not honors_cas(server):
+        return False
+    if server.supports("alter_table_req"):
+        return True
+    server.get_database(database)
+    # Concurrent verifications may deadlock in the metastore's database.
+    return Retrying(
+        retry=retry_if_exception_type(MetastoreRefusedError),
+        stop=stop_after_attempt(_CAS_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.1, max=2),
+        reraise=True,
+    )(_rejects_wrong_expectation, server, database)
+
+
+def _rejects_wrong_expectation(client: MetastoreClient, database: str) -> bool:
+    with TemporaryRow(client, database) as row:
+        return not row.compare_and_swap("never written", "1")
 
 
 @dataclass(frozen=True)
 class RowContent:
-    """The parts of a row that a metastore's database may cut or damage."""
+    """The parts of a row that a metastore's database may truncate or damage."""
 
     text: str = "SELECT 1 AS n"
     """Both view texts."""
@@ -67,31 +114,31 @@ class RowContent:
 
 @dataclass(frozen=True)
 class LockProbe:
-    """A lock that was taken and given back."""
+    """The result of acquiring and releasing a lock."""
 
-    shown: bool
+    was_listed: bool
     """Whether the server listed it while it was held."""
-    gone: bool
+    is_gone: bool
     """Whether the server no longer listed it afterwards."""
     milliseconds: float
-    """How long taking and giving back took."""
+    """How long acquiring and releasing took."""
 
 
 class TemporaryRow:
-    """A row that is there for the body of a `with` statement."""
+    """A row that exists for the body of a `with` statement."""
 
     def __init__(self, client: MetastoreClient, database: str) -> None:
-        """Choose a name; nothing is created yet."""
+        """Choose a name; the row is created on entering."""
         self._client = client
         self.name = ViewName(database, f"{TEMPORARY_ROW_PREFIX}{uuid.uuid4().hex[:16]}")
-        """Its name."""
+        """The row's name."""
         self.clock: tuple[float, int, float] | None = None
-        """Seconds from the epoch: our clock before it was created, what the server's clock said, our clock afterwards.
-        None where the server keeps the time that it is given."""
+        """Seconds since the epoch: local time before the creation, creation time by the server's clock, local time
+        afterwards. None if the server keeps the time of the request."""
         self._may_exist = False
 
     def __enter__(self) -> TemporaryRow:
-        """Create it."""
+        """Create the row."""
         table = Table(
             tableName=self.name.name,
             dbName=self.name.database,
@@ -114,7 +161,7 @@ class TemporaryRow:
             parameters={
                 "comment": "A temporary row of `hive-views doctor`; it may be dropped",
                 TEMPORARY_ROW_MARK: self.name.name,
-                METADATA_LOCATION: _BEGINNING,
+                METADATA_LOCATION: _INITIAL_VALUE,
             },
             viewOriginalText=RowContent().text,
             viewExpandedText=RowContent().text,
@@ -124,7 +171,7 @@ class TemporaryRow:
         try:
             before = time.time()
             try:
-                with _answered("create_table"):
+                with _converted_errors("create_table"):
                     self._client.create_table(table)
             except (MetastoreRefusedError, MetastoreUnavailableError):
                 self._may_exist = False
@@ -132,20 +179,20 @@ class TemporaryRow:
             after = time.time()
             stored = self._read().createTime
         except BaseException:
-            self._surely_remove()
+            self._remove_finally()
             raise
-        # A server that keeps our 1 does not show its clock.
+        # A server that keeps the requested 1 does not show its clock.
         self.clock = None if stored in (None, 1) else (before, stored, after)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove it."""
-        self._surely_remove()
+        """Remove the row."""
+        self._remove_finally()
 
-    def swap(self, expected: str, value: str) -> bool:
-        """Change the swapped parameter, if it has the expected value: a compare-and-swap as commits send it."""
+    def compare_and_swap(self, expected: str, value: str) -> bool:
+        """Change a parameter if it has the expected value, as commits do; return whether it was changed."""
         table = self._read()
         table.parameters[METADATA_LOCATION] = value
         try:
@@ -162,83 +209,83 @@ class TemporaryRow:
             raise MetastoreRefusedError("alter_table", str(error)) from error
         return str(self._read().parameters[METADATA_LOCATION]) == value
 
-    def store(self, content: RowContent) -> tuple[str, ...]:
-        """Write a content and read it back."""
+    def write_content(self, content: RowContent) -> tuple[str, ...]:
+        """Write a content, read it back, and return the names of the parts that differ."""
         table = self._read()
         table.viewOriginalText = table.viewExpandedText = content.text
         table.parameters["hive_views_doctor_value"] = content.parameter
         table.sd.cols[0].comment = content.comment
-        with _answered("alter_table"):
+        with _converted_errors("alter_table"):
             self._client.alter_table(*self.name.identifier, table, {})
         stored = self._read()
-        found = {
+        is_intact = {
             "text": (stored.viewOriginalText, stored.viewExpandedText) == (content.text, content.text),
             "parameter": (stored.parameters.get("hive_views_doctor_value") or "") == content.parameter,
             "comment": (stored.sd.cols[0].comment or "") == content.comment,
         }
-        return tuple(name for name, same in found.items() if not same)
+        return tuple(name for name, intact in is_intact.items() if not intact)
 
     def is_view(self) -> bool:
-        """Whether the server still takes it for the view that was created."""
+        """Return whether the row still is the created view."""
         table = self._read()
         return str(table.tableType) == VIRTUAL_VIEW and table.parameters.get(TEMPORARY_ROW_MARK) == self.name.name
 
-    def found_by(self, operator: str) -> bool:
-        """Whether the server's filter on parameters finds it."""
-        with _answered("get_table_names_by_filter"):
+    def is_found_by(self, operator: str) -> bool:
+        """Return whether the server's filter on parameters finds the row by an operator."""
+        with _converted_errors("get_table_names_by_filter"):
             names = self._client.get_table_names_by_filter(
                 self.name.database, f'{FILTER_FIELD}{TEMPORARY_ROW_MARK} {operator} "{self.name.name}"'
             )
         return self.name.name in names
 
-    def others(self) -> list[str]:
-        """Names of other temporary rows in the database: of a run at the same time, or of one that was killed."""
-        with _answered("get_tables_by_type"):
+    def find_other_names(self) -> list[str]:
+        """Return the names of other temporary rows in the database: of a concurrent run, or of one that was killed."""
+        with _converted_errors("get_tables_by_type"):
             names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
         return sorted(name for name in names if name.startswith(TEMPORARY_ROW_PREFIX) and name != self.name.name)
 
-    def lock(self, config: LockConfig) -> LockProbe:
-        """Take the lock on it, look at it, and give it back."""
+    def probe_lock(self, config: LockConfig) -> LockProbe:
+        """Acquire the lock on the row, check that the server lists it, and release it."""
         started = time.monotonic()
-        held = acquire_lock(self._client, config, self.name)
+        lock = acquire_lock(self._client, config, self.name)
         try:
-            took = time.monotonic() - started
-            shown = self._is_listed(held.lock_id)
+            seconds = time.monotonic() - started
+            was_listed = self._is_listed(lock.lock_id)
         finally:
-            released = time.monotonic()
-            held.release()
-            took += time.monotonic() - released
-        return LockProbe(shown, not self._is_listed(held.lock_id), took * 1000)
+            release_started = time.monotonic()
+            lock.release()
+            seconds += time.monotonic() - release_started
+        return LockProbe(was_listed, not self._is_listed(lock.lock_id), seconds * 1000)
 
     def _is_listed(self, lock_id: int) -> bool:
         return any(lock.lockid == lock_id for lock in self._client.show_locks(*self.name.identifier))
 
     def _read(self) -> Table:
-        with _answered("get_table"):
+        with _converted_errors("get_table"):
             table = self._client.get_table(*self.name.identifier)
         if table is None:
-            raise MetastoreRefusedError("get_table", f"{self.name} is gone: somebody else dropped it")
+            raise MetastoreRefusedError("get_table", f"{self.name} is gone: another client dropped it")
         return copy.deepcopy(table)
 
-    def _surely_remove(self) -> None:
+    def _remove_finally(self) -> None:
         try:
             self._remove()
         except MetastoreError:
             raise
         except BaseException:
-            # Interrupted meanwhile: once more, then the interruption goes on.
+            # After an interruption try once more, then propagate it.
             self._remove()
             raise
 
     def _remove(self) -> None:
-        """Remove the row where it may be there; tries again while nobody answers."""
+        """Remove the row if it may exist, with retries."""
         if not self._may_exist:
             return
         problem: MetastoreError | None = None
         for pause in _REMOVAL_PAUSES:
             time.sleep(pause)
             try:
-                with _answered("drop_table"):
+                with _converted_errors("drop_table"):
                     self._client.drop_table(*self.name.identifier)
             except _GoneError:
                 pass
@@ -253,12 +300,12 @@ class TemporaryRow:
 
 
 class _GoneError(Exception):
-    """There is no such row."""
+    """The row does not exist."""
 
 
 @contextmanager
-def _answered(method: str) -> Iterator[None]:
-    """Make one of our errors of what the server declares."""
+def _converted_errors(method: str) -> Iterator[None]:
+    """Convert errors declared by the server to errors of this package."""
     try:
         yield
     except NoSuchObjectException as error:
@@ -270,56 +317,12 @@ def _answered(method: str) -> Iterator[None]:
 
 
 def try_connection(config: ConnectionConfig) -> None:
-    """Connect to a metastore, tell it who we are, and hang up."""
+    """Connect to the first configured metastore, authenticate, and close the connection."""
     Connection.open(config.uris[0], replace(config, user=None)).close()
 
 
 def elapsed_ms(call: Callable[[], object]) -> float:
-    """Make a call."""
+    """Make a call and return how many milliseconds it took."""
     started = time.perf_counter()
     call()
     return (time.perf_counter() - started) * 1000
-
-
-_ATTEMPTS = 5
-
-
-def honors_cas(client: MetastoreClient) -> bool:
-    """Whether the server refuses an alter whose expectation does not hold (HIVE-26882), as far as its methods tell.
-
-    Versions lie (facts: metastore.md): 4.x has alter_table_req, 2.3 has no catalogs; what has catalogs and no
-    alter_table_req is a 3.x, which ignores expectations.
-    """
-    return client.supports("alter_table_req") or not client.supports("get_catalogs")
-
-
-def is_cas_verified(client: MetastoreClient, database: str) -> bool:
-    """Whether the server that the next call goes to surely refuses an alter whose expectation does not hold.
-
-    An alter that must not go to any other says so (`MetastoreClient.alter_table`, `tried`).
-    """
-    uri, known = client.server()
-    if CAS_VERIFIED not in known:
-        with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
-            known[CAS_VERIFIED] = _found_out(server, database)
-    return known[CAS_VERIFIED]
-
-
-def _found_out(server: MetastoreClient, database: str) -> bool:
-    if not honors_cas(server):
-        return False
-    if server.supports("alter_table_req"):
-        return True
-    server.get_database(database)
-    # Its database may be in a deadlock with others that try the same.
-    return Retrying(
-        retry=retry_if_exception_type(MetastoreRefusedError),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(multiplier=0.1, max=2),
-        reraise=True,
-    )(_tried, server, database)
-
-
-def _tried(client: MetastoreClient, database: str) -> bool:
-    with TemporaryRow(client, database) as row:
-        return not row.swap("never written", "1")

@@ -1,4 +1,4 @@
-"""Databases: Iceberg's namespaces, with their location and comment among their properties as PyIceberg shows them."""
+"""Databases: Iceberg's namespaces, with location and comment as properties, as in PyIceberg."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
-"""Property that is the database's locationUri."""
+"""Property for the database's locationUri."""
 
 COMMENT = "comment"
-"""Property that is the database's description."""
+"""Property for the database's description."""
 
 
 def create_database(client: MetastoreClient, name: str, properties: Mapping[str, str]) -> None:
     """Create a database."""
     _check(properties)
     try:
-        client.create_database(_annotated(Database(name=name), properties))
+        client.create_database(_with_properties(Database(name=name), properties))
     except AlreadyExistsException:
         raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException) as error:
@@ -40,8 +40,8 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
 
 
 def drop_database(client: MetastoreClient, name: str) -> None:
-    """Drop a database that is empty; its directory stays."""
-    # Hive 2.3 answers a drop of what is not there by a NullPointerException.
+    """Drop an empty database; its directory stays."""
+    # Hive 2.3 answers the drop of a missing database with a NullPointerException.
     client.get_database(name)
     try:
         client.drop_database(name)
@@ -54,7 +54,7 @@ def drop_database(client: MetastoreClient, name: str) -> None:
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
-    """The properties of a database."""
+    """Return the properties of a database."""
     database = client.get_database(name)
     special = {LOCATION: database.locationUri, COMMENT: database.description}
     return {**(database.parameters or {}), **{key: value for key, value in special.items() if value}}
@@ -63,48 +63,48 @@ def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
 def update_database(
     client: MetastoreClient, name: str, removals: set[str], updates: Mapping[str, str]
 ) -> tuple[set[str], set[str]]:
-    """Change the properties of a database."""
+    """Change the properties of a database; return the removed keys, and those that did not exist."""
     _check(updates)
     for key in removals & updates.keys():
         raise InvalidPropertyError(key, updates[key], "Cannot remove and update the same key")
     if LOCATION in removals:
-        raise InvalidPropertyError(LOCATION, None, "a database always has one: set another")
+        raise InvalidPropertyError(LOCATION, None, "a database always has a location: set another one")
     database = client.get_database(name)
     parameters = dict(database.parameters or {})
-    there = removals & ({*parameters, COMMENT} if database.description else parameters.keys())
-    for key in there:
+    removed = removals & ({*parameters, COMMENT} if database.description else parameters.keys())
+    for key in removed:
         parameters.pop(key, None)
     database.parameters = parameters
-    if COMMENT in there:
+    if COMMENT in removed:
         database.description = ""
     try:
-        client.alter_database(name, _annotated(database, updates))
+        client.alter_database(name, _with_properties(database, updates))
     except NoSuchObjectException:
         raise NoSuchNamespaceError(name) from None
     except MetaException as error:
         raise MetastoreRefusedError("alter_database", f"{name}: {error.message}") from error
-    _check_kept(client, name, {LOCATION, COMMENT} & (there | updates.keys()), database)
-    return there, removals - there
+    _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
+    return removed, removals - removed
 
 
-def _check_kept(client: MetastoreClient, name: str, keys: set[str], sent: Database) -> None:
-    """Hive 2.3 answers that all is well and changes nothing but parameters and owner."""
+def _check_stored(client: MetastoreClient, name: str, keys: set[str], sent: Database) -> None:
+    """Read special properties back: Hive 2.3 reports success but changes only parameters and owner."""
     if not keys:
         return
     stored = client.get_database(name)
-    for key, wanted, found in (
+    for key, expected, actual in (
         (LOCATION, sent.locationUri, stored.locationUri),
         (COMMENT, sent.description, stored.description),
     ):
-        if key in keys and (wanted or "") != (found or ""):
+        if key in keys and (expected or "") != (actual or ""):
             raise MetastoreRefusedError(
                 "alter_database",
-                f"{name}: this metastore keeps the {key} of a database as it was made, {found!r}; the other properties "
-                "were changed",
+                f"{name}: this metastore cannot change the {key} of a database, which stays {actual!r}; the other "
+                "properties were changed",
             )
 
 
-def _annotated(database: Database, properties: Mapping[str, str]) -> Database:
+def _with_properties(database: Database, properties: Mapping[str, str]) -> Database:
     parameters = dict(database.parameters or {})
     for key, value in properties.items():
         if key == LOCATION:

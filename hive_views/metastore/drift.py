@@ -1,6 +1,6 @@
-"""Where a row and its metadata file disagree, what a row alone holds, and what a database did to a row.
+"""Drift between a row and its metadata file, and damage that the metastore's database did to a row.
 
-Plain Spark and Hive change rows behind the file's back; some databases cannot hold what they are given.
+Plain Spark and Hive change rows without the metadata file; some databases cannot store every text.
 """
 
 from __future__ import annotations
@@ -16,92 +16,92 @@ from hive_views.metastore.row_codec import MAX_KEY_LENGTH, Row, columns_of
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import row_texts, sql_texts
 
-_ROOM_FOR_TEXT, _ROOM_FOR_VALUE, _ROOM_FOR_COMMENT, _ROOM_FOR_NAME = 32_700, 4_000, 256, 128
-"""Characters that every metastore's database holds (Derby's LONG VARCHAR; Hive's schemas); many hold more."""
+_MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 256, 128
+"""Numbers of characters that every metastore's database can store (Derby's LONG VARCHAR; Hive's schemas)."""
 
-_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([?\u0100-\U0010ffff]+)")
+_QUESTION_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([?\u0100-\U0010ffff]+)")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One respect in which a row and the metadata file it points to disagree."""
+    """One difference between a row and the metadata file it points to."""
 
     field: str
     """`expanded-text`, `original-text` or `columns`."""
     row: object
-    """What the row says."""
+    """The value in the row."""
     file: object
-    """What follows from the metadata file."""
+    """The value that follows from the metadata file."""
 
 
 def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
-    """What others changed in the row behind the metadata file's back, or what the database damaged.
+    """Return the differences between a row and its metadata file, by external edits or damage.
 
-    Plain Spark's and Hive's ALTER VIEW change texts and columns and leave the pointer. An original text that another
-    writer overwrote with the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) is no
-    difference in the definition and is not counted.
+    ALTER VIEW of plain Spark and Hive changes texts and columns but not the metadata location. An original text that
+    another writer replaced by the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) does not
+    change the definition and is not a difference.
     """
-    found = []
+    drift = []
     expected = row_texts(metadata.current_version())
     if row.texts.expanded != expected.expanded:
-        found.append(Difference("expanded-text", row.texts.expanded, expected.expanded))
+        drift.append(Difference("expanded-text", row.texts.expanded, expected.expanded))
     if row.texts.original not in (expected.original, expected.expanded):
-        found.append(Difference("original-text", row.texts.original, expected.original))
+        drift.append(Difference("original-text", row.texts.original, expected.original))
     try:
         columns = columns_of(row.name, metadata, config)
     except InvalidViewError:
-        # Another catalog wrote a type that Hive does not know, under a name of its own; there is nothing to compare.
-        return tuple(found)
-    wanted = [(name.lower(), kind.lower()) for name, kind, _ in columns]
-    # Iceberg's Java catalog writes timestamptz by the version of its own Hive classes: both names mean the same column.
+        # Another catalog wrote a column type that Hive does not know; there is nothing to compare.
+        return tuple(drift)
+    expected_columns = [(name.lower(), kind.lower()) for name, kind, _ in columns]
+    # Iceberg's Java catalog writes timestamptz as either name, depending on its Hive version: both mean the same.
     actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
-    if [_plain_times(column) for column in actual] != [_plain_times(column) for column in wanted]:
-        found.append(Difference("columns", actual, wanted))
-    return tuple(found)
+    if [_without_time_zone(column) for column in actual] != [_without_time_zone(column) for column in expected_columns]:
+        drift.append(Difference("columns", actual, expected_columns))
+    return tuple(drift)
 
 
 def find_unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
-    """A text in a row that would be lost if the row were written from its metadata file.
+    """Return the view text of a row that no version holds, so that a commit would lose it; None if there is none.
 
-    A row whose expanded text is one of any version's is only stale (Iceberg's Java catalog before 1.11 left it so at a
-    replace). Characters that the metastore's database turned into '?' do not count.
+    An expanded text of any version is only stale (Iceberg's Java catalog before 1.11 left it so at a replace).
+    Characters that the metastore's database replaced by '?' do not count.
     """
-    # What readers run: an author who types the same again under other tables gives another expanded text only.
+    # The expanded text is what readers execute; it may change while the typed text stays the same.
     text = row.texts.expanded or row.texts.original
     if not text or any(row_texts(state.current_version()).expanded == text for state in states):
         return None
-    known = {
+    recorded_texts = {
         text
         for state in states
         for version in state.versions
         for text in (row_texts(version).original, row_texts(version).expanded, *sql_texts(version).values())
         if text
     }
-    if text in known or any(_is_damaged(text, whole) for whole in known):
+    if text in recorded_texts or any(_is_damaged(text, recorded) for recorded in recorded_texts):
         return None
     return text
 
 
-def _is_damaged(text: str, whole: str) -> bool:
-    """Whether a text is another one whose characters beyond Latin-1 were each replaced by one to four '?'.
+def _is_damaged(text: str, original: str) -> bool:
+    """Return whether a text is another one with each character beyond Latin-1 replaced by one to four '?'.
 
-    Runs of such characters, and of '?', end where the same other character stands in both texts, so they are compared
-    one by one: a pattern of one choice for each character would take time that doubles with every one of them.
+    Compares runs of such characters with runs of '?', in linear time; a regular expression with a choice for each
+    character would take exponential time.
     """
-    if "?" not in text or whole.isascii():
+    if "?" not in text or original.isascii():
         return False
-    pieces, wholes = _MARKS.split(text), _REPLACED.split(whole)
-    return pieces[::2] == wholes[::2] and all(
+    parts, original_parts = _QUESTION_MARKS.split(text), _REPLACED.split(original)
+    return parts[::2] == original_parts[::2] and all(
         len(run) <= len(marks) <= len(run) + 3 * (len(run) - run.count("?"))
-        for marks, run in zip(pieces[1::2], wholes[1::2], strict=True)
+        for marks, run in zip(parts[1::2], original_parts[1::2], strict=True)
     )
 
 
 def may_be_damaged(table: Table) -> bool:
-    """Whether a metastore's database could change this row without an error.
+    """Return whether a metastore's database could damage this row without an error.
 
-    MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and cut long comments
-    (facts: metastore.md). A row of plain ASCII without long comments cannot be hurt and need not be read back.
+    MariaDB and MySQL with Hive's own latin1 schema replace characters beyond Latin-1 and truncate long comments. A row
+    of ASCII texts without long comments cannot be damaged and need not be read back.
     """
     return not all(text.isascii() for text in _texts(table)) or any(
         len(field.comment or "") > MAX_KEY_LENGTH for field in table.sd.cols
@@ -109,50 +109,52 @@ def may_be_damaged(table: Table) -> bool:
 
 
 def find_damage(sent: Table, stored: Table) -> tuple[Difference, ...]:
-    """What the metastore's database changed in a row that it accepted."""
-    found = []
-    for label, ours, theirs in (
+    """Return what the metastore's database changed in a row that it accepted."""
+    damage = []
+    for field, sent_text, stored_text in (
         ("original-text", sent.viewOriginalText, stored.viewOriginalText),
         ("expanded-text", sent.viewExpandedText, stored.viewExpandedText),
     ):
-        if ours != theirs:
-            found.append(Difference(label, theirs, ours))
+        if sent_text != stored_text:
+            damage.append(Difference(field, stored_text, sent_text))
     for key, value in sent.parameters.items():
         if value and stored.parameters.get(key) != value:
-            found.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
-    columns = [*(stored.sd.cols or []), *[None] * len(sent.sd.cols)]
-    for ours, theirs in zip(sent.sd.cols, columns, strict=False):
-        there = None if theirs is None else (theirs.name.lower(), theirs.type.lower())
-        if there != (ours.name.lower(), ours.type.lower()):
-            found.append(Difference(f"column {ours.name}", there, (ours.name, ours.type)))
-        elif (theirs.comment or "") != (ours.comment or ""):
-            found.append(Difference(f"comment of {ours.name}", theirs.comment, ours.comment))
-    return tuple(found)
+            damage.append(Difference(f"parameter {key}", stored.parameters.get(key), value))
+    stored_columns = [*(stored.sd.cols or []), *[None] * len(sent.sd.cols)]
+    for column, stored_column in zip(sent.sd.cols, stored_columns, strict=False):
+        stored_definition = None if stored_column is None else (stored_column.name.lower(), stored_column.type.lower())
+        if stored_definition != (column.name.lower(), column.type.lower()):
+            damage.append(Difference(f"column {column.name}", stored_definition, (column.name, column.type)))
+        elif (stored_column.comment or "") != (column.comment or ""):
+            damage.append(Difference(f"comment of {column.name}", stored_column.comment, column.comment))
+    return tuple(damage)
 
 
 def long_values(table: Table) -> list[str]:
-    """What in a row is longer than some metastore's database holds, for the message of a refusal.
+    """Return which values of a row exceed a length limit of some metastore's database, for an error message.
 
-    A server that cannot store a value says so in its database's words, most often without the column or the length.
+    A server that cannot store a value passes on its database's message, usually without the column or the length.
     """
-    found = [
-        (len(table.viewOriginalText or ""), _ROOM_FOR_TEXT, "the original text"),
-        (len(table.viewExpandedText or ""), _ROOM_FOR_TEXT, "the expanded text"),
-        (len(table.sd.location or ""), _ROOM_FOR_VALUE, "the location"),
+    lengths = [
+        (len(table.viewOriginalText or ""), _MAX_TEXT_LENGTH, "the original text"),
+        (len(table.viewExpandedText or ""), _MAX_TEXT_LENGTH, "the expanded text"),
+        (len(table.sd.location or ""), _MAX_VALUE_LENGTH, "the location"),
     ]
-    found += [(len(value or ""), _ROOM_FOR_VALUE, f"the parameter {key}") for key, value in table.parameters.items()]
+    lengths += [
+        (len(value or ""), _MAX_VALUE_LENGTH, f"the parameter {key}") for key, value in table.parameters.items()
+    ]
     for column in table.sd.cols:
-        shown = column.name if len(column.name) <= _ROOM_FOR_NAME else f"{column.name[:20]}…"
-        found += [
-            (len(column.name), _ROOM_FOR_NAME, f"the name of the column {shown}"),
-            (len(column.type), _ROOM_FOR_VALUE, f"the type of the column {shown}"),
-            (len(column.comment or ""), _ROOM_FOR_COMMENT, f"the comment of the column {shown}"),
+        label = column.name if len(column.name) <= _MAX_NAME_LENGTH else f"{column.name[:20]}…"
+        lengths += [
+            (len(column.name), _MAX_NAME_LENGTH, f"the name of the column {label}"),
+            (len(column.type), _MAX_VALUE_LENGTH, f"the type of the column {label}"),
+            (len(column.comment or ""), _MAX_COMMENT_LENGTH, f"the comment of the column {label}"),
         ]
-    long = sorted(((length, what) for length, room, what in found if length > room), reverse=True)
-    return [f"{what} has {length:,} characters" for length, what in long]
+    long = sorted(((length, field) for length, limit, field in lengths if length > limit), reverse=True)
+    return [f"{field} has {length:,} characters" for length, field in long]
 
 
-def _plain_times(column: tuple[str, str]) -> tuple[str, str]:
+def _without_time_zone(column: tuple[str, str]) -> tuple[str, str]:
     return column[0], column[1].replace("timestamp with local time zone", "timestamp")
 
 

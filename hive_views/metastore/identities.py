@@ -1,8 +1,8 @@
-"""The UUID of anything that a view can read. Iceberg's tables and views have one; Hive's own get one from us.
+"""The UUID of everything that a view can read: Iceberg's own, or one assigned to Hive's tables and views.
 
-A Hive table is marked once, by a parameter of its row, which survives renames and every ALTER that keeps the parameters
-it does not know. The mark is derived from the table's name and creation time, so two writers that mark it at once write
-the same, and a table that may not be marked has the same UUID until somebody renames it.
+A Hive table gets its UUID once, as a row parameter, which survives renames and every ALTER that keeps unknown
+parameters. It is derived from the table's name and creation time, so that concurrent writers assign the same one, and
+a table whose row cannot be changed has the same UUID until it is renamed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind
+from hive_views.metastore.row_codec import CHANGE_TIME, HIVE_UUID, Row, RowKind
 from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
@@ -30,67 +30,65 @@ from hive_views.spec.lineage_codec import Dependency, ObjectKind
 logger = logging.getLogger(__name__)
 
 MARK_TIMEOUT_MS = 5_000
-"""Milliseconds to wait for somebody else's lock on a Hive table before its row is left unmarked: running queries of
-Hive hold one."""
+"""Milliseconds to wait for the lock on a Hive table before its row stays without a UUID: Hive's queries hold locks."""
 
 _NAMESPACE = uuid.UUID("68697665-7669-8577-8369-687669657773")
 _ATTEMPTS = 3
-_CHANGE_TIME = "transient_lastDdlTime"
 KINDS = {
     RowKind.ICEBERG_TABLE: ObjectKind.TABLE,
     RowKind.ICEBERG_VIEW: ObjectKind.VIEW,
     RowKind.HIVE_TABLE: ObjectKind.HIVE_TABLE,
     RowKind.HIVE_VIEW: ObjectKind.HIVE_VIEW,
 }
-"""What each kind of row is as a child."""
+"""The kind of source that each kind of row is in lineage."""
 
 
 def identify(store: MetastoreStore, row: Row, *, mark: bool = True) -> Dependency:
-    """A row as a child of a view."""
+    """Return a row as a source in lineage; with `mark`, assign a UUID to a Hive table without one."""
     kind = KINDS[row.kind]
     if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
         return Dependency(row.name, _iceberg_uuid(store, row), kind)
-    known = _valid(row.parameters.get(HIVE_UUID))
-    if known is None and mark and store.config.mark_hive_tables:
-        known = _mark(store, row)
-    return Dependency(row.name, known or _derived(row), kind, by_name=known is None)
+    assigned = _parse_uuid(row.parameters.get(HIVE_UUID))
+    if assigned is None and mark and store.config.mark_hive_tables:
+        assigned = _assign_uuid(store, row)
+    return Dependency(row.name, assigned or _derive_uuid(row), kind, by_name=assigned is None)
 
 
 def _iceberg_uuid(store: MetastoreStore, row: Row) -> str:
-    known = _valid(row.uuid)
-    if known is not None:
-        return known
-    # Rows written by PyIceberg have none for tables; rows written by hand have none at all.
+    uuid_in_row = _parse_uuid(row.uuid)
+    if uuid_in_row is not None:
+        return uuid_in_row
+    # PyIceberg writes none for tables; rows written by hand may have none.
     location = row.metadata_location
     if location is None:
         raise UnidentifiedError(str(row.name), "its row names no metadata file")
     try:
         if row.kind is RowKind.ICEBERG_VIEW:
             return store.files.read(location).view_uuid.lower()
-        found = _valid(store.files.read_table(location).get("table-uuid"))
+        table_uuid = _parse_uuid(store.files.read_table(location).get("table-uuid"))
     except MetadataFileError as error:
         raise UnidentifiedError(str(row.name), str(error)) from error
-    if found is None:
+    if table_uuid is None:
         raise UnidentifiedError(str(row.name), f"{location} has no table-uuid")
-    return found
+    return table_uuid
 
 
-def _derived(row: Row) -> str:
+def _derive_uuid(row: Row) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{row.name}@{row.create_time}"))
 
 
-def _valid(text: object) -> str | None:
+def _parse_uuid(text: object) -> str | None:
     try:
         return str(uuid.UUID(text)) if isinstance(text, str) else None
     except ValueError:
         return None
 
 
-def _mark(store: MetastoreStore, row: Row) -> str | None:
-    """Write the UUID into a Hive table's row, and nothing else.
+def _assign_uuid(store: MetastoreStore, row: Row) -> str | None:
+    """Write a UUID into a Hive table's row, and nothing else; return it, or None if that fails.
 
-    The row is read under the metastore's lock. The alter expects the time of the last change that the row has, where it
-    has one: servers that compare (HIVE-26882) then refuse it after an ALTER of somebody who takes no lock.
+    The row is read under the metastore's lock. The alter expects the row's time of the last change, if there is one, so
+    that servers with HIVE-26882 reject it after a concurrent ALTER by a client that takes no lock.
     """
     locks = replace(store.config.lock, timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
     try:
@@ -99,33 +97,33 @@ def _mark(store: MetastoreStore, row: Row) -> str | None:
                 current = store.get_row(row.name)
                 if current is None or current.kind is not row.kind or current.create_time != row.create_time:
                     return None
-                known = _valid(current.parameters.get(HIVE_UUID))
-                if known is not None:
-                    return known
-                if not _send(store, current):
+                assigned = _parse_uuid(current.parameters.get(HIVE_UUID))
+                if assigned is not None:
+                    return assigned
+                if not _send_uuid(store, current):
                     return None
     except (LockError, MetastoreError) as error:
-        logger.warning("%s stays without a mark, and is known by its name only: %s", row.name, error)
+        logger.warning("%s gets no UUID and is identified by its name only: %s", row.name, error)
     return None
 
 
-def _send(store: MetastoreStore, current: Row) -> bool:
-    """Send the alter; whether it is worth looking at the row again."""
+def _send_uuid(store: MetastoreStore, current: Row) -> bool:
+    """Send the alter; return whether to read the row again."""
     table = copy.copy(current.table)
-    table.parameters = {**current.parameters, HIVE_UUID: _derived(current)}
+    table.parameters = {**current.parameters, HIVE_UUID: _derive_uuid(current)}
     context = {"DO_NOT_UPDATE_STATS": "true"}
-    changed = current.parameters.get(_CHANGE_TIME)
-    if changed:
-        context |= {EXPECTED_PARAMETER_KEY: _CHANGE_TIME, EXPECTED_PARAMETER_VALUE: changed}
+    change_time = current.parameters.get(CHANGE_TIME)
+    if change_time:
+        context |= {EXPECTED_PARAMETER_KEY: CHANGE_TIME, EXPECTED_PARAMETER_VALUE: change_time}
     try:
         store.client.alter_table(current.name.database, current.name.name, table, context)
     except MetaException as error:
         if CAS_REJECTED in (error.message or ""):
             return True
-        logger.warning("%s cannot be marked, and is known by its name only: %s", current.name, error.message)
+        logger.warning("%s gets no UUID and is identified by its name only: %s", current.name, error.message)
         return False
     except (InvalidOperationException, InvalidObjectException, NoSuchObjectException) as error:
-        logger.warning("%s cannot be marked, and is known by its name only: %s", current.name, error)
+        logger.warning("%s gets no UUID and is identified by its name only: %s", current.name, error)
         return False
     return True
 
@@ -133,7 +131,7 @@ def _send(store: MetastoreStore, current: Row) -> bool:
 def identify_dependencies(
     store: MetastoreStore, rows: dict[ViewName, Row], *, mark: bool = True
 ) -> tuple[Dependency, ...] | None:
-    """L of a view over some rows."""
+    """Return the lineage of a view over some rows; None if one of them has no identity."""
     try:
         return tuple(identify(store, rows[name], mark=mark) for name in sorted(rows))
     except UnidentifiedError as error:

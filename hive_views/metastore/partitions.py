@@ -1,8 +1,8 @@
-"""Partitions in the metastore: their names and values, and the partitions that a view is given (HIVE-1941).
+"""Partitions in the metastore: names and values, and the partitions of views (HIVE-1941).
 
-A view's partitions are rows of the metastore and nothing else: promises of its owner that so much of it can be read.
-Hive stores them without a descriptor. The server takes that only for a row without a location (measured on 2.3.10), so
-those of an Iceberg view have one, whose location is the view's own: no directory is made.
+A view's partitions are only metastore objects, by which its owner declares which parts of it can be read. Hive stores
+them without a storage descriptor, which the server accepts only for a row without a location (measured on 2.3.10). So
+partitions of an Iceberg view have a descriptor with the view's own location: no directory is created.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Partition,
     Table,
 )
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import CHANGE_TIME, Row
 from hive_views.metastore.transport.client import MetastoreClient
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""How Hive writes a partition value that is NULL."""
-
-_CHANGED = "transient_lastDdlTime"
+"""Hive's text for a partition value that is NULL."""
 
 Values = tuple[str, ...]
 """The values of one partition, in the order of the partition columns."""
@@ -38,25 +36,25 @@ Values = tuple[str, ...]
 
 @dataclass(frozen=True)
 class StoredPartition:
-    """A partition as the metastore has it."""
+    """A partition in the metastore."""
 
     name: str
     """Its name, e.g. `ds=2026-01-01`."""
     values: Values
     """Its values."""
     written: datetime | None
-    """When Hive or Spark last wrote its row; None where they left no time."""
+    """When Hive or Spark last wrote it; None if they recorded no time."""
     from_creation: bool
-    """Whether that time is only the one of its creation."""
+    """Whether that time is only its creation time."""
 
 
 def partition_keys(row: Row) -> tuple[tuple[str, str], ...]:
-    """The partition columns of a row."""
+    """Return the partition columns of a row, as name and type in lower case."""
     return tuple((field.name.lower(), field.type.lower()) for field in row.table.partitionKeys or ())
 
 
 def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
-    """The partitions of a Hive table or a view, by one call and without their rows."""
+    """Return the values of all partitions of a Hive table or a view by name, with one call."""
     try:
         names = client.get_partition_names(row.name.database, row.name.name)
     except (MetaException, NoSuchObjectException) as error:
@@ -65,15 +63,15 @@ def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
 
 
 def values_of(name: str) -> Values:
-    """The values in a partition's name."""
+    """Return the values in a partition's name."""
     return tuple(unquote(part.partition("=")[2]) for part in name.split("/"))
 
 
 def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -> tuple[StoredPartition, ...]:
-    """Partitions with the times of their last change."""
+    """Return partitions with the times of their last change."""
     keys = [name for name, _ in partition_keys(row)]
     by_values = {values_of(name): name for name in names}
-    found = []
+    stored = []
     try:
         partitions = client.get_partitions(row.name.database, row.name.name, names)
     except (MetaException, NoSuchObjectException) as error:
@@ -81,16 +79,16 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     for partition in partitions:
         values = tuple(partition.values)
         name = by_values.get(values, "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=False)))
-        changed = (partition.parameters or {}).get(_CHANGED)
+        changed = (partition.parameters or {}).get(CHANGE_TIME)
         seconds = int(changed) if changed and changed.isdigit() else partition.createTime or 0
         written = datetime.fromtimestamp(seconds, timezone.utc) if seconds > 0 else None
-        found.append(StoredPartition(name, values, written, not changed))
-    return tuple(sorted(found, key=lambda item: item.name))
+        stored.append(StoredPartition(name, values, written, not changed))
+    return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
 def row_changed(row: Row) -> tuple[datetime | None, bool]:
-    """When a table's row was last written."""
-    changed = row.parameters.get(_CHANGED, "")
+    """Return when a table's row was last written, and whether that is only its creation time."""
+    changed = row.parameters.get(CHANGE_TIME, "")
     seconds = int(changed) if changed.isdigit() else row.create_time
     return (datetime.fromtimestamp(seconds, timezone.utc) if seconds > 0 else None), not changed
 
@@ -99,10 +97,10 @@ def row_changed(row: Row) -> tuple[datetime | None, bool]:
 
 
 def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table: Table) -> None:
-    """Refuse a change of the partition columns of a view that has partitions.
+    """Reject a change of the partition columns of a view that has partitions.
 
-    The server takes it, and then can neither list nor drop the view's partitions, nor drop the view (measured on
-    2.3.10). Hive refuses it too (error 10217).
+    The server would accept it, and then could neither list nor drop the partitions, nor drop the view (measured on
+    2.3.10). Hive rejects it too (error 10217).
     """
     before = partition_keys(current)
     after = tuple((field.name.lower(), field.type.lower()) for field in table.partitionKeys or ())
@@ -110,17 +108,17 @@ def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table:
         return
     names = list(partition_values(client, current))
     if names:
-        shown = ", ".join(f"{name} {kind}" for name, kind in after) or "none"
+        columns = ", ".join(f"{name} {kind}" for name, kind in after) or "none"
         raise InvalidViewError(
             str(current.name),
             f"it has {len(names)} partitions ({', '.join(names[:3])}{', …' if len(names) > 3 else ''}) by "
             f"{', '.join(f'{name} {kind}' for name, kind in before)}, and would have other partition columns "
-            f"({shown}). Drop the partitions first, by ALTER VIEW … DROP PARTITION",
+            f"({columns}). Drop the partitions first, by ALTER VIEW … DROP PARTITION",
         )
 
 
 def add_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
-    """Add partitions to a view; those that are there stay as they are."""
+    """Add partitions to a view and return those that did not exist before."""
     added = []
     for values in partitions:
         partition = Partition(
@@ -144,7 +142,7 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Value
 
 
 def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
-    """Drop partitions of a view."""
+    """Drop partitions of a view and return those that existed."""
     dropped = []
     for values in partitions:
         try:
@@ -163,34 +161,37 @@ def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Valu
 def checked_values(
     row: Row, spec: Mapping[str, str | None] | Sequence[tuple[str, str | None]], *, whole: bool = True
 ) -> dict[str, str]:
-    """Check the values of a partition against the partition columns, as Hive does (hive.typecheck.on.insert)."""
+    """Check partition values against the partition columns, as Hive does (hive.typecheck.on.insert).
+
+    `whole` requires a value for each column. Returns the canonical values in the order of the columns.
+    """
     keys = dict(partition_keys(row))
     pairs = list(spec.items()) if isinstance(spec, Mapping) else list(spec)
     names = [name.lower() for name, _ in pairs]
-    shown = ", ".join(keys)
+    columns = ", ".join(keys)
     if not keys:
-        raise InvalidViewError(str(row.name), "it has no partition columns; CREATE VIEW … PARTITIONED ON makes them")
+        raise InvalidViewError(str(row.name), "it has no partition columns; CREATE VIEW … PARTITIONED ON defines them")
     for name in names:
         if name not in keys:
-            raise InvalidViewError(str(row.name), f"{name} is none of its partition columns: {shown}")
+            raise InvalidViewError(str(row.name), f"{name} is none of its partition columns: {columns}")
         if names.count(name) > 1:
             raise InvalidViewError(str(row.name), f"the partition column {name} is given twice")
     missing = [name for name in keys if name not in names]
     if missing and whole:
         raise InvalidViewError(
-            str(row.name), f"a partition needs a value for each of {shown}; there is none for {', '.join(missing)}"
+            str(row.name), f"a partition needs a value for each of {columns}; there is none for {', '.join(missing)}"
         )
-    found = {}
+    checked = {}
     for name, value in zip(names, (value for _, value in pairs), strict=True):
         stored = None if value is None else canonical(value, keys[name])
         if stored is None or stored == "" or stored == DEFAULT_PARTITION:
             raise InvalidViewError(str(row.name), f"{value!r} is no value for the partition column {name} {keys[name]}")
-        found[name] = stored
-    return {name: found[name] for name in keys if name in found}
+        checked[name] = stored
+    return {name: checked[name] for name in keys if name in checked}
 
 
 def canonical(value: object, kind: str) -> str | None:
-    """A partition value as text, the same for all ways to write it."""
+    """Return a partition value as text, the same for all ways to write it; None if it is not a value of the type."""
     if value is None:
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
-"""Questions about lineage that the metastore's own filter answers, without a row being read.
+"""Reading rows: one view by name, names by kind, and names by the metastore's filter, without reading every row.
 
-Conditions use `like` only, because `=` fails on Derby where values are CLOBs. In the pattern '.' and '_' stand for any
-character, so answers may hold too much, never too little.
+Filter conditions use `like` only, because `=` fails on Derby where values are CLOBs. '.' and '_' match any character in
+its patterns, so a result may contain too many names but never too few.
 """
 
 from __future__ import annotations
@@ -42,138 +42,19 @@ from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, row_pattern
 
 logger = logging.getLogger(__name__)
 
-_MOST_REQUESTS = 2
-"""Batches of rows that are asked for at once: a row costs the server a dozen queries of its database. More than two
-at once were no faster (measured on two cores)."""
-
-
-def names_by_uuid(store: MetastoreStore, uuid: str) -> list[ViewName]:
-    """Tables and views whose row says that they have a UUID."""
-    # One question for each key: the server joins rows that have all the keys of a condition, `or` or not.
-    conditions = [f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID)]
-    return [
-        name
-        for database in database_names(store)
-        for condition in conditions
-        for name in _filtered(store, database, condition) or ()
-    ]
-
-
-def tables_without_uuid(store: MetastoreStore) -> Iterator[Row]:
-    """Iceberg tables whose row does not say their UUID, as PyIceberg writes them: no filter finds these."""
-    for database in database_names(store):
-        try:
-            names = table_names(store, database)
-        except NoSuchNamespaceError:
-            continue  # dropped since it was listed
-        yield from (row for row in read_rows(store, names) if row.uuid is None)
-
-
-def recorded_dependents(
-    store: MetastoreStore, database: str, name: ViewName, uuid: str | None
-) -> list[ViewName] | None:
-    """Views of one database whose row's lineage has a child."""
-    patterns = [row_pattern(name=name), *([row_pattern(uuid=uuid)] if uuid is not None else [])]
-    conditions = [f'{FILTER_FIELD}{ROW_LINEAGE} like "{item}"' for item in patterns]
-    if len(conditions) == 1:
-        return _filtered(store, database, conditions[0])
-    # Two questions at once: for `or` the server joins the parameters twice, one after the other.
-    with ThreadPoolExecutor(len(conditions)) as pool:
-        found = list(pool.map(lambda condition: _filtered(store, database, condition), conditions))
-    names: set[ViewName] = set()
-    for answer in found:
-        if answer is None:
-            return None
-        names.update(answer)
-    return sorted(names)
-
-
-def views_without_row_lineage(store: MetastoreStore, database: str) -> list[ViewName]:
-    """Views of one database whose row does not hold the lineage of the metadata file that it points to."""
-    recorded = _filtered(
-        store,
-        database,
-        f'{FILTER_FIELD}{METADATA_LOCATION} like ".*-{FILE_NODE}.*" and {FILTER_FIELD}{ROW_LINEAGE} like ".*"',
-    )
-    return sorted(set(all_view_names(store, database)) - set(recorded or ()))
-
-
-def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
-    """All views of one database, Iceberg's and Hive's, sorted."""
-    try:
-        names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException) as error:
-        raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
-    return sorted(ViewName(database, name) for name in names)
-
-
-def read_rows(store: MetastoreStore, names: Sequence[ViewName], *, most_calls: int = _MOST_REQUESTS) -> Iterator[Row]:
-    """The rows that stand under some names, asked for in batches, two at a time."""
-    wanted: dict[str, list[str]] = {}
-    for name in names:
-        wanted.setdefault(name.database, []).append(name.name)
-    batches = [
-        (database, listed[start : start + BATCH_SIZE])
-        for database, listed in wanted.items()
-        for start in range(0, len(listed), BATCH_SIZE)
-    ]
-    if min(len(batches), most_calls) < _MOST_REQUESTS:
-        for batch in batches:
-            yield from read_database_rows(store, *batch)
-        return
-    with ThreadPoolExecutor(_MOST_REQUESTS) as pool:
-        for found in pool.map(lambda batch: read_database_rows(store, *batch), batches):
-            yield from found
-
-
-def read_database_rows(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
-    """The rows that stand under some names of one database."""
-    try:
-        return [read_row(table) for table in store.client.get_tables(database, names)]
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException) as error:
-        raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
-
-
-def read_all_rows(store: MetastoreStore) -> Iterator[Row]:
-    """The rows of all tables and views of all databases."""
-    for database in database_names(store):
-        try:
-            names = store.client.get_all_tables(database)
-        except UnknownDBException:
-            continue  # dropped since it was listed
-        except (MetaException, InvalidOperationException) as error:
-            raise MetastoreRefusedError("get_all_tables", f"{database}: {error.message}") from error
-        yield from read_rows(store, [ViewName(database, name) for name in names])
-
-
-def database_names(store: MetastoreStore) -> list[str]:
-    """The names of all databases, sorted."""
-    try:
-        return sorted(store.client.get_all_databases())
-    except MetaException as error:
-        raise MetastoreRefusedError("get_all_databases", error.message or "") from error
-
-
-def _filtered(store: MetastoreStore, database: str, condition: str) -> list[ViewName] | None:
-    try:
-        return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException, MetastoreRefusedError) as error:
-        logger.info("The metastore cannot filter %s by %s: %s", database, condition, error)
-        return None
-
-
 FILTER_FIELD = "hive_filter_field_params__"
-"""How the server's name filter addresses a parameter (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
+"""The prefix of a row parameter in the server's filter language (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
+
+_CONCURRENT_REQUESTS = 2
+"""Concurrent requests for batches of rows: a row costs the server a dozen queries of its database. More than two were
+no faster (measured on two cores)."""
+
+
+# -- Iceberg views and tables -----------------------------------------------------------------------------------------
 
 
 def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
-    """Read a view's row and the file it points to."""
+    """Read a view's row and the metadata file that it points to."""
     row = store.get_row(name)
     while True:
         if row is None:
@@ -183,7 +64,7 @@ def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
         try:
             metadata = store.files.read(location)
         except MetadataFileNotFoundError:
-            # A view that was dropped and purged, or registered elsewhere, between the two reads.
+            # The view may have been dropped and purged, or registered again, between the two reads.
             row = store.get_row(name)
             if row is not None and row.metadata_location == location:
                 raise
@@ -199,29 +80,28 @@ def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
 
 
 def view_exists(store: MetastoreStore, name: ViewName) -> bool:
-    """Whether an Iceberg view stands under a name; its file is not read."""
+    """Return whether an Iceberg view has a name, without reading its metadata file."""
     row = store.get_row(name)
     return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
 
 def view_names(store: MetastoreStore, database: str) -> list[ViewName]:
-    """The Iceberg views of a database, sorted."""
-    return _names(store, database, ICEBERG_VIEW, RowKind.ICEBERG_VIEW, VIRTUAL_VIEW)
+    """Return the names of the Iceberg views of a database, sorted."""
+    return _names_by_kind(store, database, ICEBERG_VIEW, RowKind.ICEBERG_VIEW, VIRTUAL_VIEW)
 
 
 def table_names(store: MetastoreStore, database: str) -> list[ViewName]:
-    """The Iceberg tables of a database, sorted; never a view."""
-    return _names(store, database, ICEBERG_TABLE, RowKind.ICEBERG_TABLE, None)
+    """Return the names of the Iceberg tables of a database, sorted, without views."""
+    return _names_by_kind(store, database, ICEBERG_TABLE, RowKind.ICEBERG_TABLE, None)
 
 
-def _names(
+def _names_by_kind(
     store: MetastoreStore, database: str, format_type: str, kind: RowKind, table_type: str | None
 ) -> list[ViewName]:
-    """Names by the server's filter on `table_type`; by reading the rows where a server cannot filter.
+    """Return names by the server's filter on `table_type`, or by reading the rows if the server cannot filter.
 
-    `like` without wildcards in place of `=`: the latter fails on Derby where values are CLOBs. The filter tells upper
-    from lower case, so both spellings that catalogs write are asked for. `(?i)` (JDO's sign for any case) finds the
-    others; it comes last because it is proved on Hive 2.3 alone, and a server that does not know it loses nothing.
+    The filter is case-sensitive, so it includes both spellings that catalogs write. `(?i)` (JDO's sign for a
+    case-insensitive match) finds other spellings; it comes last because only Hive 2.3 is known to support it.
     """
     spellings = (format_type, format_type.lower(), f"(?i){format_type}")
     condition = " or ".join(f'{FILTER_FIELD}{TABLE_TYPE} like "{spelling}"' for spelling in spellings)
@@ -248,11 +128,140 @@ def _names_by_rows(client: MetastoreClient, database: str, kind: RowKind, table_
         raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
 
 
+# -- Rows of all kinds ------------------------------------------------------------------------------------------------
+
+
+def database_names(store: MetastoreStore) -> list[str]:
+    """Return the names of all databases, sorted."""
+    try:
+        return sorted(store.client.get_all_databases())
+    except MetaException as error:
+        raise MetastoreRefusedError("get_all_databases", error.message or "") from error
+
+
+def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
+    """Return the names of all views of a database, Iceberg's and Hive's, sorted; none if the database is missing."""
+    try:
+        names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException) as error:
+        raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
+    return sorted(ViewName(database, name) for name in names)
+
+
 def names_by_table_type(store: MetastoreStore, database: str, table_type: str) -> list[ViewName]:
-    """The views of one tableType in a database, sorted."""
+    """Return the names of a database's rows of one tableType, sorted."""
     store.client.get_database(database)
     try:
         names = store.client.get_table_names_by_type(database, table_type)
     except (MetaException, UnknownDBException) as error:
         raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
     return sorted(ViewName(database, name) for name in names)
+
+
+def read_rows(
+    store: MetastoreStore, names: Sequence[ViewName], *, most_calls: int = _CONCURRENT_REQUESTS
+) -> Iterator[Row]:
+    """Yield the rows of some names, read in batches, at most two at a time; missing ones are left out."""
+    names_by_database: dict[str, list[str]] = {}
+    for name in names:
+        names_by_database.setdefault(name.database, []).append(name.name)
+    batches = [
+        (database, table_names[start : start + BATCH_SIZE])
+        for database, table_names in names_by_database.items()
+        for start in range(0, len(table_names), BATCH_SIZE)
+    ]
+    if min(len(batches), most_calls) < _CONCURRENT_REQUESTS:
+        for batch in batches:
+            yield from read_database_rows(store, *batch)
+        return
+    with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
+        for rows in pool.map(lambda batch: read_database_rows(store, *batch), batches):
+            yield from rows
+
+
+def read_database_rows(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
+    """Return the rows of some names of one database; missing ones are left out."""
+    try:
+        return [read_row(table) for table in store.client.get_tables(database, names)]
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException) as error:
+        raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
+
+
+def read_all_rows(store: MetastoreStore) -> Iterator[Row]:
+    """Yield the rows of all tables and views of all databases."""
+    for database in database_names(store):
+        try:
+            names = store.client.get_all_tables(database)
+        except UnknownDBException:
+            continue  # dropped since it was listed
+        except (MetaException, InvalidOperationException) as error:
+            raise MetastoreRefusedError("get_all_tables", f"{database}: {error.message}") from error
+        yield from read_rows(store, [ViewName(database, name) for name in names])
+
+
+# -- Identity and lineage ---------------------------------------------------------------------------------------------
+
+
+def names_by_uuid(store: MetastoreStore, uuid: str) -> list[ViewName]:
+    """Return the tables and views whose row has a UUID."""
+    # One query per key: the server joins only rows that have all parameters of a condition, even if combined by `or`.
+    conditions = [f'{FILTER_FIELD}{key} like "{uuid}"' for key in (UUID, HIVE_UUID)]
+    return [
+        name
+        for database in database_names(store)
+        for condition in conditions
+        for name in _filter_names(store, database, condition) or ()
+    ]
+
+
+def tables_without_uuid(store: MetastoreStore) -> Iterator[Row]:
+    """Yield Iceberg tables without a UUID in the row, as PyIceberg writes them: no filter finds these."""
+    for database in database_names(store):
+        try:
+            names = table_names(store, database)
+        except NoSuchNamespaceError:
+            continue  # dropped since it was listed
+        yield from (row for row in read_rows(store, names) if row.uuid is None)
+
+
+def recorded_dependents(
+    store: MetastoreStore, database: str, name: ViewName, uuid: str | None
+) -> list[ViewName] | None:
+    """Return the views of a database whose row lineage contains a source; None if the server cannot filter."""
+    patterns = [row_pattern(name=name), *([row_pattern(uuid=uuid)] if uuid is not None else [])]
+    conditions = [f'{FILTER_FIELD}{ROW_LINEAGE} like "{pattern}"' for pattern in patterns]
+    if len(conditions) == 1:
+        return _filter_names(store, database, conditions[0])
+    # Two concurrent queries: for `or` the server joins the parameters twice, one after the other.
+    with ThreadPoolExecutor(len(conditions)) as pool:
+        results = list(pool.map(lambda condition: _filter_names(store, database, condition), conditions))
+    names: set[ViewName] = set()
+    for result in results:
+        if result is None:
+            return None
+        names.update(result)
+    return sorted(names)
+
+
+def views_without_row_lineage(store: MetastoreStore, database: str) -> list[ViewName]:
+    """Return the views of a database whose row does not hold the lineage of its metadata file."""
+    recorded = _filter_names(
+        store,
+        database,
+        f'{FILTER_FIELD}{METADATA_LOCATION} like ".*-{FILE_NODE}.*" and {FILTER_FIELD}{ROW_LINEAGE} like ".*"',
+    )
+    return sorted(set(all_view_names(store, database)) - set(recorded or ()))
+
+
+def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName] | None:
+    try:
+        return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
+    except UnknownDBException:
+        return []
+    except (MetaException, InvalidOperationException, MetastoreRefusedError) as error:
+        logger.info("The metastore cannot filter %s by %s: %s", database, condition, error)
+        return None

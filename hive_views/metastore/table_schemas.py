@@ -1,4 +1,9 @@
-"""Tables' columns from the metastore, for the resolver of `hive_views.sql`: asked for table by table, each once."""
+"""Table schemas from the metastore for the resolver of `hive_views.sql`, each read once.
+
+A row's `timestamp` means an instant in a plain Hive table (Spark reads it as TIMESTAMP). In an Iceberg table it may be
+either, since Iceberg's Java catalog on Hive 2 writes `timestamp` for both of Iceberg's types
+(HiveSchemaUtil.convertToTypeString), and only the metadata file tells. `EngineSchemas` resolves this.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +21,18 @@ from hive_views.sql.resolver.scopes import TableSchema
 
 
 class MetastoreSchemas:
-    """The schemas that one statement sees; make a new one for the next, so that it sees changes."""
+    """The schemas that one statement uses; create a new object for the next one, so that it sees changes."""
 
     def __init__(self, store: MetastoreStore) -> None:
         self._store = store
-        self._seen: dict[ViewName, TableSchema | None] = {}
+        self._schemas: dict[ViewName, TableSchema | None] = {}
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
+        """Return the columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
         key = ViewName(database, name)
-        if key not in self._seen:
-            self._seen[key] = self._read(key)
-        return self._seen[key]
+        if key not in self._schemas:
+            self._schemas[key] = self._read(key)
+        return self._schemas[key]
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._store.get_row(name)
@@ -35,7 +40,7 @@ class MetastoreSchemas:
 
 
 def table_schema(row: Row) -> TableSchema:
-    """What the resolver has to know about a row."""
+    """Return the schema of a row."""
     descriptor = row.table.sd
     buckets = descriptor.bucketCols if descriptor is not None else None
     return TableSchema(
@@ -45,19 +50,19 @@ def table_schema(row: Row) -> TableSchema:
     )
 
 
-# A field's name may be `timestamp` too; a colon stands behind it.
+# A field may be named `timestamp` too; then a colon follows.
 _TIME = re.compile(r"\btimestamp( with local time zone)?(?=[,>]|$)")
 ZONED, LOCAL = "timestamp with local time zone", "timestamp_ntz"
-"""The texts that stand for a time with a zone, and for one without: they are told apart wherever they go."""
+"""Unambiguous type names for a timestamp with and without a time zone."""
 
 
 class EngineSchemas(MetastoreSchemas):
-    """The schemas that one statement sees, for the types of its columns."""
+    """The schemas that one statement uses, with timestamp types as its engine names them."""
 
     def __init__(self, store: MetastoreStore, dialect: str) -> None:
-        """Make it for one statement."""
+        """Create it for one statement."""
         super().__init__(store)
-        self._zoned = dialect != "trino"
+        self._is_timestamp_zoned = dialect != "trino"
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._store.get_row(name)
@@ -67,34 +72,34 @@ class EngineSchemas(MetastoreSchemas):
         if not any(_TIME.search(kind) for _, kind in schema.columns):
             return schema
         if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
-            own = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
-            kinds = {name: self._iceberg(hive_type(own[name])) for name, _ in schema.columns if name in own}
+            types = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
+            kinds = {name: self._engine_type(hive_type(types[name])) for name, _ in schema.columns if name in types}
         else:
             kinds = {}
         return replace(schema, columns=tuple((column, kinds.get(column, kind)) for column, kind in schema.columns))
 
-    def _iceberg(self, text: str) -> str:
-        """An Iceberg type's text, with the names that the engine has for times."""
-        zoned, local = ("timestamp", LOCAL) if self._zoned else (ZONED, "timestamp")
-        return _TIME.sub(lambda found: zoned if found.group(1) else local, text)
+    def _engine_type(self, text: str) -> str:
+        """Return an Iceberg type's text with the engine's names for timestamps."""
+        zoned, local = ("timestamp", LOCAL) if self._is_timestamp_zoned else (ZONED, "timestamp")
+        return _TIME.sub(lambda match: zoned if match.group(1) else local, text)
 
     def text_of(self, kind: str) -> str:
-        """A type text of a column that was worked out with these schemas, in which each time says what it is."""
-        bare = ZONED if self._zoned else LOCAL
-        return _TIME.sub(lambda found: found.group(0) if found.group(1) else bare, kind)
+        """Return the type of a column inferred with these schemas, with unambiguous timestamp names."""
+        bare = ZONED if self._is_timestamp_zoned else LOCAL
+        return _TIME.sub(lambda match: match.group(0) if match.group(1) else bare, kind)
 
 
 def _current_schema(store: MetastoreStore, row: Row) -> Mapping[str, Any]:
-    """The columns of an Iceberg table or view, as the JSON object of its metadata file."""
+    """Return the current schema of an Iceberg table or view, as the JSON object in its metadata file."""
     location = row.metadata_location or ""
     if row.kind is RowKind.ICEBERG_VIEW:
         metadata = load_view(store, row.name).metadata
         return metadata.raw_schema(metadata.current_schema_id) or {"fields": []}
     document = store.files.read_table(location)
     try:
-        # Format version 1 may have one schema alone.
+        # Format version 1 may have only one schema.
         schemas = document.get("schemas") or [document["schema"]]
         current = document.get("current-schema-id", schemas[0].get("schema-id"))
         return next(schema for schema in schemas if schema.get("schema-id") == current)
     except (KeyError, AttributeError, TypeError, IndexError, StopIteration) as error:
-        raise MetadataFileError(location, f"its columns are needed, and it is not readable: {error!r}") from error
+        raise MetadataFileError(location, f"its columns cannot be read: {error!r}") from error

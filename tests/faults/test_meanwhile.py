@@ -120,7 +120,7 @@ def test_others_register_another_file_of_the_same_view(
     second.wait_until_held()
     others.register_view((database, NEW), newer)
     second.release()
-    with pytest.raises(CommitStateUnknownError, match=r"it is at .*00001-"):
+    with pytest.raises(CommitStateUnknownError, match=r"metadata location is .*00001-"):
         running.result()
     assert others.load_view((database, NEW)).metadata_location == newer
 

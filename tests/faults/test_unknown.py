@@ -170,7 +170,7 @@ def test_properties_that_two_others_have_covered(
         second.release()
         with pytest.raises(CommitStateUnknownError) as raised:
             running.result()
-        assert "others have changed" in str(raised.value)
+        assert "was changed several times" in str(raised.value)
         assert (observer.view(VIEW).properties.get("mine") == str(happened)) is happened
         proxy.clear()
 
