@@ -191,7 +191,7 @@ def plain_types(expansion: Expansion) -> list[str | None]:
         return [None] * len(expansion.names)
     types: list[str | None] = []
     for (_, source), column in zip(found.columns, expansion.columns, strict=True):
-        item = found.resolver.items_of.get(source)
+        item = found.context.select_items.get(source)
         plain = item is None or isinstance(item.unalias(), (exp.Column, exp.Star))
         types.append(column.type if plain else None)
     return types

@@ -1,115 +1,366 @@
-"""What one resolution shares: the text, its edits, what was found on the way, and where an expression stands."""
+"""The state that all functions of the resolver share, and the rules that they follow.
+
+`ResolutionContext` is the state of one resolution. `DialectRules` are the rules of the text's dialect (instances:
+`dialects`), `ExpansionMode` the differences between portable texts and the texts that Hive itself would store
+(instances: `portable` and `hive_exact.mode`). Both are chosen once, in `resolver.resolve`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from weakref import ref
 
 from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import starts
-from hive_views.sql.resolver.scopes import Column, Schemas, Scope
+from hive_views.sql.resolver.scopes import Column, Schemas, Scope, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
+from hive_views.sql.types.inference import TypeInference
 
 
 class UnknownNameError(SqlError):
-    """A table, column or function that is not there, or a name that could mean several things."""
+    """A table, column or function that does not exist, or an ambiguous name."""
 
 
 @dataclass(slots=True)
-class Place:
-    """Where an expression stands: what its names can mean.
+class Environment:
+    """What the names in an expression can refer to, and which calls it can contain.
 
-    `strict_names` says whether a name that stands for several columns of one table is refused.
-    `plain` is the scope under a GROUP BY's: there a name inside a grouping key is looked up when its text has to be
-    complete on its own.
+    Attributes:
+        scopes: The scopes that are searched: one, or both sides of a join.
+        outer: The scope of the query around a correlated subquery.
+        ungrouped: The scope under GROUP BY, in which names inside a grouping key are resolved.
+        reuses_computed: Whether a grouping key, an aggregate or a window function refers to its computed column.
+        allows_aggregates: Whether aggregate functions are allowed.
+        allows_windows: Whether window functions are allowed.
+        rejects_duplicates: Whether a name of several columns of one table is ambiguous.
     """
 
     scopes: tuple[Scope, ...]
     outer: Scope | None = None
-    plain: Scope | None = None
-    keys: bool = True
-    aggregates: bool = False
-    windows: bool = False
-    strict_names: bool = False
+    ungrouped: Scope | None = None
+    reuses_computed: bool = True
+    allows_aggregates: bool = False
+    allows_windows: bool = False
+    rejects_duplicates: bool = False
 
 
-FIELD = object()
-"""What a struct's field resolves to."""
-VALUE = object()
-"""What any other expression resolves to."""
+@dataclass(slots=True)
+class CteDefinition:
+    """A common table expression: its query and the definitions that its query can use."""
+
+    node: exp.CTE
+    visible: dict[str, CteDefinition]
+    is_outermost: bool
+    level: int = 0
+    is_recursive: bool = False
+    scope: Scope | None = None
+    is_running: bool = False
+    """Whether its query is being resolved."""
 
 
-class State:
-    """What one resolution shares: the text, its edits, and what was found on the way."""
+@dataclass(slots=True)
+class QueryBlock:
+    """One SELECT while it is resolved.
 
-    __slots__ = (
-        *("bindings", "cbo", "conf", "copies", "database", "edits", "exact", "functions", "pending", "read"),
-        *("regex_names", "schemas", "stars", "strict", "tables", "text"),
-    )
+    Attributes:
+        ctes: The common table expressions that it can name.
+        outer: The scope around it, for a correlated subquery.
+        aliases: Its table aliases in the order in which a star lists them.
+        level: The number of derived tables and branches around it.
+    """
+
+    ctes: dict[str, CteDefinition]
+    outer: Scope | None = None
+    aliases: list[str] = field(default_factory=list)
+    level: int = 0
+
+
+@dataclass(slots=True)
+class OrderedQuery:
+    """A query whose ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY are resolved.
+
+    Attributes:
+        node: The query.
+        output: The columns of its result.
+        scope: The columns under its SELECT list: of FROM, GROUP BY or window functions.
+        ungrouped: The columns of its FROM clause; None for a set operation or a query in parentheses.
+        level: The number of derived tables and branches around it.
+        is_set_operation: Whether it is a set operation.
+        names_output_only: Whether only names of the result are allowed.
+        items: Its SELECT list.
+        distinct_star_aliases: The table aliases of a `SELECT DISTINCT *`.
+    """
+
+    node: exp.Expr
+    output: Scope
+    scope: Scope
+    ungrouped: Scope | None
+    level: int
+    is_set_operation: bool = False
+    names_output_only: bool = False
+    items: Sequence[exp.Expr] = ()
+    distinct_star_aliases: Sequence[str] = ()
+
+
+class QueryResolver(Protocol):
+    """`queries.resolve_query`, for the modules that `queries` is built on."""
+
+    def __call__(
+        self,
+        context: ResolutionContext,
+        node: exp.Expr,
+        ctes: dict[str, CteDefinition],
+        outer: Scope | None = None,
+        *,
+        level: int = 0,
+        names_columns: bool = True,
+    ) -> Scope:
+        """Resolve a query and return the columns of its result."""
+        ...
+
+
+Handler = Callable[["ResolutionContext", Any, Environment], "Column | None"]
+"""Resolves one kind of node; returns the column that the expression is, or None for any other value."""
+
+
+def accept(*_: Any) -> None:
+    """The check of a dialect or mode that has no restriction."""
+
+
+@dataclass(frozen=True)
+class DialectRules:
+    """How a dialect reads names, and what it does not accept although sqlglot parses it."""
+
+    checks_identifiers: bool
+    """Whether reserved words and other words that are no identifiers are rejected where they are not quoted."""
+    checks_types: bool
+    """Whether operators, conditions and set operations over types that do not fit are rejected."""
+    restricts_windows: bool
+    """Whether window functions are allowed in the SELECT list and QUALIFY only."""
+    restricts_subqueries: bool
+    """Whether a subquery in an expression returns one column and names no column of a block beyond the next one."""
+    requires_aliases: bool
+    """Whether derived tables, VALUES, table functions and lateral views need an alias."""
+    requires_over: bool
+    """Whether lead() and lag() without OVER are rejected."""
+    allows_database_in_column: bool
+    """Whether `database.table.column` is a column."""
+    drops_parentheses: bool
+    """Whether parentheses and plus signs around a name are replaced together with it."""
+    quotes_fields: bool
+    """Whether the fields of structs are written in quotes and lower case."""
+    merges_using_columns: bool
+    """Whether the column of a USING clause is one column of the join's result."""
+    folds_using_names: bool
+    """Whether the names of a USING clause are case insensitive."""
+    removes_redundant_casts: bool
+    """Whether a cast of a column to its own type is the column."""
+    derives_column_names: bool
+    """Whether an expression takes its name from the column that Hive's planner reduces it to."""
+    hint_counts_as_item: bool
+    """Whether a hint counts in the numbers of generated column names."""
+    computes_groups_first: bool
+    """Whether GROUP BY and window functions are resolved before the SELECT list, which then names their results."""
+    groups_by_ordinals: bool
+    """Whether a number in GROUP BY is a position of the SELECT list, without a setting."""
+    unifies_rows_of_values: bool
+    """Whether the types of VALUES come from all rows, not only from the first one."""
+    allows_generators_beside_columns: bool
+    """Whether a table generating function can stand beside other elements of the SELECT list."""
+    has_star_except: bool
+    """Whether `* EXCEPT (…)` exists."""
+    has_partitioned_functions: bool
+    """Whether FROM can contain `noop(ON t PARTITION BY …)`."""
+    has_lateral_aliases: bool = False
+    """Whether an element of the SELECT list can name the aliases before it."""
+    star_includes_using: bool = False
+    """Whether `t.*` includes the columns that are named by USING."""
+    interval_units: frozenset[str] | None = None
+    """The units of an INTERVAL; None where they are not checked."""
+    resolve_function: Callable[[ResolutionContext, exp.Func, Environment], None] = accept
+    check_source: Callable[[ResolutionContext, exp.Expr], None] = accept
+    check_laterals: Callable[[ResolutionContext, exp.Expr, Sequence[exp.Expr], Sequence[exp.Expr]], None] = accept
+    check_table: Callable[[ResolutionContext, exp.Table], None] = accept
+    check_table_suffix: Callable[[ResolutionContext, exp.Table], None] = accept
+    check_derived_table: Callable[[ResolutionContext, exp.Subquery], None] = accept
+    check_values: Callable[[ResolutionContext, exp.Values], None] = accept
+    check_join: Callable[[ResolutionContext, exp.Join], None] = accept
+    check_select: Callable[[ResolutionContext, exp.Select], None] = accept
+    check_set_operation: Callable[[ResolutionContext, exp.Expr], None] = accept
+    check_subquery: Callable[[ResolutionContext, exp.Expr, Environment], None] = accept
+
+
+@dataclass(frozen=True)
+class ExpansionMode:
+    """The differences between portable texts and the texts that Hive 4.1 itself would store."""
+
+    resolves_all_names: bool
+    """Whether the names that Hive does not resolve are resolved, too: in unused common table expressions and unused
+    windows, in grouping(), and of registered functions with OVER."""
+    names_all_columns: bool
+    """Whether columns without a name of their own, or with another name, get `AS name`."""
+    writes_generated_aliases: bool
+    """Whether the aliases that the resolver generates for derived tables without alias are written."""
+    quotes_regex_names: bool
+    """Whether names are quoted even where quoted names are regular expressions."""
+    qualifies_inner_ctes: bool
+    """Whether the common table expressions of inner queries are written with a database, as tables are."""
+    shares_ctes: bool
+    """Whether the common table expressions of one WITH can name each other in any order."""
+    replaces_ordinals: bool
+    """Whether a position in GROUP BY is replaced by the element of the SELECT list."""
+    keeps_keys_under_windows: bool
+    """Whether the expressions of grouping keys are known after window functions are computed."""
+    reuse_column: Callable[[ResolutionContext, exp.Expr, exp.Expr | None, Environment], None]
+    """Write an expression that repeats a grouping key, an aggregate or a window function."""
+    key_source: Callable[[ResolutionContext, Scope, Column], Column | None]
+    """The column under GROUP BY under whose name a grouping key is written."""
+    star_name: Callable[[ResolutionContext, Scope, Column, str], tuple[str | None, str]]
+    """The table and the name that a star over a grouped block is replaced by, for one column."""
+    sampled_name: Callable[[ResolutionContext, str, str | None, Sequence[str]], str | None]
+    """The text for an item of TABLESAMPLE: from its first name, its qualified name if it is a column, and the bucket
+    columns of the table. None where it stays as it is."""
+    collection_type: Callable[[ResolutionContext, exp.Expr], str | None]
+    """The type of the argument of a table generating function."""
+    resolve_order: Callable[[ResolutionContext, OrderedQuery], None]
+    """Resolve ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
+    uses_cbo: Callable[[Text, exp.Expr], bool]
+    """Whether Hive plans a query with its cost based optimizer."""
+    skips_exists: Callable[[ResolutionContext, exp.Expr], bool]
+    """Whether the query of EXISTS is only searched for its tables."""
+    check_call: Callable[[ResolutionContext, exp.Expr], None] = accept
+    check_operands: Callable[[ResolutionContext, Sequence[exp.Expr]], None] = accept
+    check_exists: Callable[[ResolutionContext, exp.Expr, Scope], None] = accept
+    check_grouping_sets: Callable[[ResolutionContext, Sequence[exp.Expr]], None] = accept
+    check_lateral_where: Callable[[ResolutionContext, exp.Expr, Sequence[exp.Expr]], None] = accept
+    check_having: Callable[[ResolutionContext, exp.Select], None] = accept
+
+
+class ResolutionContext:
+    """The state of one resolution: the text, its tables, its edits, and what each name refers to.
+
+    Attributes:
+        handlers: The function for each kind of node; `names.visit` calls them.
+        resolve_query: `queries.resolve_query`.
+        uses_cbo: Whether Hive plans the query with its cost based optimizer, which has other rules for ORDER BY.
+        regex_names: Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`).
+        quotes_names: Whether names are written in quotes.
+        edits: The replacements that complete every name.
+        star_edits: The replacements of stars alone.
+        bindings: The column that an expression refers to, by the id of its node.
+        subqueries: The result of each subquery in an expression, by the id of its node.
+        tables: The tables and views that the text names, with the position of the first name.
+        columns_read: The columns of tables that the text names, as (database, table, column).
+        pending_edits: The replacements of the expression that is being resolved.
+        pending_copies: Its token ranges that become the text of other ranges.
+        select_items: The element of a SELECT list that each output column comes from.
+        added_names: The token behind which `AS name` is added, with the name.
+        renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
+        expanded_stars: The tokens of each star, with the table, name and output column of its columns.
+        has_star: Whether the text contains a star.
+        ctes: The common table expressions of the SELECT that is being resolved.
+        cte_definitions: All common table expressions.
+        outermost_ctes: The names that the outermost WITH defines: Hive takes them for these everywhere.
+        set_operations: The number of aliases that Hive's grammar generated for set operations.
+        in_grouping_sets: Whether the expressions of GROUPING SETS are being resolved.
+        has_windows: Whether the last SELECT contains window functions.
+        named_windows: The window functions of the last SELECT that give their column its name.
+        reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
+    """
 
     def __init__(
         self,
         text: Text,
+        tree: exp.Expr,
         schemas: Schemas,
         database: str,
         *,
-        exact: bool,
-        cbo: bool,
+        dialect: DialectRules,
+        mode: ExpansionMode,
+        handlers: Mapping[type, Handler],
+        resolve_query: QueryResolver,
         functions: Mapping[str, str],
         conf: Mapping[str, str],
     ) -> None:
         self.text = text
+        self.starts = text.starts
         self.schemas = schemas
         self.database = database
-        self.strict = text.dialect == "hive"
-        """Whether Hive's own rules hold (for Hive's dialect), rather than those that Spark and Trino share."""
-        self.exact = exact
-        """Whether Hive's own faults are kept."""
-        self.cbo = cbo
+        self.dialect = dialect
+        self.mode = mode
+        self.handlers = handlers
+        self.resolve_query = resolve_query
         self.functions = functions
         self.conf = conf
+        self.uses_cbo = mode.uses_cbo(text, tree)
         self.regex_names = conf.get("hive.support.quoted.identifiers") == "none"
-        """Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`)."""
+        self.quotes_names = mode.quotes_regex_names or not self.regex_names
         self.edits = TokenEdits(text)
-        self.stars = TokenEdits(text)
+        self.star_edits = TokenEdits(text)
         self.bindings: dict[int, Column] = {}
+        self.subqueries: dict[int, Scope] = {}
         self.tables: dict[tuple[str, str], int] = {}
-        self.read: set[tuple[str, str, str]] = set()
-        self.pending: list[tuple[tuple[int, int], str]] = []
-        self.copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        self.columns_read: set[tuple[str, str, str]] = set()
+        self.pending_edits: list[tuple[tuple[int, int], str]] = []
+        self.pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        self.select_items: dict[Column, exp.Expr] = {}
+        self.added_names: list[tuple[int, str]] = []
+        self.renamed_columns: dict[Column, str] = {}
+        self.expanded_stars: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
+        self.has_star = False
+        self.ctes: dict[str, CteDefinition] = {}
+        self.cte_definitions: list[CteDefinition] = []
+        self.outermost_ctes: set[str] = set()
+        self.set_operations = 0
+        self.in_grouping_sets = False
+        self.has_windows = False
+        self.named_windows: Sequence[exp.Expr] = ()
+        self.reparsed_trees: list[exp.Expr] = []
+        self._types: TypeInference | None = None
 
-    def bindings_of_key(
-        self, scope: Scope, column: Column, table: str | None, name: str, wanted: str
-    ) -> tuple[str | None, str]:
-        """The complete name of a grouping key that is a column."""
-        bound = self.bound_key(scope, column)
-        return (bound.table, bound.name) if bound is not None else (table, wanted)
+    def type_of(self, node: exp.Expr) -> str | None:
+        """The Hive type of an expression, or None where it is not known."""
+        if self._types is None:
+            self._types = TypeInference(self.text, self.bindings, self.subqueries)
+        return self._types.of(node)
 
-    def bound_key(self, scope: Scope, column: Column) -> Column | None:
+    def type_source(self, node: exp.Expr) -> TypeSource:
+        """A function that infers the type of an expression when it is first needed."""
+        weak_context = ref(self)  # a strong reference would keep every resolved text until a full garbage collection
+
+        def infer() -> str | None:
+            context = weak_context()
+            return context.type_of(node) if context is not None else None
+
+        return infer
+
+    def key_binding(self, scope: Scope, column: Column) -> Column | None:
         """The column under a GROUP BY that a grouping key is, where it is a plain column."""
-        for text, known in scope.keys.items():
-            if known is column:
+        for text, key_column in scope.keys.items():
+            if key_column is column:
                 node = scope.key_nodes.get(text)
                 while isinstance(node, exp.Paren):
                     node = node.this
                 return self.bindings.get(id(node))
         return None
 
-    def quoted(self, name: str) -> str:
+    def quote(self, name: str) -> str:
         """Quote an identifier in the dialect of the text."""
         return quote_identifier(name, self.text.quote)
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
-        """An error that points at an expression, or at a character."""
+        """An error at the position of an expression, or of a character."""
         start = at if isinstance(at, int) or at is None else start_of(at)
         line, column = self.text.position(start)
         return UnknownNameError(reason, line=line, column=column, name=name)
 
 
 def start_of(node: exp.Expr) -> int | None:
-    """The first character of an expression whose place is known, in the text."""
+    """The position of the first character of an expression, where the tree has it."""
     return min(starts(node), default=None)

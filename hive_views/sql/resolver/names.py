@@ -1,4 +1,4 @@
-"""Names in expressions: each column reference to the column it means, as Hive's type checker does.
+"""Names in expressions: the column that each column reference refers to, as Hive's type checker resolves it.
 
 Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFactory`, `CalcitePlanner.genAllRexNode`.
 """
@@ -6,406 +6,391 @@ Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar
-from weakref import ref
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.hive_exact import refusals
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.syntax_tree import bare, function_token, key, span
-from hive_views.sql.resolver.context import FIELD, VALUE, Place, State, UnknownNameError
+from hive_views.sql.parsing.syntax_tree import bare, function_token, key
+from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError
 from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
+# -- Expressions -------------------------------------------------------------------------------------------------------
 
-class Names:
-    """Looks up the names of expressions, and notes the edits that make them complete."""
 
-    handlers: ClassVar[dict[type, Any]] = {}
-    """The method for each kind of node; see `Operators`."""
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self._weak = ref(self)
-        self._starts = state.text.starts
-        self.in_sets = False
-        self._reread_trees: list[exp.Expr] = []
-        """What was parsed again: while it lives, nothing else has the ids under which its names are bound."""
-        self.top_names: set[str] = set()
-        """The names that the outermost WITH defines: Hive takes them for these everywhere."""
-
-    # -- Expressions -----------------------------------------------------------------------------------------------
-
-    def resolve(self, node: exp.Expr, place: Place) -> Any:
-        """Look up every name of an expression; its edits count only if all of it could be looked up."""
-        state = self.state
-        pending, copies = state.pending, state.copies
-        begin, begin_of_copies = len(pending), len(copies)
-        try:
-            result = self.visit(node, place)
-            state.edits.replace_all(pending[begin:] if begin else pending)
-            if copies:
-                for target, source in copies[begin_of_copies:]:
-                    state.edits.copy(target, source)
-            return result
-        finally:
-            del pending[begin:]
-            del copies[begin_of_copies:]
-
-    def visit(self, node: exp.Expr, place: Place) -> Any:
-        """Look up the names of one node and what is under it."""
-        if place.keys and (place.scopes[0].keys or (place.outer is not None and place.outer.keys)):
-            found = self._computed(node, place)
-            if found is not None:
-                return found
-        handler = self.handlers.get(type(node))
-        if handler is not None:
-            return handler(self, node, place)
-        if not isinstance(node, exp.Func):
-            self.visit_children(node, place)
-            return VALUE
-        self._function(node, place)
-        if self.state.exact and place.scopes[0].with_sets and self.function_name(node) == "grouping":
-            return VALUE
-        self.visit_children(node, place)
-        if self.state.exact:
-            if type(node) is exp.Case or type(node) is exp.If:
-                refusals.check_condition(self.state, node, self.type_of)
-            else:
-                name = self.function_name(node)
-                if name is not None:
-                    refusals.check_function(self.state, name, node, refusals.iter_first(node), self.type_of)
-        return VALUE
-
-    def type_of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
-        raise NotImplementedError
-
-    def _function(self, node: exp.Func, place: Place) -> None:
-        """Check that a function exists; see `Operators`."""
-        raise NotImplementedError
-
-    def function_name(self, node: exp.Expr) -> str | None:
-        """The name of a function as it stands in the text, in lower case."""
-        index = function_token(self.state.text, node)
-        return unquote_identifier(self.state.text.raw(index)).lower() if index is not None else None
-
-    def visit_children(self, node: exp.Expr, place: Place) -> None:
-        """Look up the names in everything under a node."""
-        for value in node.args.values():
-            if isinstance(value, exp.Expr):
-                self.visit(value, place)
-            elif isinstance(value, list):
-                for item in value:
-                    if isinstance(item, exp.Expr):
-                        self.visit(item, place)
-
-    def _computed(self, node: exp.Expr, place: Place) -> Column | None:
-        """The column that holds an expression's value already: a GROUP BY key, an aggregate, a window function."""
-        scope = place.scopes[0]
-        outer = place.outer
-        text = key(node)
-        column = scope.keys.get(text)
-        if column is None and outer is not None:
-            column = outer.keys.get(text)
-        if column is None:
-            return None
-        source = scope.key_nodes.get(text)
-        if type(node) is exp.Paren and source is bare(node):
-            node = source  # Hive's tree has no parentheses: this is the expression itself, not a copy of it
-        if source is not node:
-            self.state.bindings.setdefault(id(node), column)
-        if not self.state.exact:
-            plain = place.plain
-            if plain is not None and source is not node:
-                self.visit(node, Place((plain,), place.outer, keys=False, aggregates=True, windows=True))
-        elif source is not None and source is not node:
-            target_span, source_span = span(self.state.text, node), span(self.state.text, source)
-            if target_span is not None and source_span is not None:
-                self.state.copies.append((target_span, source_span))
+def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+    """Resolve every name of an expression; its edits count only if all of its names could be resolved."""
+    pending, copies = context.pending_edits, context.pending_copies
+    first_edit, first_copy = len(pending), len(copies)
+    try:
+        column = visit(context, node, env)
+        context.edits.replace_all(pending[first_edit:] if first_edit else pending)
+        if copies:
+            for target, source in copies[first_copy:]:
+                context.edits.copy(target, source)
         return column
+    finally:
+        del pending[first_edit:]
+        del copies[first_copy:]
 
-    # -- Column references -----------------------------------------------------------------------------------------
 
-    def _column(self, node: exp.Column, place: Place) -> Any:
-        arguments = node.args
-        identifier, table = arguments["this"], arguments.get("table")
-        if type(identifier) is exp.Star:
-            return VALUE
-        if (
-            len(place.scopes) == 1
-            and self.state.strict
-            and type(identifier) is exp.Identifier
-            and "db" not in arguments
-        ):
-            column = self._plain_column(node, identifier, table, place)
-            if column is not None:
-                return column
-        return self._chain(node, node.parts, place)
+def visit(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+    """Resolve the names of a node and of everything under it; returns the column that it is, if it is one."""
+    if env.reuses_computed and (env.scopes[0].keys or (env.outer is not None and env.outer.keys)):
+        column = _computed_column(context, node, env)
+        if column is not None:
+            return column
+    handler = context.handlers.get(type(node))
+    if handler is not None:
+        return handler(context, node, env)
+    if not isinstance(node, exp.Func):
+        visit_children(context, node, env)
+        return None
+    context.dialect.resolve_function(context, node, env)
+    if (
+        env.scopes[0].has_grouping_sets
+        and not context.mode.resolves_all_names
+        and function_name(context, node) == "grouping"
+    ):
+        return None
+    visit_children(context, node, env)
+    context.mode.check_call(context, node)
+    return None
 
-    def _plain_column(self, node: exp.Column, identifier: Any, table: Any, place: Place) -> Column | None:
-        """What `_chain` does, for the names that most are: `a` and `t.a` of one scope. None where it is another."""
-        state = self.state
-        scope = place.scopes[0]
-        name = identifier.this
-        if not _is_name(name):
-            self.check_identifier(identifier)
-        if place.strict_names and scope.ambiguous and not scope.grouped:
-            return None
-        tables = scope.tables
-        known: dict[str, Column] | None = None
-        if table is not None:
-            if type(table) is exp.Identifier and _is_name(table.this):
-                known = tables.get(table.this.lower())
-        elif len(tables) == 1 and not scope.hidden:
-            (known,) = tables.values()
-        column = known.get(name.lower()) if known is not None else None
-        if column is None or (scope.grouped and not column.table):
-            return None
-        state.bindings[id(node)] = column
-        if column.base is not None:
-            state.read.add(column.base)
-        if column.table:
-            self._point(identifier if table is None else table, identifier, True, column, scope)
-        return column
 
-    def _dot(self, node: exp.Dot, place: Place) -> Any:
-        parts: list[exp.Expr] = []
-        inner: exp.Expr = node
-        while type(inner) is exp.Dot:
-            parts.append(inner.expression)
-            inner = inner.this
-        parts.reverse()
-        if type(inner) is exp.Column and not isinstance(inner.this, exp.Star):
-            if place.keys and self._computed(inner, place) is not None:
-                self._fields(self.state.bindings[id(inner)].type, parts)
-                return FIELD
-            return self._chain(node, [*inner.parts, *parts], place)
-        if not all(isinstance(part, exp.Identifier) for part in parts):
-            self.visit_children(node, place)
-            return VALUE
-        base_type = None
-        result = self.visit(inner, place)
-        if isinstance(result, Column):
-            base_type = result.type
-        self._fields(base_type, parts)
-        return FIELD
+def visit_children(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
+    """Resolve the names in everything under a node."""
+    for value in node.args.values():
+        if isinstance(value, exp.Expr):
+            visit(context, value, env)
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, exp.Expr):
+                    visit(context, item, env)
 
-    def _chain(self, node: exp.Expr, parts: list[Any], place: Place) -> Any:
-        """`a`, `t.a`, `a.field`, `t.a.field.field`: Hive reads it from the left."""
-        first = parts[0].name.lower()
-        if self.state.strict:
-            for part in parts:
-                self.check_identifier(part)
-        used = 1
-        column: Column | None = None
-        scope: Scope | None = None
-        if len(parts) == 1:
-            column, scope = self._find(place, None, first, parts[0])
-            if column is None:
-                raise self._no_column(parts[0], place)
+
+def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
+    """The name of a function as it is written in the text, in lower case."""
+    index = function_token(context.text, node)
+    return unquote_identifier(context.text.raw(index)).lower() if index is not None else None
+
+
+def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+    """The column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
+    scope = env.scopes[0]
+    text = key(node)
+    column = scope.keys.get(text)
+    if column is None and env.outer is not None:
+        column = env.outer.keys.get(text)
+    if column is None:
+        return None
+    source = scope.key_nodes.get(text)
+    if type(node) is exp.Paren and source is bare(node):
+        node = source  # Hive's tree has no parentheses: this is the expression itself, not a copy of it
+    if source is not node:
+        context.bindings.setdefault(id(node), column)
+        context.mode.reuse_column(context, node, source, env)
+    return column
+
+
+# -- Column references -------------------------------------------------------------------------------------------------
+
+
+def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> Column | None:
+    arguments = node.args
+    identifier = arguments["this"]
+    if type(identifier) is exp.Star:
+        return None
+    if len(env.scopes) == 1 and type(identifier) is exp.Identifier and "db" not in arguments:
+        column = _simple_column(context, node, identifier, arguments.get("table"), env)
+        if column is not None:
+            return column
+    return _resolve_chain(context, node, node.parts, env)
+
+
+def _simple_column(
+    context: ResolutionContext, node: exp.Column, identifier: Any, table: Any, env: Environment
+) -> Column | None:
+    """Do what `_resolve_chain` does for the most frequent names, `a` and `t.a` of one scope; None for any other."""
+    scope = env.scopes[0]
+    name = identifier.this
+    if not _is_name(name):
+        check_identifier(context, identifier)
+    if scope.using is not None and context.dialect.merges_using_columns:
+        return None
+    if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
+        return None
+    tables = scope.tables
+    columns: dict[str, Column] | None = None
+    if table is not None:
+        if type(table) is exp.Identifier and _is_name(table.this):
+            columns = tables.get(table.this.lower())
+    elif len(tables) == 1 and not scope.hidden:
+        (columns,) = tables.values()
+    column = columns.get(name.lower()) if columns is not None else None
+    if column is None or (scope.grouped and not column.table):
+        return None
+    context.bindings[id(node)] = column
+    if column.base is not None:
+        context.columns_read.add(column.base)
+    if column.table:
+        _write_reference(context, identifier if table is None else table, identifier, True, column, scope)
+    return column
+
+
+def _dot(context: ResolutionContext, node: exp.Dot, env: Environment) -> None:
+    parts: list[exp.Expr] = []
+    inner: exp.Expr = node
+    while type(inner) is exp.Dot:
+        parts.append(inner.expression)
+        inner = inner.this
+    parts.reverse()
+    if type(inner) is exp.Column and not isinstance(inner.this, exp.Star):
+        if env.reuses_computed and _computed_column(context, inner, env) is not None:
+            _resolve_fields(context, context.bindings[id(inner)].type, parts)
         else:
-            owner = self._table_scope(place, first, parts[0])
-            if owner is None and not self.state.strict:
-                used, owner = self._qualified_table(place, parts)
-                first = parts[used - 1].name.lower() if owner is not None else first
-            if owner is not None:
-                name = parts[used].name.lower()
-                column, scope = self._find(place, first, name, parts[used])
-                used += 1
-                if column is None:
-                    raise self.state.fail(
-                        f"Invalid column reference '{parts[used - 1].name}': table {first} has no such column "
-                        f"(it has: {self._offer(place, first)})",
-                        parts[used - 1],
-                        parts[used - 1].name,
-                    )
-            else:
-                column, scope = self._find(place, None, first, parts[0])
-                used = 1
-                if column is None:
-                    raise self._no_column(parts[0], place)
-        assert scope is not None and column is not None
-        self.state.bindings[id(node)] = column
-        if column.base is not None:
-            self.state.read.add(column.base)
-        base = place.plain
-        if scope.grouped and base is not None and not column.table and not self.state.exact:
-            known = self.state.bound_key(scope, column)
-            column, scope = (known, base) if known is not None else (column, scope)
-        self._point(parts[0], parts[used - 1], used == len(parts), column, scope)
-        if used < len(parts):
-            self._fields(column.type, parts[used:])
-            return FIELD
-        return column
+            _resolve_chain(context, node, [*inner.parts, *parts], env)
+        return
+    if not all(isinstance(part, exp.Identifier) for part in parts):
+        visit_children(context, node, env)
+        return
+    column = visit(context, inner, env)
+    _resolve_fields(context, column.type if column is not None else None, parts)
 
-    def _point(self, begin: Any, end: Any, whole: bool, column: Column, scope: Scope) -> None:
-        """Replace a column reference by its complete name, with the parentheses and no-op signs around it."""
-        if not column.table:
-            return
-        table, name = scope.names.get(column) or scope.original(column)
-        meta = begin._meta
-        if not meta or not end._meta or table is None:
-            return
-        state = self.state
-        first = last = self._starts.get(meta["start"])
-        if end is not begin:
-            last = self._starts.get(end._meta["start"])
-        if first is None or last is None:
-            return
-        if first and state.text.kinds[first - 1] in _IN_FRONT and state.strict and not self.in_sets:
-            first, last = self._widen(first, last) if whole else self._parentheses(first, last)
-        state.pending.append(((first, -last), self.written(table, name)))
 
-    def written(self, table: str, name: str) -> str:
-        """A column's complete name; the name alone where its table has no name in the text."""
-        if table.startswith("__") and not self.state.exact:
-            return self.state.quoted(name)
-        return quote_qualified(table, name, self.state.text.quote)
-
-    def check_identifier(self, identifier: Any) -> None:
-        """Refuse what Hive does not read as a name unless it is quoted: a reserved word, a leading underscore."""
-        name = identifier.name
-        if _is_name(name) or not self.state.strict:
-            return
-        meta = identifier._meta
-        if meta and "start" in meta and not self.state.text.sql.startswith("`", meta["start"]):
-            raise self.state.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
-
-    def _quote(self, identifier: exp.Expr | None) -> None:
-        """Put an alias into quotes, in the case in which it was written."""
-        if identifier is None or not identifier._meta:
-            return
-        if self.state.regex_names and self.state.strict and identifier.args.get("quoted"):
-            raise self.state.fail(
-                "An alias cannot be quoted where hive.support.quoted.identifiers=none", identifier, identifier.name
+def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment) -> Column | None:
+    """`a`, `t.a`, `a.field`, `t.a.field.field`: read from the left, as Hive does."""
+    table_name = parts[0].name.lower()
+    if context.dialect.checks_identifiers:
+        for part in parts:
+            check_identifier(context, part)
+    used = 1
+    owner: Scope | None = None
+    if len(parts) > 1:
+        owner = _scope_of_table(context, env, table_name, parts[0])
+        if owner is None and context.dialect.allows_database_in_column:
+            used, owner = _scope_of_qualified_table(context, env, parts)
+            table_name = parts[used - 1].name.lower()
+    if owner is not None:
+        part = parts[used]
+        used += 1
+        column, scope = _find_column(context, env, table_name, part.name.lower(), part)
+        if column is None:
+            raise context.fail(
+                f"Invalid column reference '{part.name}': table {table_name} has no such column "
+                f"(it has: {_list_names(env, table_name)})",
+                part,
+                part.name,
             )
-        if self.state.exact and self.state.regex_names:
-            return
-        self.check_identifier(identifier)
-        index = self._starts.get(identifier._meta["start"])
-        if index is not None:
-            self.state.edits.replace(index, index, self.state.quoted(identifier.name))
+    else:
+        used = 1
+        column, scope = _find_column(context, env, None, parts[0].name.lower(), parts[0])
+        if column is None:
+            raise _unknown_column(context, parts[0], env)
+    assert scope is not None
+    context.bindings[id(node)] = column
+    if column.base is not None:
+        context.columns_read.add(column.base)
+    if scope.grouped and env.ungrouped is not None and not column.table:
+        source = context.mode.key_source(context, scope, column)
+        if source is not None:
+            column, scope = source, env.ungrouped
+    _write_reference(context, parts[0], parts[used - 1], used == len(parts), column, scope)
+    if used < len(parts):
+        _resolve_fields(context, column.type, parts[used:])
+        return None
+    return column
 
-    def _parentheses(self, first: int, last: int) -> tuple[int, int]:
-        kinds = self.state.text.kinds
-        while (
-            first > 0
-            and last + 1 < len(kinds)
-            and kinds[first - 1] is TokenType.L_PAREN
-            and kinds[last + 1] is TokenType.R_PAREN
-            and (first == 1 or kinds[first - 2] in BEFORE_OPERAND)
-        ):
+
+def _write_reference(
+    context: ResolutionContext, begin: Any, end: Any, is_whole: bool, column: Column, scope: Scope
+) -> None:
+    """Replace a column reference by its qualified name, with the parentheses and no-op signs around it."""
+    if not column.table:
+        return
+    table, name = scope.names.get(column) or scope.original(column)
+    meta = begin._meta
+    if not meta or not end._meta or table is None:
+        return
+    first = last = context.starts.get(meta["start"])
+    if end is not begin:
+        last = context.starts.get(end._meta["start"])
+    if first is None or last is None:
+        return
+    if (
+        first
+        and context.text.kinds[first - 1] in _IN_FRONT
+        and context.dialect.drops_parentheses
+        and not context.in_grouping_sets
+    ):
+        first, last = widen(context, first, last) if is_whole else _parentheses(context, first, last)
+    context.pending_edits.append(((first, -last), qualified_name(context, table, name)))
+
+
+def qualified_name(context: ResolutionContext, table: str, name: str) -> str:
+    """A column's qualified name; its name alone where its table has no alias in the text."""
+    if table.startswith("__") and not context.mode.writes_generated_aliases:
+        return context.quote(name)
+    return quote_qualified(table, name, context.text.quote)
+
+
+def check_identifier(context: ResolutionContext, identifier: Any) -> None:
+    """Reject an unquoted word that Hive does not read as a name: a reserved word, a leading underscore."""
+    name = identifier.name
+    if _is_name(name) or not context.dialect.checks_identifiers:
+        return
+    meta = identifier._meta
+    if meta and "start" in meta and not context.text.sql.startswith("`", meta["start"]):
+        raise context.fail(f"'{name}' cannot be a name here: write it as `{name}`", identifier, name)
+
+
+def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None:
+    """Quote an alias, in the case in which it was written."""
+    if identifier is None or not identifier._meta:
+        return
+    if context.regex_names and context.dialect.checks_identifiers and identifier.args.get("quoted"):
+        raise context.fail(
+            "An alias cannot be quoted where hive.support.quoted.identifiers=none", identifier, identifier.name
+        )
+    if not context.quotes_names:
+        return
+    check_identifier(context, identifier)
+    index = context.starts.get(identifier._meta["start"])
+    if index is not None:
+        context.edits.replace(index, index, context.quote(identifier.name))
+
+
+def _parentheses(context: ResolutionContext, first: int, last: int) -> tuple[int, int]:
+    kinds = context.text.kinds
+    while (
+        first > 0
+        and last + 1 < len(kinds)
+        and kinds[first - 1] is TokenType.L_PAREN
+        and kinds[last + 1] is TokenType.R_PAREN
+        and (first == 1 or kinds[first - 2] in BEFORE_OPERAND)
+    ):
+        first -= 1
+        last += 1
+    return first, last
+
+
+def widen(context: ResolutionContext, first: int, last: int) -> tuple[int, int]:
+    """Include the parentheses and plus signs around a token range, which Hive's tree does not have."""
+    kinds = context.text.kinds
+    while True:
+        first, last = _parentheses(context, first, last)
+        if first > 1 and kinds[first - 1] is TokenType.PLUS and kinds[first - 2] in BEFORE_OPERAND:
             first -= 1
-            last += 1
+            continue
         return first, last
 
-    def _widen(self, first: int, last: int) -> tuple[int, int]:
-        """Take in `(…)` and a plus sign, which Hive's tree does not have."""
-        kinds = self.state.text.kinds
-        while True:
-            first, last = self._parentheses(first, last)
-            if first > 1 and kinds[first - 1] is TokenType.PLUS and kinds[first - 2] in BEFORE_OPERAND:
-                first -= 1
-                continue
-            return first, last
 
-    def _fields(self, type_text: str | None, parts: list[Any]) -> None:
-        """The fields of a struct: each is quoted in lower case; each must be there where the type is known."""
-        state = self.state
-        for part in parts:
-            if type_text is not None:
-                is_list = hive_types.base(type_text) == "array"
-                inner = hive_types.arguments(type_text)[0] if is_list and hive_types.arguments(type_text) else type_text
-                known = hive_types.fields(inner)
-                name = part.name.lower()
-                if known is None:
-                    if state.strict:
-                        raise state.fail(
-                            f"'.{part.name}': . is only supported on struct or list of struct types, not {type_text}",
-                            part,
-                            part.name,
-                        )
-                    type_text = None
-                elif name not in known:
-                    raise state.fail(
-                        f"Cannot find field {part.name} in {inner}: it has {', '.join(known)}", part, part.name
+def _resolve_fields(context: ResolutionContext, type_text: str | None, parts: list[Any]) -> None:
+    """Check the fields of a struct where its type is known, and quote them in lower case."""
+    for part in parts:
+        name = part.name.lower()
+        if type_text is not None:
+            is_list = hive_types.base(type_text) == "array"
+            inner = hive_types.arguments(type_text)[0] if is_list and hive_types.arguments(type_text) else type_text
+            fields = hive_types.fields(inner)
+            if fields is None:
+                if context.dialect.checks_types:
+                    raise context.fail(
+                        f"'.{part.name}': . is only supported on struct or list of struct types, not {type_text}",
+                        part,
+                        part.name,
                     )
-                else:
-                    type_text = f"array<{known[name]}>" if is_list else known[name]
-            if state.strict and part._meta and "start" in part._meta:
-                at = self._starts.get(part._meta["start"])
-                if at is not None:
-                    state.pending.append(((at, -at), state.quoted(part.name.lower())))
+                type_text = None
+            elif name not in fields:
+                raise context.fail(
+                    f"Cannot find field {part.name} in {inner}: it has {', '.join(fields)}", part, part.name
+                )
+            else:
+                type_text = f"array<{fields[name]}>" if is_list else fields[name]
+        if context.dialect.quotes_fields and part._meta and "start" in part._meta:
+            at = context.starts.get(part._meta["start"])
+            if at is not None:
+                context.pending_edits.append(((at, -at), context.quote(name)))
 
-    def _table_scope(self, place: Place, alias: str, at: exp.Expr) -> Scope | None:
-        found = [scope for scope in place.scopes if scope.has_table(alias)]
-        if len(found) > 1:
-            raise self.state.fail(f"Ambiguous table alias '{alias}': both sides of the join have it", at, alias)
-        if found:
-            return found[0]
-        outer = place.outer
-        return outer if outer is not None and outer.has_table(alias) else None
 
-    def _qualified_table(self, place: Place, parts: list[Any]) -> tuple[int, Scope | None]:
-        """`db.t.a` and `catalog.db.t.a`, which Hive does not know: the number of parts that name the table."""
-        for used in range(min(3, len(parts) - 1), 1, -1):
-            owner = self._table_scope(place, parts[used - 1].name.lower(), parts[0])
-            if owner is not None:
-                return used, owner
-        return 1, None
+# -- Lookup in scopes --------------------------------------------------------------------------------------------------
 
-    def _find(self, place: Place, table: str | None, name: str, at: exp.Expr) -> tuple[Column | None, Scope | None]:
-        found: Column | None = None
-        owner: Scope | None = None
-        try:
-            for scope in place.scopes:
-                if place.strict_names and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
+
+def _scope_of_table(context: ResolutionContext, env: Environment, alias: str, at: exp.Expr) -> Scope | None:
+    scopes = [scope for scope in env.scopes if scope.has_table(alias)]
+    if len(scopes) > 1:
+        raise context.fail(f"Ambiguous table alias '{alias}': both sides of the join have it", at, alias)
+    if scopes:
+        return scopes[0]
+    return env.outer if env.outer is not None and env.outer.has_table(alias) else None
+
+
+def _scope_of_qualified_table(
+    context: ResolutionContext, env: Environment, parts: list[Any]
+) -> tuple[int, Scope | None]:
+    """`db.t.a` and `catalog.db.t.a`, which Hive does not have: the number of parts that name the table."""
+    for used in range(min(3, len(parts) - 1), 1, -1):
+        owner = _scope_of_table(context, env, parts[used - 1].name.lower(), parts[0])
+        if owner is not None:
+            return used, owner
+    return 1, None
+
+
+def _find_column(
+    context: ResolutionContext, env: Environment, table: str | None, name: str, at: exp.Expr
+) -> tuple[Column | None, Scope | None]:
+    match: Column | None = None
+    owner: Scope | None = None
+    try:
+        for scope in env.scopes:
+            if env.rejects_duplicates and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
+                raise AmbiguousName(name)
+            column = _using_column(context, scope, name) if table is None and scope.using is not None else None
+            if column is None:
+                column = scope.find(table, name)
+            if column is not None:
+                if match is not None:
                     raise AmbiguousName(name)
-                column = self._of_using(scope, name) if table is None and scope.using is not None else None
-                if column is None:
-                    column = scope.find(table, name)
-                if column is not None:
-                    if found is not None:
-                        raise AmbiguousName(name)
-                    found, owner = column, scope
-            if found is None and place.outer is not None:
-                found, owner = place.outer.find(table, name), place.outer
-        except AmbiguousName as error:
-            raise self.state.fail(
-                f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
-            ) from error
-        return found, owner
+                match, owner = column, scope
+        if match is None and env.outer is not None:
+            match, owner = env.outer.find(table, name), env.outer
+    except AmbiguousName as error:
+        raise context.fail(
+            f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
+        ) from error
+    return match, owner
 
-    def _of_using(self, scope: Scope, name: str) -> Column | None:
-        """The column that a name of a USING clause means in Spark and Trino."""
-        using = scope.using
-        if self.state.strict or using is None or name not in using.columns:
-            return None
-        if using.full_outer:
-            raise AmbiguousName(name)
-        return scope.tables.get(using.right if using.right_outer else using.left, {}).get(name)
 
-    def _offer(self, place: Place, table: str | None = None) -> str:
-        names: list[str] = []
-        for scope in place.scopes:
-            names += list(scope.tables.get(table, ())) if table is not None else list(scope.visible())
-        return ", ".join(names[:40]) + (" …" if len(names) > 40 else "")
+def _using_column(context: ResolutionContext, scope: Scope, name: str) -> Column | None:
+    """The column that a name of a USING clause refers to in Spark and Trino."""
+    using = scope.using
+    if not context.dialect.merges_using_columns or using is None or name not in using.columns:
+        return None
+    if using.full_outer:
+        raise AmbiguousName(name)
+    return scope.tables.get(using.right if using.right_outer else using.left, {}).get(name)
 
-    def _no_column(self, node: exp.Expr, place: Place) -> UnknownNameError:
-        name = node.name
-        if place.scopes[0].grouped:
-            return self.state.fail(f"Expression not in GROUP BY key '{name}'", node, name)
-        return self.state.fail(
-            f"Invalid table alias or column reference '{name}' (possible column names are: {self._offer(place)})",
-            node,
-            name,
-        )
+
+def _list_names(env: Environment, table: str | None = None) -> str:
+    names: list[str] = []
+    for scope in env.scopes:
+        names += list(scope.tables.get(table, ())) if table is not None else list(scope.visible())
+    return ", ".join(names[:40]) + (" …" if len(names) > 40 else "")
+
+
+def _unknown_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> UnknownNameError:
+    name = node.name
+    if env.scopes[0].grouped:
+        return context.fail(f"Expression not in GROUP BY key '{name}'", node, name)
+    return context.fail(
+        f"Invalid table alias or column reference '{name}' (possible column names are: {_list_names(env)})", node, name
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -415,5 +400,5 @@ def _is_name(name: str) -> bool:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
-
 _IN_FRONT = frozenset({TokenType.L_PAREN, TokenType.PLUS})
+HANDLERS: Mapping[type, Handler] = {exp.Column: _column, exp.Dot: _dot}

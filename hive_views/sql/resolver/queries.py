@@ -1,4 +1,4 @@
-"""Query blocks and set operations: each SELECT over the columns of its FROM clause.
+"""Queries: each SELECT over the columns of its FROM clause, set operations and WITH.
 
 Source of the rules: Hive 4.1's `CalcitePlanner` (`genLogicalPlan`, `genSetOpLogicalPlan`).
 """
@@ -9,297 +9,263 @@ from typing import Any
 
 from sqlglot import exp
 
-from hive_views.sql.hive_exact import refusals
-from hive_views.sql.parsing.syntax_tree import begins_with_with, is_star
-from hive_views.sql.resolver.context import Place, State
-from hive_views.sql.resolver.lateral_views import Block, CteDefinition
-from hive_views.sql.resolver.ordering import Ordering
+from hive_views.sql.parsing.syntax_tree import expressions, is_star
+from hive_views.sql.resolver.aliases import rename_columns
+from hive_views.sql.resolver.context import CteDefinition, Environment, OrderedQuery, QueryBlock, ResolutionContext
+from hive_views.sql.resolver.grouping import (
+    collect_calls,
+    resolve_groups,
+    resolve_having,
+    resolve_plain_groups,
+    resolve_windows,
+    windows_with_names,
+)
+from hive_views.sql.resolver.names import check_identifier, resolve
 from hive_views.sql.resolver.scopes import Column, Scope
-from hive_views.sql.resolver.sources import either_type
+from hive_views.sql.resolver.sources import resolve_from, resolve_source, unified_type, values_scope
+from hive_views.sql.resolver.stars import resolve_items
 from hive_views.sql.types import hive_types
-from hive_views.sql.types.inference import TypeInference
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
-_NEVER_REMOVED = 99
-_ORDERS = frozenset({"order", "sort", "distribute", "cluster"})
-_CHECKED = _ORDERS | {"locks"}
+_ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
 
 
-class Blocks(Ordering):
-    """Resolves queries."""
+def resolve_query(
+    context: ResolutionContext,
+    node: exp.Expr,
+    ctes: dict[str, CteDefinition],
+    outer: Scope | None = None,
+    *,
+    level: int = 0,
+    names_columns: bool = True,
+) -> Scope:
+    """Resolve a query and return the columns of its result.
 
-    _set_operations = 0
-
-    def __init__(self, state: State) -> None:
-        super().__init__(state)
-        self._types: TypeInference | None = None
-
-    # -- Queries ---------------------------------------------------------------------------------------------------
-
-    def query(
-        self,
-        node: exp.Expr,
-        ctes: dict[str, CteDefinition],
-        outer: Scope | None = None,
-        *,
-        alias: str | None = None,
-        level: int = 0,
-        naming: bool = True,
-    ) -> Scope:
-        """Resolve a query."""
-        with_ = node.args.get("with_")
-        if with_ is not None:
-            ctes = self._ctes(with_, ctes, level)
-        kind = type(node)
-        if isinstance(node, exp.Select):
-            return self._select(node, Block(ctes, outer, level=level), naming)
-        if kind in _SET_OPERATIONS:
-            return self._set_operation(node, ctes, outer, level, naming)
-        if kind is exp.Subquery:
-            inner = node.this
-            if isinstance(inner, exp.Table):
-                block = Block(ctes, outer, level=level)
-                return self.source(inner, block)[1]
-            scope = self.query(inner, ctes, outer, alias=alias, level=level, naming=naming)
-            if node.args.get("order") is not None or node.args.get("sort") is not None:
-                self._order(node, scope, scope, None, scope, level)
-            return scope
-        if kind is exp.Values:
-            return self.values_scope(node, None, [])
-        if kind is exp.Table:
-            return self.source(node, Block(ctes, outer, level=level))[1]
-        if kind is exp.Paren:
-            return self.query(node.this, ctes, outer, alias=alias, level=level, naming=naming)
-        raise self.state.fail("A view's text must be a query: SELECT, WITH, VALUES or a set operation", node)
-
-    def _ctes(self, with_: exp.With, ctes: dict[str, CteDefinition], level: int) -> dict[str, CteDefinition]:
-        visible = dict(ctes)
-        top = level == 0
-        own: set[str] = set()
-        for cte in with_.expressions:
-            name = cte.alias.lower()
-            if name in own:
-                raise self.state.fail(f"Ambiguous table alias '{name}': WITH defines it twice", cte.args["alias"], name)
-            own.add(name)
-            seen = dict(visible)
-            definition = CteDefinition(cte, seen, top, level)
-            if with_.args.get("recursive"):
-                definition.recursive = True
-                seen[name] = definition
-            visible[name] = definition
-            if top:
-                self.top_names.add(name)
-            self.definitions.append(definition)
-            self.check_identifier(cte.args["alias"].this)
-        if self.state.exact:
-            for cte in with_.expressions:  # Hive looks a name up among all of them, its own and later ones included
-                visible[cte.alias.lower()].visible = visible
-        return visible
-
-    def _set_operation(
-        self, node: exp.Expr, ctes: dict[str, CteDefinition], outer: Scope | None, level: int, naming: bool
-    ) -> Scope:
-        self._one_order(node)
-        spine: list[exp.Expr] = []
-        left_node: exp.Expr = node
-        while type(left_node) in _SET_OPERATIONS and (left_node is node or left_node.args.get("order") is None):
-            spine.append(left_node)
-            left_node = left_node.this
-        inner = 1 if level == 0 else level
-        first = self._branch(left_node, ctes, outer, inner, naming)
-        result = self._renamed(first, "__u", None)
-        self._set_operations += 1
-        # Hive's grammar makes up a name for the result, and one for each UNION DISTINCT that another operation is on
-        self._set_operations += sum(
-            type(under) is exp.Union and bool(under.args.get("distinct")) for under in spine[1:]
-        )
-        for operation in reversed(spine):
-            if operation is not node and operation.args.get("with_") is not None:
-                ctes = self._ctes(operation.args["with_"], ctes, level)
-            right = self._renamed(self._branch(operation.expression, ctes, outer, inner, False), "__u", None)
-            result = self._both(result, right, operation)
-        alias = f"__u{self._set_operations + 1}"
-        result = self._renamed(result, alias, None)
+    Args:
+        context: The state of the resolution.
+        node: The query.
+        ctes: The common table expressions that it can name, by name in lower case.
+        outer: The scope around it, for a subquery in an expression.
+        level: The number of derived tables and branches around it.
+        names_columns: Whether its nameless columns get a name.
+    """
+    with_ = node.args.get("with_")
+    if with_ is not None:
+        ctes = _define_ctes(context, with_, ctes, level)
+    kind = type(node)
+    if isinstance(node, exp.Select):
+        return _resolve_select(context, node, QueryBlock(ctes, outer, level=level), names_columns)
+    if kind in _SET_OPERATIONS:
+        return _resolve_set_operation(context, node, ctes, outer, level, names_columns)
+    if kind is exp.Subquery:
+        inner = node.this
+        if isinstance(inner, exp.Table):
+            return resolve_source(context, inner, QueryBlock(ctes, outer, level=level))[1]
+        scope = resolve_query(context, inner, ctes, outer, level=level, names_columns=names_columns)
         if node.args.get("order") is not None or node.args.get("sort") is not None:
-            self._order(node, result, result, None, result, level, union=True)
-        return result
+            context.mode.resolve_order(context, OrderedQuery(node, scope, scope, None, level))
+        return scope
+    if kind is exp.Values:
+        return values_scope(context, node)
+    if kind is exp.Table:
+        return resolve_source(context, node, QueryBlock(ctes, outer, level=level))[1]
+    if kind is exp.Paren:
+        return resolve_query(context, node.this, ctes, outer, level=level, names_columns=names_columns)
+    raise context.fail("A view's text must be a query: SELECT, WITH, VALUES or a set operation", node)
 
-    def _one_order(self, node: exp.Expr) -> None:
-        """A branch of a set operation can only be ordered inside parentheses."""
-        if not self.state.strict:
-            return
-        branch = node.this
-        if type(branch) is exp.Select:
-            for name in ("order", "sort", "distribute", "cluster", "limit"):
-                clause = branch.args.get(name)
-                if clause is not None:
-                    raise self.state.fail(
-                        f"{name.upper()} in front of a set operation: put the branch into parentheses", clause
-                    )
 
-    def _branch(
-        self, node: exp.Expr, ctes: dict[str, CteDefinition], outer: Scope | None, level: int, naming: bool
-    ) -> Scope:
-        return self.query(node, ctes, outer, level=level, naming=naming)
+# -- WITH --------------------------------------------------------------------------------------------------------------
 
-    def _both(self, left: Scope, right: Scope, node: exp.Expr) -> Scope:
-        at = node.expression
-        if len(left.columns) != len(right.columns):
-            raise self.state.fail(
-                "Schema of both sides of union should match: "
-                f"the first has {len(left.columns)} columns, the second {len(right.columns)}",
-                at,
-            )
-        result = Scope()
-        for one, other in zip(left.columns, right.columns, strict=True):
-            name = left.names[one][1]
-            type_source: Any = one.type_source
-            if not self.state.strict:
-                type_source = either_type(one, other, by_name=bool(node.args.get("by_name")))
-            else:
-                first, second = one.type, other.type
-                if first is not None and second is not None:
-                    shared = hive_types.common(first, second)
-                    if shared is None:
-                        raise self.state.fail(
-                            f"Schema of both sides of setop should match: Column {name} is of type {first} "
-                            f"on first table and type {second} on second table",
-                            at,
-                            name,
-                        )
-                    type_source = shared
-                elif second is None:
-                    type_source = None
-            result.put("__u", name, Column(one.internal, "__u", name, type_source))
-        return result
 
-    def subquery(self, node: exp.Expr, place: Place, *, single: bool = False, exists: bool = False) -> None:
-        """Resolve a query inside an expression: it can name the columns around it."""
-        outer = place.scopes[0]
-        if self.state.strict and begins_with_with(node):
-            raise self.state.fail("A subquery in an expression cannot begin with WITH: move it to the front", node)
-        if self.state.strict and len(place.scopes) > 1:
-            raise self.state.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", node)
-        if exists and self.state.exact and self._aggregates_all(node):
-            self._only_tables(node)
-            return
-        if len(place.scopes) > 1:
-            outer = Scope()
-            for scope in place.scopes:
-                outer.add_tables(scope)
-        if not self.state.strict and place.outer is not None:
-            outer = outer.over(place.outer)
-        result = self.query(node, self._current_ctes, outer, level=_NEVER_REMOVED, naming=False)
-        self.subquery_types[id(node)] = result
-        if exists and not self.state.cbo and not refusals.is_correlated(self.state, node, outer):
-            raise self.state.fail(
-                "Invalid SubQuery expression: For Exists/Not Exists operator SubQuery must be Correlated", node
-            )
-        if (single or isinstance(node, exp.Subquery)) and self.state.strict and len(result.columns) != 1:
-            raise self.state.fail("Invalid SubQuery expression: SubQuery can contain only 1 item in Select List", node)
+def _define_ctes(
+    context: ResolutionContext, with_: exp.With, ctes: dict[str, CteDefinition], level: int
+) -> dict[str, CteDefinition]:
+    """The common table expressions that a query with a WITH clause can name."""
+    visible = dict(ctes)
+    is_outermost = level == 0
+    own_names: set[str] = set()
+    for cte in with_.expressions:
+        alias_node = cte.args["alias"]
+        name = cte.alias.lower()
+        if name in own_names:
+            raise context.fail(f"Ambiguous table alias '{name}': WITH defines it twice", alias_node, name)
+        own_names.add(name)
+        definition = CteDefinition(cte, dict(visible), is_outermost, level)
+        if with_.args.get("recursive"):
+            definition.is_recursive = True
+            definition.visible[name] = definition
+        visible[name] = definition
+        if is_outermost:
+            context.outermost_ctes.add(name)
+        context.cte_definitions.append(definition)
+        check_identifier(context, alias_node.this)
+    if context.mode.shares_ctes:
+        for name in own_names:
+            visible[name].visible = visible
+    return visible
 
-    def _aggregates_all(self, node: exp.Expr) -> bool:
-        """Whether a query is one aggregate over everything: Hive knows that it gives a row, and reads no further."""
-        if not isinstance(node, exp.Select) or node.args.get("group") is not None:
-            return False
-        aggregates: dict[str, exp.Expr] = {}
-        self._collect(node, node.expressions, aggregates, {})
-        return bool(aggregates)
 
-    def _only_tables(self, node: exp.Expr) -> None:
-        for table in node.find_all(exp.Table):
-            self._table(table, Block(self._current_ctes, None))
+# -- Set operations ----------------------------------------------------------------------------------------------------
 
-    # -- One SELECT ------------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, block: Block, naming: bool) -> Scope:
-        before = self._current_ctes
-        self._current_ctes = block.ctes
-        try:
-            return self._select_block(node, block, naming)
-        finally:
-            self._current_ctes = before
+def _resolve_set_operation(
+    context: ResolutionContext,
+    node: exp.Expr,
+    ctes: dict[str, CteDefinition],
+    outer: Scope | None,
+    level: int,
+    names_columns: bool,
+) -> Scope:
+    context.dialect.check_set_operation(context, node)
+    spine: list[exp.Expr] = []
+    left: exp.Expr = node
+    while type(left) in _SET_OPERATIONS and (left is node or left.args.get("order") is None):
+        spine.append(left)
+        left = left.this
+    branch_level = 1 if level == 0 else level
+    scope = resolve_query(context, left, ctes, outer, level=branch_level, names_columns=names_columns)
+    result = rename_columns(context, scope, "__u", None)
+    # Hive's grammar generates an alias for the result, and one for each UNION DISTINCT under another operation.
+    context.set_operations += 1 + sum(
+        type(operation) is exp.Union and bool(operation.args.get("distinct")) for operation in spine[1:]
+    )
+    for operation in reversed(spine):
+        if operation is not node and operation.args.get("with_") is not None:
+            ctes = _define_ctes(context, operation.args["with_"], ctes, level)
+        scope = resolve_query(context, operation.expression, ctes, outer, level=branch_level, names_columns=False)
+        result = _combine(context, result, rename_columns(context, scope, "__u", None), operation)
+    result = rename_columns(context, result, f"__u{context.set_operations + 1}", None)
+    if node.args.get("order") is not None or node.args.get("sort") is not None:
+        query = OrderedQuery(node, result, result, None, level, is_set_operation=True)
+        context.mode.resolve_order(context, query)
+    return result
 
-    def _select_block(self, node: exp.Select, block: Block, naming: bool) -> Scope:
-        state = self.state
-        self._clauses(node)
-        plain = self.from_clause(node, block)
-        where = node.args.get("where")
-        if where is not None:
-            result = self.resolve(where.this, Place((plain,), block.outer, keys=False))
-            if state.strict and isinstance(result, Column) and (result.type or "").endswith(">"):
-                raise state.fail(f"A column of type {result.type} is no condition", where.this, where.this.name)
-            if state.exact and node.args.get("laterals"):
-                refusals.check_lateral_where(state, where.this, node.args["laterals"])
-        items = node.expressions
-        distinct = node.args.get("distinct")
-        aggregates: dict[str, exp.Expr] = {}
-        windows: dict[str, exp.Expr] = {}
-        self._collect(node, items, aggregates, windows)
-        scope = plain
-        group = node.args.get("group")
-        distinct_star = distinct is not None and len(items) == 1 and is_star(items[0])
-        if state.strict and (
-            group is not None or aggregates or (distinct is not None and not windows and not distinct_star)
-        ):
-            scope = self._group(node, items, plain, group, aggregates, distinct is not None, block)
-        elif group is not None:
-            self._lenient_group(group, items, plain, block)
-        having = node.args.get("having")
-        if having is not None:
-            self._having(having, items, scope, plain, block)
-            if windows and state.exact and any(type(item.this) is exp.Distinct for item in aggregates.values()):
-                raise state.fail("DISTINCT in an aggregate beside HAVING and window functions: not in Hive", node)
-        if windows and state.strict:
-            scope = self._windows(node, windows, scope, plain)
-        self._windowed = bool(windows)
-        self._named_windows = ()
-        if windows and state.strict:
-            self._named_windows = self._naming_windows(node, items, windows, block.level)
-        output = self._items(node, items, scope, plain, block, naming, distinct is not None)
-        qualify = node.args.get("qualify")
-        if qualify is not None:
-            combined = output.with_inputs(scope)
-            self.resolve(qualify.this, Place((combined,), None, plain, True, True, True))
-        if not _ORDERS.isdisjoint(node.args):
-            window_distinct = bool(windows) and distinct is not None and state.strict
-            if distinct_star and state.exact:
-                self.starred_tables = frozenset(block.aliases)
-            self._order(node, output, scope, plain, plain, block.level, skip_input=window_distinct, items=items)
-            self.starred_tables = frozenset()
-        if not state.strict:
-            for definition in node.args.get("windows") or ():
-                self.visit_and_commit(definition, Place((plain,), block.outer, plain, False, True, True))
-        return output
 
-    def _clauses(self, node: exp.Select) -> None:
-        """Combinations of clauses that Hive refuses."""
+def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Expr) -> Scope:
+    """The columns of a set operation."""
+    at = node.expression
+    if len(left.columns) != len(right.columns):
+        raise context.fail(
+            "Schema of both sides of union should match: "
+            f"the first has {len(left.columns)} columns, the second {len(right.columns)}",
+            at,
+        )
+    result = Scope()
+    for left_column, right_column in zip(left.columns, right.columns, strict=True):
+        name = left.names[left_column][1]
+        type_source: Any = left_column.type_source
+        if not context.dialect.checks_types:
+            type_source = unified_type(left_column, right_column, by_name=bool(node.args.get("by_name")))
+        elif left_column.type is not None and right_column.type is not None:
+            type_source = hive_types.common(left_column.type, right_column.type)
+            if type_source is None:
+                raise context.fail(
+                    f"Schema of both sides of setop should match: Column {name} is of type {left_column.type} "
+                    f"on first table and type {right_column.type} on second table",
+                    at,
+                    name,
+                )
+        elif right_column.type is None:
+            type_source = None
+        result.put("__u", name, Column(left_column.internal, "__u", name, type_source))
+    return result
+
+
+# -- One SELECT --------------------------------------------------------------------------------------------------------
+
+
+def _resolve_select(context: ResolutionContext, node: exp.Select, block: QueryBlock, names_columns: bool) -> Scope:
+    outer_ctes = context.ctes
+    context.ctes = block.ctes
+    try:
         if not node.expressions:
-            raise self.state.fail("The SELECT list is empty", node)
-        arguments = node.args
-        if not self.state.strict or (arguments.get("limit") is None and _CHECKED.isdisjoint(arguments)):
-            return
-        cluster, distribute, sort = arguments.get("cluster"), arguments.get("distribute"), arguments.get("sort")
-        order = arguments.get("order")
-        if cluster is not None and sort is not None:
-            raise self.state.fail("Cannot have both CLUSTER BY and SORT BY clauses", sort)
-        if cluster is not None and distribute is not None:
-            raise self.state.fail("Cannot have both CLUSTER BY and DISTRIBUTE BY clauses", distribute)
-        if arguments.get("locks"):
-            raise self.state.fail("FOR UPDATE and FOR SHARE: Hive has no such clause", node)
-        limit = arguments.get("limit")
-        if isinstance(limit, exp.Fetch):
-            raise self.state.fail("FETCH FIRST: Hive has no such clause. Write LIMIT", node)
-        count = limit.args.get("expression") if limit is not None else None
-        if count is not None and not isinstance(count, exp.Literal):
-            raise self.state.fail("LIMIT takes a number", count)
-        if order is not None and sort is not None:
-            raise self.state.fail("Cannot have both ORDER BY and SORT BY clauses", sort)
-        if order is not None and distribute is not None:
-            raise self.state.fail("Cannot have both ORDER BY and DISTRIBUTE BY clauses", distribute)
+            raise context.fail("The SELECT list is empty", node)
+        context.dialect.check_select(context, node)
+        ungrouped = resolve_from(context, node, block)
+        _resolve_where(context, node, ungrouped, block)
+        if context.dialect.computes_groups_first:
+            return _resolve_planned_block(context, node, ungrouped, block, names_columns)
+        return _resolve_plain_block(context, node, ungrouped, block, names_columns)
+    finally:
+        context.ctes = outer_ctes
 
-    def type_of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
-        if self._types is None:
-            self._types = TypeInference(self.state.text, self.state.bindings, self.subquery_types)
-        return self._types.of(node)
+
+def _resolve_where(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:
+    where = node.args.get("where")
+    if where is None:
+        return
+    condition = where.this
+    column = resolve(context, condition, Environment((ungrouped,), block.outer, reuses_computed=False))
+    if column is not None and context.dialect.checks_types and (column.type or "").endswith(">"):
+        raise context.fail(f"A column of type {column.type} is no condition", condition, condition.name)
+    if node.args.get("laterals"):
+        context.mode.check_lateral_where(context, condition, node.args["laterals"])
+
+
+def _resolve_planned_block(
+    context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock, names_columns: bool
+) -> Scope:
+    """Resolve a block as Hive plans it: groups, then window functions, then the SELECT list over their results."""
+    items = node.expressions
+    calls = collect_calls(context, node)
+    group, having = node.args.get("group"), node.args.get("having")
+    is_distinct = node.args.get("distinct") is not None
+    is_grouping = is_distinct and not calls.windows and not _is_distinct_star(node)
+    scope = ungrouped
+    if group is not None or calls.aggregates or is_grouping:
+        scope = resolve_groups(context, node, ungrouped, calls.aggregates)
+    if having is not None:
+        resolve_having(context, having, items, scope, ungrouped, block)
+        context.mode.check_having(context, node)
+    if calls.windows:
+        scope = resolve_windows(context, node, calls.windows, scope, ungrouped)
+    context.has_windows = bool(calls.windows)
+    context.named_windows = windows_with_names(node, calls.windows, block.level) if calls.windows else ()
+    output = resolve_items(context, node, scope, ungrouped, block, names_columns=names_columns)
+    _resolve_qualify(context, node, output, scope, ungrouped)
+    if not _ORDER_CLAUSES.isdisjoint(node.args):
+        query = OrderedQuery(node, output, scope, ungrouped, block.level, items=items)
+        query.names_output_only = bool(calls.windows) and is_distinct
+        query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
+        context.mode.resolve_order(context, query)
+    return output
+
+
+def _resolve_plain_block(
+    context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock, names_columns: bool
+) -> Scope:
+    """Resolve a block of Spark or Trino: each clause names the columns of FROM."""
+    items = node.expressions
+    group, having = node.args.get("group"), node.args.get("having")
+    if group is not None:
+        resolve_plain_groups(context, node, group, ungrouped, block)
+    if having is not None:
+        resolve_having(context, having, items, ungrouped, ungrouped, block)
+        context.mode.check_having(context, node)
+    output = resolve_items(context, node, ungrouped, ungrouped, block, names_columns=names_columns)
+    _resolve_qualify(context, node, output, ungrouped, ungrouped)
+    if not _ORDER_CLAUSES.isdisjoint(node.args):
+        query = OrderedQuery(node, output, ungrouped, ungrouped, block.level, items=items)
+        query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
+        context.mode.resolve_order(context, query)
+    env = Environment((ungrouped,), block.outer, ungrouped, False, True, True)
+    for definition in node.args.get("windows") or ():
+        for value in definition.args.values():
+            for item in expressions(value):
+                if not isinstance(item, exp.Identifier):
+                    resolve(context, item, env)
+    return output
+
+
+def _is_distinct_star(node: exp.Select) -> bool:
+    """Whether a SELECT is `SELECT DISTINCT *` or `SELECT DISTINCT t.*`."""
+    return node.args.get("distinct") is not None and len(node.expressions) == 1 and is_star(node.expressions[0])
+
+
+def _resolve_qualify(
+    context: ResolutionContext, node: exp.Select, output: Scope, scope: Scope, ungrouped: Scope
+) -> None:
+    qualify = node.args.get("qualify")
+    if qualify is not None:
+        env = Environment((output.with_inputs(scope),), None, ungrouped, True, True, True)
+        resolve(context, qualify.this, env)

@@ -1,4 +1,4 @@
-"""A query's names resolved: the entry to the resolver."""
+"""The entry to the resolver: resolves every name of a query."""
 
 from __future__ import annotations
 
@@ -6,29 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
+from hive_views.sql.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.resolver.context import State
-from hive_views.sql.resolver.queries import Blocks
+from hive_views.sql.resolver import expressions, names
+from hive_views.sql.resolver.context import ResolutionContext
+from hive_views.sql.resolver.dialects import DIALECTS
+from hive_views.sql.resolver.portable import PORTABLE
+from hive_views.sql.resolver.queries import resolve_query
 from hive_views.sql.resolver.scopes import Column, Schemas, Scope
+from hive_views.sql.resolver.sources import resolve_cte
+from hive_views.sql.resolver.stars import write_expanded_stars
+
+_HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
 
 
 @dataclass(slots=True)
 class Resolution:
-    """What is known about a query after its names were looked up."""
+    """A query whose names are resolved."""
 
     text: Text
     tree: exp.Expr
     scope: Scope
-    state: State
-    resolver: Blocks
+    context: ResolutionContext
 
     @property
     def columns(self) -> list[tuple[str, Column]]:
-        """Name and column of each column of the result."""
+        """The name and the column of each column of the result."""
         return [(self.scope.names[column][1], column) for column in self.scope.columns]
 
 
@@ -41,33 +46,35 @@ def resolve(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Resolution:
-    """Look up every name of a query."""
+    """Resolve every name of a query.
+
+    Args:
+        query: The query.
+        schemas: The tables and views, which are looked up lazily.
+        database: The current database.
+        exact: Whether names are resolved and written exactly as Hive 4.1 does it, its faults included.
+        functions: The kind (`udf`, `udaf`, `udtf` or `macro`) of each registered function, by name in lower case.
+        conf: Hive's settings.
+
+    Raises:
+        SqlError: A name cannot be resolved.
+    """
     text, tree = query.text, query.tree
-    state = State(
+    context = ResolutionContext(
         text,
+        tree,
         schemas,
         database.lower(),
-        exact=exact,
-        cbo=not (exact and _without_cbo(text, tree)),
+        dialect=DIALECTS[text.dialect],
+        mode=HIVE_EXACT if exact else PORTABLE,
+        handlers=_HANDLERS,
+        resolve_query=resolve_query,
         functions=functions or {},
         conf=conf or {},
     )
-    resolver = Blocks(state)
-    scope = resolver.query(tree, {}, level=0)
-    if not exact:
-        for definition in resolver.definitions:
-            resolver.cte(definition, definition.level)
-        resolver.finish()
-    return Resolution(text, tree, scope, state, resolver)
-
-
-def _without_cbo(text: Text, tree: exp.Expr) -> bool:
-    """Whether Hive plans the query without its cost based optimizer, whose rules for ORDER BY are other ones."""
-    lower = text.lower
-    if "tablesample" in lower and any(token.token_type is TokenType.TABLE_SAMPLE for token in text.tokens):
-        return True
-    if may_call_partitioned_function(lower) and any(name in lower for name in HIVE_PARTITIONED_FUNCTIONS):
-        return True
-    if "using" in lower and tree.find(exp.QueryTransform) is not None:
-        return True
-    return "outer" in lower and any(lateral.args.get("outer") for lateral in tree.find_all(exp.Lateral))
+    scope = resolve_query(context, tree, {})
+    if context.mode.resolves_all_names:
+        for definition in context.cte_definitions:
+            resolve_cte(context, definition, definition.level)
+    write_expanded_stars(context)
+    return Resolution(text, tree, scope, context)

@@ -148,7 +148,7 @@ class Scope:
     hidden: Container[str] = ()
     around: Scope | None = None
     grouped = False
-    with_sets = False
+    has_grouping_sets = False
 
     def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
         self.tables: dict[str | None, dict[str, Column]] = {}

@@ -110,20 +110,20 @@ def expand(
     if exact:
         unquote = _hive_unquoting(resolution)
         stored = original = TokenEdits(text).apply(unquote)
-        expanded = resolution.state.edits.apply(unquote)
+        expanded = resolution.context.edits.apply(unquote)
     else:
         _name_columns(resolution)
         original = text.sql
-        starred = resolution.resolver.starred
-        stored = resolution.state.stars.apply() if starred else text.between(0, len(text.tokens) - 1)
-        expanded = resolution.state.edits.apply()
+        starred = resolution.context.has_star
+        stored = resolution.context.star_edits.apply() if starred else text.between(0, len(text.tokens) - 1)
+        expanded = resolution.context.edits.apply()
     if column_names is not None:
         quoted = partial(quote_identifier, quote=text.quote)
         given = [name.lower() for name in column_names] if exact else column_names
         columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
         expanded = f"SELECT {columns} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
-    return Expansion(original, stored, expanded, tuple(names), tuple(resolution.state.tables), resolution)
+    return Expansion(original, stored, expanded, tuple(names), tuple(resolution.context.tables), resolution)
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
@@ -142,7 +142,7 @@ def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
 def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
     """Return an error about a column's type that points at the column."""
     resolution = expansion.resolution
-    item = resolution.resolver.items_of.get(resolution.columns[number][1])
+    item = resolution.context.select_items.get(resolution.columns[number][1])
     line, at = resolution.text.position(start_of(item) if item is not None else None)
     return UnknownTypeError(
         f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
@@ -161,7 +161,7 @@ def _unique_names(resolution: Resolution) -> list[str]:
     names: dict[str, None] = {}
     for name, column in resolution.columns:
         if name.lower() in names:
-            item = resolution.resolver.items_of.get(column)
+            item = resolution.context.select_items.get(column)
             start = start_of(item) if item is not None else None
             raise text.error(
                 f"Duplicate column name: {name}. Give one of the two another name with AS",
@@ -174,11 +174,11 @@ def _unique_names(resolution: Resolution) -> list[str]:
 
 def _name_columns(resolution: Resolution) -> None:
     """Add `AS name` to the columns of the query that have no name."""
-    for last, name in resolution.resolver.naming:
+    for last, name in resolution.context.added_names:
         addition = f" AS {quote_identifier(name, resolution.text.quote)}"
-        resolution.state.edits.append(last, addition)
-        if resolution.resolver.starred:
-            resolution.state.stars.append(last, addition)
+        resolution.context.edits.append(last, addition)
+        if resolution.context.has_star:
+            resolution.context.star_edits.append(last, addition)
 
 
 def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | None:
@@ -187,7 +187,7 @@ def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | Non
     None where the text has neither.
     """
     text: Text = resolution.text
-    regex = resolution.state.regex_names
+    regex = resolution.context.regex_names
     if ("`" not in text.sql or regex) and "/*+" not in text.sql:
         return None
 

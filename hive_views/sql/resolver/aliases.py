@@ -1,0 +1,76 @@
+"""Aliases of tables and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from hive_views.sql.parsing.syntax_tree import end_of, is_star
+from hive_views.sql.resolver.context import QueryBlock, ResolutionContext
+from hive_views.sql.resolver.scopes import Column, Scope
+
+
+def claim_alias(context: ResolutionContext, alias: str, block: QueryBlock, at: exp.Expr) -> None:
+    """Add a table alias to a block, which cannot have it yet."""
+    if alias in block.aliases:
+        raise context.fail(f"Ambiguous table alias '{alias}': it is there twice in one FROM", at, alias)
+    block.aliases.append(alias)
+
+
+def alias_identifier(node: exp.Expr) -> Any:
+    """The identifier of an element's table alias; None where it has none."""
+    alias = node.args.get("alias")
+    return alias.this if alias is not None else None
+
+
+def alias_columns(node: exp.Expr) -> list[Any]:
+    """The identifiers of an element's column aliases."""
+    alias = node.args.get("alias")
+    return (alias.args.get("columns") or []) if alias is not None else []
+
+
+def require_alias(context: ResolutionContext, identifier: exp.Expr | None, reason: str, at: exp.Expr) -> None:
+    """Reject an element of FROM without alias, in the dialects that need one."""
+    if identifier is None and context.dialect.requires_aliases:
+        raise context.fail(reason, at)
+
+
+def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
+    """The columns of a query as those of a table; the second column of a name gets its internal name."""
+    names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
+    if len(names) > len(scope.columns):
+        raise context.fail(
+            f"The column list of '{alias}' has {len(names)} names, its query {len(scope.columns)} columns", alias_node
+        )
+    result = Scope()
+    for position, column in enumerate(scope.columns):
+        table, name = scope.names[column]
+        if position < len(names):
+            name = names[position]
+        elif table == "":
+            name = column.internal
+        new = Column(column.internal, alias, name, column.type_source)
+        result.put_unique(alias, name, new)
+        written = result.names.get(new, (alias, name))[1]
+        if written != name and context.mode.names_all_columns:
+            _rename_output_column(context, column, written)
+    return result
+
+
+def _rename_output_column(context: ResolutionContext, column: Column, name: str) -> None:
+    """Give a column of a derived table's SELECT list another name, because its own is a duplicate."""
+    item = context.select_items.get(column)
+    context.renamed_columns[column] = name
+    if item is None or is_star(item):
+        return
+    if type(item) is exp.Alias:
+        meta = item.args["alias"]._meta
+        if meta:
+            index = context.starts[meta["start"]]
+            for edits in (context.edits, context.star_edits):
+                edits.replace(index, index, context.quote(name))
+        return
+    last = end_of(context.text, item)
+    if last is not None:
+        context.added_names.append((last, name))

@@ -1,0 +1,246 @@
+"""The rules of each dialect: Hive's own, and those that Spark and Trino share.
+
+Source of Hive's rules: Hive 4.1's `TypeCheckProcFactory`, `SemanticAnalyzer.processTable`, `CalcitePlanner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.parsing.builtin_functions import (
+    HIVE_AGGREGATES,
+    HIVE_FUNCTIONS,
+    HIVE_PARTITIONED_FUNCTIONS,
+    HIVE_TABLE_FUNCTIONS,
+    HIVE_WINDOW_FUNCTIONS,
+)
+from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
+from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
+from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext
+
+# -- Functions ---------------------------------------------------------------------------------------------------------
+
+
+def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
+    """Reject a function that does not exist or is not allowed here; quote the name of a registered one."""
+    at = function_token(context.text, node)
+    if at is None:
+        return
+    tokens = context.text.tokens
+    start = tokens[at].start
+    written = unquote_identifier(context.text.raw(at))
+    name = written.lower()
+    if name in HIVE_FUNCTIONS:
+        if name == "grouping" and not env.scopes[0].has_grouping_sets:
+            raise context.fail("grouping() needs GROUP BY with ROLLUP, CUBE or GROUPING SETS", start, name)
+        if name in HIVE_AGGREGATES and name not in HIVE_WINDOW_FUNCTIONS and not env.allows_aggregates:
+            raise context.fail(f"Not yet supported place for UDAF '{name}'", start, name)
+        if name in HIVE_TABLE_FUNCTIONS:
+            raise context.fail(
+                f"{name}: UDTF's are not supported outside the SELECT clause, nor nested in expressions", start, name
+            )
+        return
+    if name.startswith("ds_") or at + 1 >= len(tokens):
+        return
+    if tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
+        return
+    if name in context.functions:
+        context.pending_edits.append(((at, -at), context.quote(written)))
+    elif name not in PARSED_ELSEWHERE:
+        raise context.fail(f"Invalid function '{written}': it is neither built in nor registered", start, written)
+
+
+# -- FROM --------------------------------------------------------------------------------------------------------------
+
+
+def _check_hive_source(context: ResolutionContext, node: exp.Expr) -> None:
+    if isinstance(node, (exp.Unnest, exp.Lateral)):
+        raise context.fail("Hive has no UNNEST and no LATERAL subquery: write LATERAL VIEW explode(…)", node)
+
+
+def _check_pivots(context: ResolutionContext, node: exp.Expr) -> None:
+    if node.args.get("pivots"):
+        raise context.fail("PIVOT and UNPIVOT make columns that cannot be told here: write them as a query", node)
+
+
+def _check_hive_laterals(
+    context: ResolutionContext, source: exp.Expr, joins: Sequence[exp.Expr], laterals: Sequence[exp.Expr]
+) -> None:
+    if laterals and source.name.lower() in HIVE_PARTITIONED_FUNCTIONS:
+        raise context.fail("A partitioned table function cannot have a lateral view", laterals[0])
+    if laterals and joins:
+        raise context.fail(
+            "JOIN with a LATERAL VIEW is not supported: put the lateral view into a derived table", laterals[0]
+        )
+
+
+def _check_hive_table(context: ResolutionContext, node: exp.Table) -> None:
+    name = node.parts[-1].name
+    alias = node.args.get("alias")
+    if alias is None:
+        return
+    if alias.args.get("columns"):
+        raise context.fail("Hive does not name the columns of a table: use a derived table", node, name)
+    if alias.this is not None and not alias.this._meta:
+        raise context.fail(f"An alias cannot be a string: write `{alias.this.name}`", node, name)
+
+
+def _check_hive_table_suffix(context: ResolutionContext, node: exp.Table) -> None:
+    if node.args.get("pivots"):
+        raise context.fail("PIVOT and UNPIVOT: Hive has no such clause", node)
+    alias = node.args.get("alias")
+    start = _start_of_sample_behind(context, alias.this) if alias is not None else None
+    if start is not None:
+        raise context.fail("TABLESAMPLE stands in front of the table's alias", start, node.name)
+
+
+def _check_hive_derived_table(context: ResolutionContext, node: exp.Subquery) -> None:
+    alias = node.args.get("alias")
+    start = _start_of_sample_behind(context, alias.this) if alias is not None else None
+    if start is not None:
+        raise context.fail("TABLESAMPLE is only for tables", start)
+
+
+def _start_of_sample_behind(context: ResolutionContext, alias: exp.Expr | None) -> int | None:
+    """The position of a TABLESAMPLE directly behind an alias."""
+    meta = alias._meta if alias is not None else None
+    index = context.starts.get(meta["start"]) if meta else None
+    tokens = context.text.tokens
+    if index is None or index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.TABLE_SAMPLE:
+        return None
+    return tokens[index + 1].start
+
+
+def _check_hive_values(context: ResolutionContext, node: exp.Values) -> None:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise context.fail(
+            "VALUES in FROM cannot name its columns: write TABLE(VALUES …) AS t(a, b)", alias.args["columns"][0]
+        )
+
+
+def _check_hive_join(context: ResolutionContext, join: exp.Join) -> None:
+    node = join.this
+    _check_hive_source(context, node)
+    if join.args.get("method"):
+        raise context.fail(f"{join.args['method']} JOIN: Hive has no such join. Write JOIN … ON", node)
+    if join.kind == "SEMI" and join.args.get("using"):
+        raise context.fail("LEFT SEMI JOIN … USING: Hive cannot plan it. Write ON", node)
+    if join.kind == "ANTI":
+        raise context.fail("LEFT ANTI JOIN is not read by Hive 4.1: write NOT EXISTS", node)
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+        raise context.fail("A join in parentheses can only stand first in FROM", node)
+
+
+# -- Queries -----------------------------------------------------------------------------------------------------------
+
+
+def _check_hive_select(context: ResolutionContext, node: exp.Select) -> None:
+    """Reject combinations of clauses that Hive does not have."""
+    arguments = node.args
+    limit = arguments.get("limit")
+    if limit is None and _CHECKED_CLAUSES.isdisjoint(arguments):
+        return
+    order, sort = arguments.get("order"), arguments.get("sort")
+    cluster, distribute = arguments.get("cluster"), arguments.get("distribute")
+    if cluster is not None and sort is not None:
+        raise context.fail("Cannot have both CLUSTER BY and SORT BY clauses", sort)
+    if cluster is not None and distribute is not None:
+        raise context.fail("Cannot have both CLUSTER BY and DISTRIBUTE BY clauses", distribute)
+    if arguments.get("locks"):
+        raise context.fail("FOR UPDATE and FOR SHARE: Hive has no such clause", node)
+    if isinstance(limit, exp.Fetch):
+        raise context.fail("FETCH FIRST: Hive has no such clause. Write LIMIT", node)
+    count = limit.args.get("expression") if limit is not None else None
+    if count is not None and not isinstance(count, exp.Literal):
+        raise context.fail("LIMIT takes a number", count)
+    if order is not None and sort is not None:
+        raise context.fail("Cannot have both ORDER BY and SORT BY clauses", sort)
+    if order is not None and distribute is not None:
+        raise context.fail("Cannot have both ORDER BY and DISTRIBUTE BY clauses", distribute)
+
+
+def _check_hive_set_operation(context: ResolutionContext, node: exp.Expr) -> None:
+    """Reject a branch that is ordered outside parentheses."""
+    branch = node.this
+    if type(branch) is not exp.Select:
+        return
+    for name in ("order", "sort", "distribute", "cluster", "limit"):
+        clause = branch.args.get(name)
+        if clause is not None:
+            raise context.fail(f"{name.upper()} in front of a set operation: put the branch into parentheses", clause)
+
+
+def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Environment) -> None:
+    if begins_with_with(query):
+        raise context.fail("A subquery in an expression cannot begin with WITH: move it to the front", query)
+    if len(env.scopes) > 1:
+        raise context.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", query)
+
+
+_CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})
+
+HIVE = DialectRules(
+    checks_identifiers=True,
+    checks_types=True,
+    restricts_windows=True,
+    restricts_subqueries=True,
+    requires_aliases=True,
+    requires_over=True,
+    allows_database_in_column=False,
+    drops_parentheses=True,
+    quotes_fields=True,
+    merges_using_columns=False,
+    folds_using_names=False,
+    removes_redundant_casts=True,
+    derives_column_names=True,
+    hint_counts_as_item=True,
+    computes_groups_first=True,
+    groups_by_ordinals=False,
+    unifies_rows_of_values=False,
+    allows_generators_beside_columns=False,
+    has_star_except=False,
+    has_partitioned_functions=True,
+    interval_units=frozenset({*INTERVAL_UNITS, "year to month", "day to second"}),
+    resolve_function=_resolve_hive_function,
+    check_source=_check_hive_source,
+    check_laterals=_check_hive_laterals,
+    check_table=_check_hive_table,
+    check_table_suffix=_check_hive_table_suffix,
+    check_derived_table=_check_hive_derived_table,
+    check_values=_check_hive_values,
+    check_join=_check_hive_join,
+    check_select=_check_hive_select,
+    check_set_operation=_check_hive_set_operation,
+    check_subquery=_check_hive_subquery,
+)
+TRINO = DialectRules(
+    checks_identifiers=False,
+    checks_types=False,
+    restricts_windows=False,
+    restricts_subqueries=False,
+    requires_aliases=False,
+    requires_over=False,
+    allows_database_in_column=True,
+    drops_parentheses=False,
+    quotes_fields=False,
+    merges_using_columns=True,
+    folds_using_names=True,
+    removes_redundant_casts=False,
+    derives_column_names=False,
+    hint_counts_as_item=False,
+    computes_groups_first=False,
+    groups_by_ordinals=True,
+    unifies_rows_of_values=True,
+    allows_generators_beside_columns=True,
+    has_star_except=True,
+    has_partitioned_functions=False,
+    check_source=_check_pivots,
+)
+SPARK = replace(TRINO, has_lateral_aliases=True, star_includes_using=True)
+DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}
