@@ -1,4 +1,4 @@
-"""Which calls of a query make one row of many: more than sqlglot knows as aggregates."""
+"""Spark's aggregate functions: more than sqlglot classifies as aggregates."""
 # ruff: noqa: SIM905 (a long list of words)
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ AGGREGATES = frozenset(
     theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum var_pop var_samp variance
     """.split()
 )
-"""Spark's aggregate functions (4.1.4: the group `agg_funcs` of its own registry, which a test asks whether one is
-missing)."""
+"""Spark 4.1.4's function group `agg_funcs`; a test compares the set with Spark's own registry."""
 
 
 def may_be_aggregate(function: str) -> bool:
-    """Whether a call may make one row of many."""
+    """Whether a function may be an aggregate: one of Spark's, or one that Spark does not have built in."""
     name = function.lower()
     return name in AGGREGATES or name not in SPARK_FUNCTIONS

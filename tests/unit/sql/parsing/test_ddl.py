@@ -1,4 +1,4 @@
-"""The view DDL: text to statements, and errors that point at line and column."""
+"""Parsing of the view DDL, and the positions of its errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hive_views.sql.parsing.spark_lexer import first_word
 NAME = s.ObjectName(("v",))
 QUERY = s.Query("select 1")
 
-READ: list[tuple[str, str, s.Statement | Any]] = [
+STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
     ("hive", "create view v as select 1", (s.CreateView, {})),
     ("hive", "CREATE OR REPLACE VIEW v AS select 1;", (s.CreateView, {"or_replace": True})),
     ("hive", "create view if not exists v as select 1", (s.CreateView, {"if_not_exists": True})),
@@ -103,9 +103,9 @@ READ: list[tuple[str, str, s.Statement | Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "sql", "wanted"), READ, ids=[sql for _, sql, _ in READ])
-def test_a_statement_is_read(dialect: str, sql: str, wanted: tuple[type[s.Statement], dict[str, Any]]) -> None:
-    kind, fields = wanted
+@pytest.mark.parametrize(("dialect", "sql", "expected"), STATEMENTS, ids=[sql for _, sql, _ in STATEMENTS])
+def test_parse_statement(dialect: str, sql: str, expected: tuple[type[s.Statement], dict[str, Any]]) -> None:
+    kind, fields = expected
     if kind in (s.CreateView, s.CreateMaterializedView, s.AlterViewAs):
         fields = {"query": QUERY, **fields}
 
@@ -120,7 +120,7 @@ def test_show_views() -> None:
     )
 
 
-def test_the_query_is_cut_out_with_its_place() -> None:
+def test_query_has_text_and_start() -> None:
     sql = "create view `my db`.v as\n  select ';' x -- why\n;  "
     statement = parse_statement(sql)
 
@@ -154,7 +154,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("sql", "line", "column", "reason"), REFUSED, ids=[sql for sql, *_ in REFUSED])
-def test_what_cannot_be_read_is_refused_at_its_place(sql: str, line: int, column: int, reason: str) -> None:
+def test_syntax_errors_point_at_line_and_column(sql: str, line: int, column: int, reason: str) -> None:
     with pytest.raises(SqlError) as refused:
         parse_statement(sql)
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_read_is_refused_at_its_place(sql: str, line: int, column
     assert reason in str(refused.value)
 
 
-def test_a_cte_may_be_named_schema() -> None:
+def test_cte_named_schema_is_no_schema_clause() -> None:
     statement = parse_statement("alter view v with schema as (select 1 a) select a from schema", "spark")
     assert isinstance(statement, s.AlterViewAs)
 
@@ -180,7 +180,7 @@ STRINGS = [
 
 
 @pytest.mark.parametrize(("text", "spark", "hive", "trino"), STRINGS, ids=[text for text, *_ in STRINGS])
-def test_strings_mean_what_they_mean_to_each_engine(
+def test_string_literals_have_the_value_of_each_engine(
     text: str, spark: str | None, hive: str | None, trino: str | None
 ) -> None:
     for dialect, value in (("spark", spark), ("hive", hive), ("trino", trino)):
@@ -201,12 +201,12 @@ def test_strings_mean_what_they_mean_to_each_engine(
         ("/* a /* b */ c */ CREATE VIEW v AS SELECT 1", "CREATE", 18),
         ("-- it's\rDROP VIEW v\n-- SELECT", "DROP", 8),
         ("-- goes \\\n on\nDROP VIEW v", "DROP", 14),
-        ("/* x */ " * 60 + "(SELECT 1)", "", 480),  # no way to be read in two ways
+        ("/* x */ " * 60 + "(SELECT 1)", "", 480),  # must not backtrack
         ("/*+ a hint */ SELECT", "", 0),
         ("/* open SELECT", "", 14),
         ("-- nothing", "", 10),
         ("", "", 0),
     ],
 )
-def test_the_first_word_stands_behind_comments_as_spark_sees_them(text: str, word: str, at: int) -> None:
+def test_first_word_follows_spark_comments(text: str, word: str, at: int) -> None:
     assert first_word(text, "spark") == (word, at)

@@ -1,4 +1,4 @@
-"""A text as Spark's lexer splits it, and comments that end elsewhere to other engines."""
+"""Tokens of Spark's lexer, and comments that other engines end elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
 from hive_views.sql.rewriting.dialects import portable_text
 
-# Spark's own lexer (4.1.4) gave these for each text, and for 17,000 random ones.
-SPLIT = [
+# Measured with Spark's own lexer (4.1.4), as were 17,000 random texts.
+TOKENS = [
     ("-- old \\\nnote\nDROP VIEW v", ["DROP", "VIEW", "v"]),
     ("-- old \\\r\nDROP VIEW v", ["DROP", "VIEW", "v"]),
     ("-- old\rDROP/* a /* b */ c */VIEW v", ["DROP", "VIEW", "v"]),
@@ -31,37 +31,36 @@ SPLIT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SPLIT)
-def test_a_text_is_split_as_spark_does(text: str, expected: list[str]) -> None:
-    assert [word.text for word in spark_tokens(text)] == expected
+@pytest.mark.parametrize(("text", "expected"), TOKENS)
+def test_tokens_equal_those_of_spark(text: str, expected: list[str]) -> None:
+    assert [token.text for token in spark_tokens(text)] == expected
 
 
-ODD = st.lists(
+TEXTS = st.lists(
     st.sampled_from(["--", "\\", "\n", "\r", "'", '"', "`", "/*", "*/", "/*+", "r'", " ", "a", "://", "''", "v", "é"])
 ).map("".join)
 
 
-@given(ODD)
-def test_any_text_is_split_and_keeps_its_places(text: str) -> None:
+@given(TEXTS)
+def test_tokens_keep_positions_and_survive_comment_rewrites(text: str) -> None:
     for dialect in ("spark", "hive"):
-        for word in spark_tokens(text, dialect):
-            assert text[word.start : word.end] == word.text
-    shown = blank_comments(text)
-    assert len(shown) == len(text)
-    assert list(spark_tokens(shown)) == list(spark_tokens(text)) or shown == text
+        for token in spark_tokens(text, dialect):
+            assert text[token.start : token.end] == token.text
+    blanked = blank_comments(text)
+    assert len(blanked) == len(text)
+    assert list(spark_tokens(blanked)) == list(spark_tokens(text)) or blanked == text
     for dialect in ("spark", "hive"):
-        plain = portable_comments(text, dialect)
-        told = [word.text for word in spark_tokens(text, dialect)]
-        assert [word.text for word in spark_tokens(plain, "spark")] == told
-        assert [word.text for word in spark_tokens(plain, "hive")] == told
+        portable = portable_comments(text, dialect)
+        expected = [token.text for token in spark_tokens(text, dialect)]
+        assert [token.text for token in spark_tokens(portable, "spark")] == expected
+        assert [token.text for token in spark_tokens(portable, "hive")] == expected
 
 
-@given(ODD)
-def test_what_is_never_closed_is_left_as_the_lexer_would_leave_it(text: str) -> None:
-    # One word at a time, without anything known of the text in front of it.
-    for word in spark_tokens(text):
-        [alone, *_] = spark_tokens(text[word.start :])
-        assert alone.text == word.text
+@given(TEXTS)
+def test_tokens_do_not_depend_on_the_text_before_them(text: str) -> None:
+    for token in spark_tokens(text):
+        [first, *_] = spark_tokens(text[token.start :])
+        assert first.text == token.text
 
 
 @pytest.mark.parametrize(
@@ -77,24 +76,24 @@ def test_what_is_never_closed_is_left_as_the_lexer_would_leave_it(text: str) -> 
         "--\\\r" * 40_000,
     ],
 )
-def test_long_texts_that_are_never_closed_are_split_in_one_step(text: str) -> None:
-    # Where each quote is looked for to the end of the text, one of these takes minutes.
-    assert sum(len(word.text) for word in spark_tokens(text)) <= len(text)
+def test_unclosed_quotes_and_comments_take_linear_time(text: str) -> None:
+    # With a search up to the end of the text for each quote, one of these takes minutes.
+    assert sum(len(token.text) for token in spark_tokens(text)) <= len(text)
     assert len(blank_comments(text)) == len(text)
 
 
-def test_the_first_word_stands_behind_the_comments_of_its_dialect() -> None:
+def test_first_word_follows_comments_of_the_dialect() -> None:
     text = "-- old \\\nSELECT\nDROP VIEW v"
     assert first_word(text, "spark") == ("DROP", 16)
     assert first_word(text, "hive") == ("SELECT", 9)
     assert first_word("\ufeff create view", "hive") == ("CREATE", 2)
 
 
-def test_a_comment_that_goes_on_hides_what_spark_hides() -> None:
+def test_continued_comment_hides_the_next_line_from_spark_only() -> None:
     text = "SELECT a -- FROM t \\\n, b FROM it's\n FROM u"
     assert [place.parts for place in table_references(text)] == [("u",)]
     assert [place.start for place in table_references(text)] == [text.index("u", 40)]
-    with pytest.raises(SqlError):  # to Hive it is a string that is never closed
+    with pytest.raises(SqlError):  # Hive reads a string that is not closed
         Text(text, "hive")
 
 
@@ -107,5 +106,5 @@ def test_a_comment_that_goes_on_hides_what_spark_hides() -> None:
         ("spark", "SELECT '--\\\n' /* -- \\\n */", "SELECT '--\\\n' /* -- \\\n */"),
     ],
 )
-def test_the_expanded_text_has_comments_that_all_engines_end_alike(dialect: str, text: str, expected: str) -> None:
+def test_portable_text_ends_comments_where_the_author_does(dialect: str, text: str, expected: str) -> None:
     assert portable_text(text, dialect) == expected

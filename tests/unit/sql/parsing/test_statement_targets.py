@@ -1,4 +1,4 @@
-"""What a statement asks Spark to do to views."""
+"""The views that a Spark statement changes, and the texts that it executes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CHANGES)
-def test_all_views_that_are_changed_are_seen(text: str, expected: list[tuple[str, ...] | None]) -> None:
+def test_all_changed_views_are_found(text: str, expected: list[tuple[str, ...] | None]) -> None:
     assert [change.parts for change in find_targets(text).changes] == expected
 
 
@@ -36,23 +36,32 @@ def test_all_views_that_are_changed_are_seen(text: str, expected: list[tuple[str
         ("EXECUTE IMMEDIATE", [("", False)]),
     ],
 )
-def test_what_is_executed_is_seen(text: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(text[each.start : each.end], each.is_literal) for each in find_targets(text).executed] == expected
+def test_executed_expressions_are_found(text: str, expected: list[tuple[str, bool]]) -> None:
+    assert [(text[item.start : item.end], item.is_literal) for item in find_targets(text).executed] == expected
 
 
-def test_the_head_of_one_statement() -> None:
-    assert [
-        change.parts
-        for change in find_targets("CREATE OR REPLACE VIEW v AS SELECT drop view FROM t", head=True).changes
-    ] == [("v",)]
-    assert find_targets("CREATE TABLE t AS SELECT drop view FROM t", head=True).changes == ()
-    assert find_targets("CREATE OR REPLACE /* c */ VIEW IDENTIFIER(t) AS SELECT 1", head=True).changes[0].parts is None
-    for text, ours in (
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CREATE OR REPLACE VIEW v AS SELECT drop view FROM t", [("v",)]),
+        ("CREATE TABLE t AS SELECT drop view FROM t", []),
+        ("CREATE OR REPLACE /* c */ VIEW IDENTIFIER(t) AS SELECT 1", [None]),
+    ],
+)
+def test_head_mode_ignores_names_in_the_query(text: str, expected: list[tuple[str, ...] | None]) -> None:
+    assert [change.parts for change in find_targets(text, head=True).changes] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("CREATE OR REPLACE /* c */ VIEW v", True),
         ("CREATE -- c\n MATERIALIZED VIEW v", True),
         ("CREATE TEMPORARY VIEW v", False),
         ("CREATE TABLE view", False),
         ("SHOW /* c */ MATERIALIZED VIEWS", True),
         ("DROP VIEW v", False),
-    ):
-        assert find_targets(text, head=True).is_catalog_only is ours, text
+    ],
+)
+def test_statements_that_only_the_catalog_can_run(text: str, expected: bool) -> None:
+    assert find_targets(text, head=True).is_catalog_only is expected
