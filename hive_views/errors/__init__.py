@@ -1,8 +1,8 @@
-"""Every error this package raises, in one tree.
+"""The errors of this package; all are subclasses of `HiveViewsError`.
 
-An error carries what it is about as attributes (its *operands*), so that a program never has to parse a message, and
-its message says what happened and what to do next. Where PyIceberg has an error for the same situation, ours is also
-an instance of PyIceberg's, so code written against `pyiceberg.exceptions` goes on working.
+The message of an error says what happened and what to do next; its attributes hold the objects that the message names,
+so that programs need not parse it. If PyIceberg has an error for the same situation, the error is a subclass of it too,
+so code that catches `pyiceberg.exceptions` works unchanged.
 """
 
 from hive_views.errors.arguments import (

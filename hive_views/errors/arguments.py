@@ -1,4 +1,4 @@
-"""What the caller passed in."""
+"""Invalid arguments, definitions and SQL texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class InvalidIdentifierError(HiveViewsError, ValueError):
-    """A name that the metastore could not hold, or that is not `database.name`."""
+    """A name that the metastore cannot store, or that is not `database.name`."""
 
     def __init__(self, identifier: object, reason: str) -> None:
         super().__init__(f"Invalid identifier: {identifier!r}: {reason}")
@@ -19,7 +19,7 @@ class InvalidIdentifierError(HiveViewsError, ValueError):
 
 
 class InvalidPropertyError(HiveViewsError, ValueError):
-    """A property whose key or value cannot be used."""
+    """A property with an invalid key or value."""
 
     def __init__(self, key: object, value: object, reason: str) -> None:
         super().__init__(f"Invalid property {key!r} = {value!r}: {reason}")
@@ -29,7 +29,7 @@ class InvalidPropertyError(HiveViewsError, ValueError):
 
 
 class UsageError(HiveViewsError, ValueError):
-    """An argument of a command that cannot be read, or that does not go with another one."""
+    """A command line argument that is invalid, or conflicts with another one."""
 
     def __init__(self, argument: str, reason: str) -> None:
         super().__init__(f"{argument}: {reason}")
@@ -38,7 +38,7 @@ class UsageError(HiveViewsError, ValueError):
 
 
 class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
-    """A view definition that cannot be stored: no query, no schema, a type that Hive cannot hold."""
+    """A view definition that cannot be stored, e.g. without a query, or with a type that Hive does not have."""
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Invalid view {identifier}: {reason}")
@@ -47,7 +47,7 @@ class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
 
 
 class DialectLossError(InvalidViewError):
-    """A replace that would lose the text of a dialect (the view property `replace.drop-dialect.allowed`)."""
+    """A replacement that would lose the text of a dialect (view property `replace.drop-dialect.allowed`)."""
 
     def __init__(self, identifier: str, previous: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(
@@ -61,15 +61,15 @@ class DialectLossError(InvalidViewError):
 
 
 class CyclicViewError(InvalidViewError):
-    """A definition or a name by which a view would read itself, directly or through other views."""
+    """A definition or name with which a view would read itself, directly or through other views."""
 
     def __init__(self, identifier: str, cycle: Sequence[str]) -> None:
-        super().__init__(identifier, f"it would read itself: {' -> '.join(cycle)}")
+        super().__init__(identifier, f"it would read itself: {' -> '.join(cycle)}. Remove one of these references")
         self.cycle = tuple(cycle)
 
 
 class NoSuchVersionError(HiveViewsError, ValueError):
-    """A version (by id, or by time) that the view's metadata does not hold."""
+    """A version (by id or time) that is not in the view's metadata."""
 
     def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
         super().__init__(
@@ -82,10 +82,10 @@ class NoSuchVersionError(HiveViewsError, ValueError):
 
 
 class SqlError(HiveViewsError, ValueError):
-    """A SQL text that cannot be read, or that names something that is not there.
+    """A SQL text that cannot be parsed, or that refers to a missing object.
 
-    `line` and `column` count from 1 and point into the text that the caller gave; both are None where the error is
-    about the text as a whole.
+    `line` and `column` (from 1) are the position in the caller's text; None if it concerns all of it. `name`
+    is the object or column in question.
     """
 
     def __init__(self, reason: str, *, line: int | None = None, column: int | None = None, name: str | None = None):
@@ -98,11 +98,11 @@ class SqlError(HiveViewsError, ValueError):
 
 
 class SparkSqlError(SqlError):
-    """Spark refused a text, or failed while it ran.
+    """A SQL text that Spark rejected, or that failed while it ran.
 
-    `condition` is Spark's error class and `sql_state` its SQLSTATE, None where Spark gives none. `line` and `column`
-    point into the text that the caller gave; where the fault is in the definition of a view, `view` is its identifier
-    and they point into the definition.
+    `condition` is Spark's error class and `sql_state` the SQLSTATE, None if Spark reports none. `line` and `column` are
+    the position in the caller's text; if the error is in the definition of a view, `view` is its identifier and they
+    are the position in the definition.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Commits and locks."""
+"""Errors of commits and locks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
-    """The commit was refused; nothing was changed. Load the view again and repeat the change."""
+    """The commit was rejected; nothing was changed. Load the view again and repeat the change."""
 
     def __init__(self, identifier: str, reason: str, *, expected: str | None = None, found: str | None = None) -> None:
         super().__init__(f"Cannot commit to {identifier}: {reason}")
@@ -19,31 +19,31 @@ class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
 
 
 class UnrecordedTextError(CommitFailedError):
-    """The row holds a text of another program that no version of the view holds: the commit would lose it.
+    """The row has a text that another program wrote, and that is in no version of the view: a commit would lose it.
 
-    Plain Spark's and Hive's ALTER VIEW … AS change the row and not the metadata file. `text` is the row's.
+    ALTER VIEW … AS in plain Spark and Hive changes the row but not the metadata file. `text` is the text of the row.
     """
 
     def __init__(self, identifier: str, text: str) -> None:
         super().__init__(
             identifier,
-            "another program gave its row a text that is in no version (see view.drift); a commit would lose "
-            "it. Make it a version with catalog.adopt_view, or discard it with catalog.repair_view",
+            "another program wrote a text into its row that is in no version (see view.drift); a commit would lose it. "
+            "Make it a version with catalog.adopt_view, or discard it with catalog.repair_view",
         )
         self.text = text
 
 
 class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownException):
-    """The metastore did not say whether the commit took place. Nothing was deleted.
+    """The metastore did not reply, so it is unknown whether the commit was applied. No file was deleted.
 
-    Load the view and compare its `metadata_location` with `metadata_location` here before trying again: trying
-    blindly may apply the change twice, and deleting the file may destroy the view.
+    Before a retry, load the view and compare its `metadata_location` with the one of this error: a retry may apply the
+    change twice, and deleting the file may destroy the view.
     """
 
     def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
-        kept = f" The new metadata file {metadata_location} was kept." if metadata_location else ""
+        file_note = f" The new metadata file {metadata_location} was kept." if metadata_location else ""
         super().__init__(
-            f"Cannot tell whether the change to {identifier} was committed: {reason}.{kept} "
+            f"Cannot tell whether the change to {identifier} was committed: {reason}.{file_note} "
             "Load it again before you repeat the change"
         )
         self.identifier = identifier
@@ -52,7 +52,7 @@ class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownExceptio
 
 
 class LockError(HiveViewsError):
-    """The metastore's lock could not be taken, or was lost; `lock_id` is None where none was given."""
+    """The metastore's lock could not be acquired, or was lost; `lock_id` is None if there was no lock yet."""
 
     def __init__(self, identifier: str, reason: str, *, lock_id: int | None = None) -> None:
         super().__init__(f"Lock on {identifier}: {reason}")
@@ -62,4 +62,4 @@ class LockError(HiveViewsError):
 
 
 class LockTimeoutError(LockError):
-    """Somebody else held the lock all the time that we were willing to wait."""
+    """Another client held the lock until the time limit."""

@@ -1,4 +1,4 @@
-"""Metadata files."""
+"""Errors of metadata files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class MetadataFileError(HiveViewsError):
-    """A metadata file of a view or a table that cannot be used."""
+    """A metadata file of a view or table that cannot be used."""
 
     def __init__(self, location: str, reason: str) -> None:
         super().__init__(f"Cannot read the metadata file {location}: {reason}")
@@ -15,18 +15,18 @@ class MetadataFileError(HiveViewsError):
 
 
 class MetadataFileNotFoundError(MetadataFileError):
-    """The metastore names a metadata file that is not there."""
+    """A metadata file that does not exist, although the metastore refers to it."""
 
     def __init__(self, location: str) -> None:
         super().__init__(
             location,
-            "it does not exist. If it was moved or deleted, restore it or register another one of the view's "
-            "metadata files (register_view)",
+            "it does not exist. If it was moved or deleted, restore it, or register another metadata file of the view "
+            "(register_view)",
         )
 
 
 class RefusedLocationError(MetadataFileError):
-    """A metadata file at a place that this catalog does not trust; it was not touched. `scheme` is that of its URI."""
+    """A metadata file at a location that the catalog does not allow; it was not opened. `scheme` is its URI's."""
 
     def __init__(self, location: str, scheme: str, reason: str) -> None:
         super().__init__(location, reason)
@@ -34,7 +34,7 @@ class RefusedLocationError(MetadataFileError):
 
 
 class InvalidMetadataError(MetadataFileError):
-    """A metadata file that breaks the format; `path` says where in the document, e.g. `versions[1].schema-id`."""
+    """A metadata file that violates the format; `path` is the position, e.g. `versions[1].schema-id`."""
 
     def __init__(self, location: str, path: str, reason: str) -> None:
         super().__init__(location, f"{path}: {reason}" if path else reason)
@@ -42,7 +42,7 @@ class InvalidMetadataError(MetadataFileError):
 
 
 class MetadataWriteError(HiveViewsError):
-    """A metadata file that could not be written; nothing was changed in the metastore."""
+    """A metadata file that could not be written; the metastore was not changed."""
 
     def __init__(self, location: str, reason: str) -> None:
         super().__init__(f"Cannot write the view metadata file {location}: {reason}. The metastore was not changed")

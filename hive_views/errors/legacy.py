@@ -1,4 +1,4 @@
-"""The import of legacy views."""
+"""Errors of the import of legacy views."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class PlanError(HiveViewsError, ValueError):
-    """A text that should be the plan of an import and is none, or one that does not fit what it is used for."""
+    """An import plan that is invalid, or does not fit the operation."""
 
 
 class JournalError(HiveViewsError):
-    """The journal of an import cannot be used: another run is writing it, or it is of another plan, or is broken."""
+    """The journal of an import is in use by another run, belongs to another plan, or is invalid."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"The journal {path}: {reason}")
@@ -19,7 +19,7 @@ class JournalError(HiveViewsError):
 
 
 class RevertError(HiveViewsError):
-    """A view that cannot be given its legacy row back; nothing was changed."""
+    """A view whose legacy row cannot be restored; nothing was changed."""
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Cannot revert {identifier}: {reason}")

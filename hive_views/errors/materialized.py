@@ -1,4 +1,4 @@
-"""Materialized views: what they are not, and refreshes that fail."""
+"""Errors of materialized views."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class NotMaterializedError(NoSuchViewError):
-    """The name belongs to a plain view or table, which has no storage to refresh or to read."""
+    """The name belongs to a plain view or table, not to a materialized view."""
 
     def __init__(self, identifier: str, detail: str) -> None:
         HiveViewsError.__init__(self, f"Not a materialized view: {identifier} ({detail})")
@@ -19,9 +19,9 @@ class NotMaterializedError(NoSuchViewError):
 
 
 class InvalidRefreshStateError(HiveViewsError, ValueError):
-    """What is recorded about a materialized view's storage or refreshes breaks the format; `path` says where.
+    """The recorded storage or refresh state of a materialized view violates the format; `path` is the position.
 
-    `identifier` is the materialized view, once that is known.
+    `identifier` is the materialized view, None if it is not known.
     """
 
     identifier: str | None = None
@@ -32,14 +32,7 @@ class InvalidRefreshStateError(HiveViewsError, ValueError):
         self.reason = reason
 
     def of(self, identifier: str) -> InvalidRefreshStateError:
-        """Say whose it is, unless that is known.
-
-        Args:
-            identifier: The materialized view.
-
-        Returns:
-            This error.
-        """
+        """Set the materialized view, also in the message, unless the error has one; returns this error."""
         if self.identifier is None:
             self.identifier = identifier
             self.args = (f"{identifier}: {self}",)
@@ -47,12 +40,12 @@ class InvalidRefreshStateError(HiveViewsError, ValueError):
 
 
 class UnsupportedMaterializedViewError(InvalidRefreshStateError):
-    """A materialized view of a later format than this package knows: it is neither read nor written."""
+    """A materialized view in a later format than this release supports; it is neither read nor written."""
 
     def __init__(self, path: str, found: int, supported: int) -> None:
         HiveViewsError.__init__(
             self,
-            f"{path}: format-version {found} is later than {supported}, the latest that this release knows. Use a "
+            f"{path}: format-version {found} is later than {supported}, the latest that this release supports. Use a "
             "later release of hive_views",
         )
         self.path = f"{path}.format-version"
@@ -62,13 +55,13 @@ class UnsupportedMaterializedViewError(InvalidRefreshStateError):
 
 
 class NoSuchRefreshError(HiveViewsError, ValueError):
-    """Stored rows (by snapshot, tag or time) that a materialized view's storage does not hold."""
+    """A refresh (by snapshot, tag or time) that is not in the storage of a materialized view."""
 
     def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
         shown = ", ".join(map(str, available)) or "none yet"
         super().__init__(
-            f"The storage of {identifier} has no rows of {wanted}; it holds these snapshots: {shown} (older ones "
-            f"expire). catalog.materialized.refreshes({identifier!r}) says what each is"
+            f"The storage of {identifier} has no rows of {wanted}; it has these snapshots: {shown} (older ones "
+            f"expire). List them with catalog.materialized.refreshes({identifier!r})"
         )
         self.identifier = identifier
         self.wanted = wanted
@@ -76,17 +69,17 @@ class NoSuchRefreshError(HiveViewsError, ValueError):
 
 
 class RefreshError(HiveViewsError):
-    """A materialized view that could not be refreshed; what readers get is unchanged."""
+    """A refresh that failed; the stored rows are unchanged."""
 
     def __init__(self, identifier: str, reason: str) -> None:
-        super().__init__(f"Cannot refresh {identifier}: {reason}. Its stored rows are what they were")
+        super().__init__(f"Cannot refresh {identifier}: {reason}. Its stored rows are unchanged")
         self.identifier = identifier
         self.reason = reason
 
 
 class RefreshConflictError(CommitFailedError):
-    """Another refresh of the same materialized view was faster; its rows are there, and ours were given up."""
+    """A concurrent refresh of the same materialized view was published first; this one was discarded."""
 
 
 class DefinitionChangedError(CommitFailedError):
-    """Somebody else gave the view another definition meanwhile, or dropped it and created it again."""
+    """The view was redefined concurrently, or dropped and created again."""

@@ -1,4 +1,4 @@
-"""The metastore, and what is fetched to start one."""
+"""Errors of the metastore, and of local metastores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class MetastoreError(HiveViewsError):
-    """The metastore, or the way to it, failed. `method` is the Thrift method that was called."""
+    """The metastore or the connection to it failed; `method` is the Thrift method that was called."""
 
     def __init__(self, method: str, reason: str, *, uri: str | None = None) -> None:
         super().__init__(f"{method}{f' at {uri}' if uri else ''}: {reason}")
@@ -16,11 +16,11 @@ class MetastoreError(HiveViewsError):
 
 
 class MetastoreUnavailableError(MetastoreError):
-    """No metastore could be reached. The request was not sent: nothing happened there."""
+    """No metastore could be reached; the request was not sent."""
 
 
 class MetastoreAuthenticationError(MetastoreUnavailableError):
-    """The metastore can be reached, and TLS or authentication failed; `step` says where. Nothing happened there."""
+    """TLS or authentication failed in `step`; the request was not sent."""
 
     def __init__(self, method: str, reason: str, step: str, *, uri: str | None = None) -> None:
         super().__init__(method, reason, uri=uri)
@@ -28,19 +28,19 @@ class MetastoreAuthenticationError(MetastoreUnavailableError):
 
 
 class MetastoreConnectionLostError(MetastoreError):
-    """The connection broke after the request was sent: it may or may not have been carried out."""
+    """The connection broke after the request was sent, so it is unknown whether it was executed."""
 
 
 class MetastoreTimeoutError(MetastoreConnectionLostError):
-    """No answer in time: the request may still be carried out later."""
+    """No reply within the time limit; the request may still be executed later."""
 
 
 class MetastoreRefusedError(MetastoreError):
-    """The server answered that it failed (MetaException and the like), or that it does not know the method."""
+    """The server replied with an error (e.g. MetaException), or does not know the method."""
 
 
 class EmbeddedMetastoreError(HiveViewsError):
-    """The embedded metastore could not be started or stopped; the message says what to install or where its log is."""
+    """A local metastore could not be started or stopped; the message names what to install, or the log."""
 
     def __init__(self, directory: str, reason: str) -> None:
         super().__init__(f"Embedded metastore in {directory}: {reason}")
@@ -49,7 +49,7 @@ class EmbeddedMetastoreError(HiveViewsError):
 
 
 class ArtifactFetchError(HiveViewsError):
-    """Files of a Maven repository could not be fetched; `coordinates` and `repository` say what from where."""
+    """Files could not be downloaded from a Maven repository; `coordinates` names the files."""
 
     def __init__(self, coordinates: str, repository: str, reason: str) -> None:
         super().__init__(

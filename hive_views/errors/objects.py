@@ -1,4 +1,4 @@
-"""What is, or is not, in the catalog."""
+"""Errors about objects of the catalog that exist, or do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NoSuchNamespaceError(HiveViewsError, iceberg.NoSuchNamespaceError):
 
 
 class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
-    """No view of that name; `detail` says what was tried, or what stands there instead."""
+    """No view has the name; `detail` names the requested operation, or the object that has the name."""
 
     def __init__(self, identifier: str, detail: str = "") -> None:
         super().__init__(f"View does not exist: {identifier}" + (f" ({detail})" if detail else ""))
@@ -27,7 +27,7 @@ class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
 
 
 class NotAnIcebergViewError(NoSuchViewError):
-    """The name is taken by a row of the metastore that is no Iceberg view: a Hive view, a Hive table."""
+    """The name belongs to an object that is not an Iceberg view, e.g. a Hive view or table."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
         HiveViewsError.__init__(
@@ -42,12 +42,12 @@ class NotAnIcebergViewError(NoSuchViewError):
 
 
 class MissingPointerError(NotAnIcebergViewError):
-    """The row says that it is an Iceberg view, and has lost the parameter that points to its metadata file."""
+    """The row of an Iceberg view has no metadata_location parameter."""
 
     def __init__(self, identifier: str) -> None:
         HiveViewsError.__init__(
             self,
-            f"The Iceberg view {identifier} points to no metadata file (its row has no metadata_location). Drop it and "
+            f"The Iceberg view {identifier} has no metadata file (its row has no metadata_location). Drop it and "
             "register one of its metadata files",
         )
         self.identifier = identifier
@@ -57,7 +57,7 @@ class MissingPointerError(NotAnIcebergViewError):
 
 
 class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
-    """No table of that name; `detail` says what stands there instead."""
+    """No table has the name; `detail` names the object that has it."""
 
     def __init__(self, identifier: str, detail: str = "") -> None:
         super().__init__(f"Table does not exist: {identifier}" + (f" ({detail})" if detail else ""))
@@ -66,7 +66,7 @@ class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
 
 
 class ViewAlreadyExistsError(HiveViewsError, iceberg.ViewAlreadyExistsError):
-    """A view of that name exists already."""
+    """A view with the name exists already."""
 
     def __init__(self, identifier: str, message: str = "View already exists: {}") -> None:
         super().__init__(message.format(identifier))
@@ -74,7 +74,7 @@ class ViewAlreadyExistsError(HiveViewsError, iceberg.ViewAlreadyExistsError):
 
 
 class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
-    """A table of that name exists already."""
+    """A table with the name exists already."""
 
     def __init__(self, identifier: str, message: str = "Table with same name already exists: {}") -> None:
         super().__init__(message.format(identifier))
@@ -82,7 +82,7 @@ class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
 
 
 class SharedFilesError(HiveViewsError, iceberg.ValidationError):
-    """No files of a table are deleted: another name in the metastore, `other`, has the same."""
+    """The files of a table are not deleted, because the table `other` in the metastore has the same files."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SharedFilesError(HiveViewsError, iceberg.ValidationError):
 
 
 class NamespaceAlreadyExistsError(HiveViewsError, iceberg.NamespaceAlreadyExistsError):
-    """A database of that name exists already."""
+    """A database with the name exists already."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__(f"Namespace already exists: {namespace}")
@@ -107,7 +107,7 @@ class NamespaceAlreadyExistsError(HiveViewsError, iceberg.NamespaceAlreadyExists
 
 
 class NamespaceNotEmptyError(HiveViewsError, iceberg.NamespaceNotEmptyError):
-    """The database still holds tables or views."""
+    """The database contains tables or views."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__(f"Namespace is not empty: {namespace}. Drop its tables and views first")
@@ -115,12 +115,12 @@ class NamespaceNotEmptyError(HiveViewsError, iceberg.NamespaceNotEmptyError):
 
 
 class DependentsError(HiveViewsError):
-    """A change that is refused because views depend on what it would take away; `dependents` names all of them."""
+    """A change that would break views; `dependents` names all of them."""
 
     def __init__(self, identifier: str, action: str, dependents: Sequence[str]) -> None:
         super().__init__(
             f"Cannot {action} {identifier}: {len(dependents)} view(s) depend on it: {', '.join(dependents)}. "
-            "Drop them first, or let CASCADE do it"
+            "Drop them first, or use CASCADE"
         )
         self.identifier = identifier
         self.action = action
@@ -128,7 +128,7 @@ class DependentsError(HiveViewsError):
 
 
 class UnidentifiedError(HiveViewsError):
-    """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot."""
+    """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot be read."""
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Cannot tell the UUID of {identifier}: {reason}")

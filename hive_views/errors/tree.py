@@ -1,24 +1,24 @@
-"""The root of the tree, and what is warned of."""
+"""The base class of all errors, and the warnings."""
 
 from __future__ import annotations
 
 
 class HiveViewsError(Exception):
-    """The root of all errors of this package.
+    """The base class of all errors of this package.
 
-    `line` and `column` count from 1 and say where in a statement stands what the error is about; both are None where
-    there was no statement, or where it does not name that.
+    `line` and `column` (from 1) are the position in the SQL statement that the error is about; None if it is not about
+    a statement, or about all of it.
     """
 
     line: int | None = None
     column: int | None = None
 
     def point_at(self, line: int, column: int) -> None:
-        """Say where in a statement it stands, unless that is known: in the attributes, and before the message.
+        """Set the position in the statement, also in the message, unless the error has one.
 
         Args:
-            line: From 1.
-            column: From 1.
+            line: Line, from 1.
+            column: Column, from 1.
         """
         if self.line is None:
             self.line, self.column = line, column
@@ -26,8 +26,8 @@ class HiveViewsError(Exception):
 
 
 class DamagedRowWarning(UserWarning):
-    """The metastore's database changed the row that it was given (latin1, cut comments); the metadata file is whole."""
+    """The metastore's database damaged a row (latin1 columns, truncated comments); the metadata file is correct."""
 
 
 class ViewDriftWarning(UserWarning):
-    """A view's row disagrees with its metadata file, which is what was read (see `HiveView.drift`)."""
+    """A view's row differs from its metadata file; the metadata file was used (see `HiveView.drift`)."""

@@ -1,4 +1,4 @@
-"""Upgrades of a metastore's database."""
+"""Errors of upgrades of a metastore's database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hive_views.errors.tree import HiveViewsError
 
 
 class UpgradeError(HiveViewsError):
-    """An upgrade of a metastore's database that cannot be planned, applied or taken back; `place` is the database."""
+    """An upgrade that cannot be planned, applied or rolled back; `place` is the database."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}" if place else reason)
@@ -17,7 +17,7 @@ class UpgradeError(HiveViewsError):
 
 
 class DatabaseError(UpgradeError):
-    """The database could not be reached, or refused a statement. `statement` is its SQL, without values."""
+    """The database could not be reached, or rejected a statement. `statement` is the SQL, without values."""
 
     def __init__(self, place: str, reason: str, *, statement: str | None = None) -> None:
         super().__init__(place, f"{reason} [{statement}]" if statement else reason)
@@ -26,32 +26,31 @@ class DatabaseError(UpgradeError):
 
 
 class NotAMetastoreError(UpgradeError):
-    """The database holds no metastore: there is no table TBLS where it was looked for."""
+    """The database has no metastore schema (no table TBLS)."""
 
 
 class MetastoreRunningError(UpgradeError):
-    """Other programs are connected to the database; `sessions` says which."""
+    """Other programs are connected to the database; `sessions` describes them."""
 
     def __init__(self, place: str, sessions: Sequence[str]) -> None:
         super().__init__(
             place,
-            f"{len(sessions)} other session(s) use it: {'; '.join(sessions)}. Stop the metastore that they belong to, "
-            "or say that it may run meanwhile (--while-running): then changes of the schema wait for it, and it for "
-            "them",
+            f"{len(sessions)} other session(s) use it: {'; '.join(sessions)}. Stop their metastore, or allow it to run "
+            "meanwhile (--while-running): then schema changes wait for its transactions, and it waits for them",
         )
         self.sessions = tuple(sessions)
 
 
 class PlanChangedError(UpgradeError):
-    """The database is not as it was when the plan was made; nothing was changed. Plan again."""
+    """The database changed since the plan was created; nothing was changed by the plan."""
 
     def __init__(self, place: str, differences: Sequence[str]) -> None:
-        super().__init__(place, f"it changed since the plan was made: {'; '.join(differences)}. Plan again")
+        super().__init__(place, f"it changed since the plan was created: {'; '.join(differences)}. Plan again")
         self.differences = tuple(differences)
 
 
 class InvalidPlanError(UpgradeError):
-    """A plan that cannot be read, or is for another database."""
+    """A plan that is invalid, or belongs to another database."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("", f"The plan cannot be used: {reason}")

@@ -1,8 +1,8 @@
-"""Hive's own releases of the metastore: where each comes from, and what it needs to run.
+"""Releases of the standalone metastore: where to download them, and what they need to run.
 
-Hive publishes the standalone metastore on Maven's repositories; the part of Hadoop that it needs and does not carry is
-taken from PySpark's jars, so that no second copy of it is fetched. Hive 4.1 and later are not published in this form:
-there the whole server is in `hive-exec`, and what it needs beside that is in 4.0's archive (decision 0018).
+Hive publishes the standalone metastore in Maven repositories. The part of Hadoop that is not in its archive is taken
+from PySpark's jars, to avoid a second download. Hive 4.1 and later are not published in this form: their server is in
+`hive-exec`, and its other dependencies are in 4.0's archive (decision 0018).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hive_views.local_metastore.hive_schemas import write_schemas
 from hive_views.local_metastore.jvm import OLDEST_JAVA
 from hive_views.local_metastore.maven import Artifact, fetch
 
-_HADOOP = (
+_HADOOP_JARS = (
     "hadoop-client-api",
     "hadoop-client-runtime",
     "commons-cli",
@@ -31,9 +31,9 @@ _HADOOP = (
     "javax.servlet-api",
     "snappy-java",
 )
-"""What Hadoop's client needs at run time; a jar that is missing shows at a call only, as a connection that is cut."""
+"""The run-time dependencies of Hadoop's client. A missing jar shows only as a broken connection during a call."""
 
-_GATEWAY = ("py4j",)
+_GATEWAY_JARS = ("py4j",)
 
 _COLLECTIONS = Artifact("commons-collections", "commons-collections", "3.2.2")
 _LOGGING = Artifact("commons-logging", "commons-logging", "1.2")
@@ -48,36 +48,36 @@ _DATANUCLEUS = tuple(
 )
 
 _SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
-_LOCK_KEEPER = "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService"
+_LOCK_CLEANER = "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService"
 _ARCHIVE_4_0 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
 _IN_HIVE_EXEC = ("hive-", "datanucleus-", "libthrift-", "libfb303-", "orc-", "protobuf-java-")
-"""Jars of 4.0's archive of which a later `hive-exec`, or what is fetched with it, has another release."""
+"""Jars of 4.0's archive that a later `hive-exec`, or a jar downloaded with it, contains in another version."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """One release of Hive's standalone metastore."""
+    """A release of Hive's standalone metastore."""
 
     version: str
     """E.g. `4.0.1`."""
     archive: Artifact
-    """The server, as Hive publishes it."""
+    """The archive that Hive publishes."""
     schema_tool: str
-    """The class that makes and upgrades the database's schema."""
-    lock_keeper: str
-    """The class that removes locks of programs that died."""
+    """The class that creates and upgrades the database schema."""
+    lock_cleaner: str
+    """The class that removes expired locks."""
     mysql_driver: Artifact
-    """The JDBC driver that works with it on MariaDB and MySQL."""
+    """The JDBC driver for MariaDB and MySQL."""
     mysql_driver_class: str
-    """Its class."""
+    """The class of that driver."""
     mysql_scheme: str
-    """What follows `jdbc:` in its URLs."""
-    needs: tuple[Artifact, ...]
-    """Jars that neither its archive nor PySpark has."""
+    """The scheme after `jdbc:` in its URLs."""
+    dependencies: tuple[Artifact, ...]
+    """Jars that are neither in its archive nor in PySpark."""
     server: Artifact | None = None
-    """The jar with the whole server, where the archive is that of an earlier release."""
+    """The jar of the server, if the archive is that of an earlier release."""
     oldest_java: int = OLDEST_JAVA
-    """The oldest Java that runs it."""
+    """The oldest Java version that runs it."""
 
 
 RELEASES = {
@@ -88,7 +88,7 @@ RELEASES = {
             Artifact("org.apache.hive", "hive-standalone-metastore", "3.1.3", "tar.gz", "bin"),
             "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
             "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService",
-            # MariaDB's own driver breaks listings and locks of this release.
+            # With MariaDB's driver, listings and locks of this release fail.
             _MYSQL,
             "com.mysql.cj.jdbc.Driver",
             "mysql",
@@ -98,7 +98,7 @@ RELEASES = {
             "4.0.1",
             _ARCHIVE_4_0,
             _SCHEMA_TOOL,
-            _LOCK_KEEPER,
+            _LOCK_CLEANER,
             _MARIADB,
             "org.mariadb.jdbc.Driver",
             "mariadb",
@@ -109,7 +109,7 @@ RELEASES = {
                 version,
                 _ARCHIVE_4_0,
                 _SCHEMA_TOOL,
-                _LOCK_KEEPER,
+                _LOCK_CLEANER,
                 _MARIADB,
                 "org.mariadb.jdbc.Driver",
                 "mariadb",
@@ -121,20 +121,20 @@ RELEASES = {
         ),
     )
 }
-"""The releases that can be started, by version."""
+"""The supported releases, by version."""
 
 DEFAULT = "4.0.1"
-"""The one that is started where none is named: the newest that Hive publishes as a server, with its schema."""
+"""The default release: the newest that Hive publishes as a standalone server."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A release, unpacked."""
+    """An unpacked release."""
 
     release: Release
-    """Which."""
+    """The release."""
     home: Path
-    """Its folder: `lib`, `scripts`."""
+    """Its directory, with `lib` and `scripts`."""
     class_path: tuple[str, ...]
     """All jars of the server and the drivers."""
 
@@ -142,59 +142,59 @@ class Distribution:
 def find_release(version: str, directory: str) -> Release:
     """The release of a version."""
     if version not in RELEASES:
-        known = ", ".join(RELEASES)
         raise EmbeddedMetastoreError(
-            directory, f"Hive {version} is not among the releases that can be started ({known}; 2.3.10 is the embedded)"
+            directory,
+            f"Hive {version} is not supported. Choose one of {', '.join(RELEASES)}, or the embedded metastore (2.3.10)",
         )
     return RELEASES[version]
 
 
 def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distribution:
-    """Fetch a release and unpack it, unless that is done."""
-    place = Path(cache).resolve()
-    home = place / f"hive-metastore-{release.version}"
+    """Download a release and unpack it, unless it is in the cache."""
+    cache_directory = Path(cache).resolve()
+    home = cache_directory / f"hive-metastore-{release.version}"
     server = (release.server,) if release.server is not None else ()
-    extra = fetch((*server, *release.needs, _POSTGRESQL, release.mysql_driver), place)
+    extra = fetch((*server, *release.dependencies, _POSTGRESQL, release.mysql_driver), cache_directory)
     if not home.exists():
-        (archive,) = fetch((release.archive,), place)
-        with tempfile.TemporaryDirectory(dir=place, prefix="unpack-") as scratch:
-            with tarfile.open(archive) as packed:
+        (archive,) = fetch((release.archive,), cache_directory)
+        with tempfile.TemporaryDirectory(dir=cache_directory, prefix="unpack-") as scratch:
+            with tarfile.open(archive) as tar:
                 if hasattr(tarfile, "data_filter"):
-                    packed.extractall(scratch, filter="data")
+                    tar.extractall(scratch, filter="data")
                 else:
-                    # Debian 12's Python (3.11.2) has no filters. The jars in it are run, so it is trusted that far.
-                    packed.extractall(scratch)
+                    # Debian 12's Python (3.11.2) has no filters. The archive is trusted: its jars are run.
+                    tar.extractall(scratch)
             (top,) = Path(scratch).iterdir()
             if release.server is None:
-                _mend_derby_schema(top)
+                _fix_derby_schema(top)
             else:
-                _make_newer(top, release)
+                _convert_archive(top, release)
             try:
-                # In one step: another process may be doing the same.
+                # Atomic: another process may unpack the same release.
                 top.rename(home)
             except OSError:
                 if not home.exists():
                     raise
                 shutil.rmtree(top)
     own = [str(jar) for jar in sorted((home / "lib").glob("*.jar")) if not jar.name.startswith(("mysql", "postgresql"))]
-    shared = [str(jar) for name in (*_HADOOP, *_GATEWAY) for jar in jars.glob(f"{name}-[0-9]*.jar")]
-    # The jar with the server comes first: parts of other projects are in it, as it needs them.
-    first, others = extra[: len(server)], extra[len(server) :]
-    return Distribution(release, home, (*map(str, first), *own, *map(str, others), *shared))
+    shared = [str(jar) for name in (*_HADOOP_JARS, *_GATEWAY_JARS) for jar in jars.glob(f"{name}-[0-9]*.jar")]
+    # The server's jar comes first: it contains classes of other projects in the versions that it needs.
+    server_jars, dependencies = extra[: len(server)], extra[len(server) :]
+    return Distribution(release, home, (*map(str, server_jars), *own, *map(str, dependencies), *shared))
 
 
-def _make_newer(home: Path, release: Release) -> None:
-    """Make 4.0's archive that of a later release: without what that one brings, and with its schemas."""
+def _convert_archive(home: Path, release: Release) -> None:
+    """Convert 4.0's archive for a later release: remove the jars that it replaces, and add its schemas."""
     for jar in (home / "lib").glob("*.jar"):
         if jar.name.startswith(_IN_HIVE_EXEC):
             jar.unlink()
     write_schemas(home / "scripts" / "metastore" / "upgrade", release.version)
 
 
-def _mend_derby_schema(home: Path) -> None:
-    """Hive 4.0's schema for Derby makes parameters CLOBs, on which every compare-and-swap fails (`ERROR 42818`)."""
+def _fix_derby_schema(home: Path) -> None:
+    """Replace CLOB parameters in Hive 4.0's Derby schema: every compare-and-swap on them fails (`ERROR 42818`)."""
     for script in (home / "scripts" / "metastore" / "upgrade" / "derby").glob("hive-schema-*.derby.sql"):
         text = script.read_text(encoding="utf-8")
-        mended = text.replace('"PARAM_VALUE" CLOB', '"PARAM_VALUE" VARCHAR(32672)')
-        if mended != text:
-            script.write_text(mended, encoding="utf-8")
+        fixed = text.replace('"PARAM_VALUE" CLOB', '"PARAM_VALUE" VARCHAR(32672)')
+        if fixed != text:
+            script.write_text(fixed, encoding="utf-8")

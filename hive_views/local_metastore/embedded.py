@@ -1,7 +1,7 @@
-"""A real Hive Metastore 2.3.10 as a child process: for trying things out, for tests, for programs on one machine.
+"""A Hive Metastore 2.3.10 as a child process, for experiments, tests and programs on one machine.
 
-Its server comes from PySpark's jars and keeps its data in Derby, in a directory of the caller's. It listens on the
-loopback address only, and ends with the program that started it, however that ends (unless it is detached).
+The server comes from PySpark's jars and stores its data in Derby, in a directory that the caller chooses. It listens on
+the loopback address only, and ends when the program that started it ends, unless it is detached.
 """
 
 from __future__ import annotations
@@ -15,31 +15,34 @@ from hive_views.local_metastore.jvm import Launch, find_jars, find_java
 from hive_views.local_metastore.process import MetastoreProcess
 
 EMBEDDED_VERSION = "2.3.10"
-"""The release of Hive that PySpark's jars hold."""
+"""The Hive release in PySpark's jars."""
 
 TXN_TIMEOUT_S = 300.0
-"""Hive's own default of hive.txn.timeout, in seconds."""
+"""Hive's default of hive.txn.timeout, in seconds."""
 
 MAX_MEMORY_MB = 512
-"""The JVM's largest heap, in megabytes."""
+"""Maximum heap size of the JVM, in megabytes."""
 
 
 class EmbeddedMetastore(MetastoreProcess):
-    """A Hive Metastore 2.3.10 that runs as long as this program wants it to.
+    """A Hive Metastore 2.3.10 in a child process, with its data in a local directory.
 
-    Use it as a context manager, or call `start` and `stop`. It can be started again, with its data, by this object or
-    another one. Attributes that need a running metastore raise `EmbeddedMetastoreError` without one.
+    Use it as a context manager, or call `start` and `stop`. It can be started again on the same directory. Attributes
+    that need a running metastore raise `EmbeddedMetastoreError` if it is not running.
 
     Args:
-        directory: Where its data, its log and its warehouse are; made if it is not there. One metastore at a time
-            uses it.
-        port: The port to listen on, at 127.0.0.1; 0 takes a free one at every start.
-        java: The `java` command; by default JAVA_HOME's, else the one on the PATH. Java 17 or newer.
+        directory: The directory of its data, log and warehouse; created if missing. Only one metastore at a time can
+            use it.
+        port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
+        java: The `java` command, Java 17 or newer; None takes JAVA_HOME's, else the one on the PATH.
         txn_timeout_s: Seconds after which a lock without a heartbeat is removed (hive.txn.timeout); at least 1.
-        max_memory_mb: The JVM's largest heap, in megabytes.
-        properties: More of Hive's configuration, by its names (`hive-site.xml`); overrides what is set here.
-        detached: Let it go on running when this program ends. Whoever knows the directory can stop it
-            (`stop_metastore`, `hive-views metastore stop`).
+        max_memory_mb: Maximum heap size of the JVM, in megabytes.
+        properties: Additional properties of `hive-site.xml`, which override the defaults.
+        detached: Keep it running when this program ends. `hive-views metastore stop` stops it.
+
+    Raises:
+        EmbeddedMetastoreError: If an argument is invalid; from `start` also if Java or PySpark is missing, or the
+            metastore does not start.
     """
 
     def __init__(
@@ -77,14 +80,14 @@ class EmbeddedMetastore(MetastoreProcess):
         milliseconds = round(self._txn_timeout_s * 1000)
         reaper = max(250, min(milliseconds // 4, 60_000))
         return {
-            # Relative to Derby's system home: a path could hold characters that end a JDBC attribute.
+            # Relative to Derby's system home: a path may contain characters that end a JDBC attribute.
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self._directory.database_name};create=true",
             "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
             "datanucleus.connectionPoolingType": "HikariCP",
             "datanucleus.schema.autoCreateAll": "true",
             "hive.metastore.schema.verification": "false",
             "hive.metastore.warehouse.dir": self.warehouse,
-            # By default a failing database call is repeated for 20 seconds; 0 attempts would stop the start.
+            # By default a failing database call is retried for 20 seconds; with 0 attempts the server does not start.
             "hive.hmshandler.retry.attempts": "1",
             "hive.hmshandler.retry.interval": "50ms",
             "hive.txn.timeout": f"{milliseconds}ms",

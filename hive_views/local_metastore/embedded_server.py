@@ -1,8 +1,7 @@
-"""The server of the embedded metastore: Hive 2.3.10's own classes, put together through Py4J's gateway.
+"""The server of the embedded metastore: Hive 2.3.10's classes, assembled through Py4J's gateway.
 
-It is built the way `HiveMetaStore.startMetaStore` (Hive 2.3.10) does it, with two differences: the socket is bound to
-the loopback address, and the house-keeper that removes abandoned locks runs (in Hive only a server with the compactor
-turned on has it).
+Follows `HiveMetaStore.startMetaStore` (Hive 2.3.10), with two differences: the socket is bound to the loopback address,
+and the housekeeper that removes expired locks runs (in Hive, only with the compactor turned on).
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 
 
 def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
-    """Build and start the server's objects."""
+    """Build and start the server; its port."""
     jvm = gateway.jvm
     system = jvm.java.lang.System
-    # Python stops reading standard output now.
+    # Python no longer reads standard output.
     system.setOut(system.err)
     hive = jvm.org.apache.hadoop.hive
     thrift = jvm.org.apache.thrift
-    # First, because it fails where the port is taken; it listens from here on, and answers when the server runs.
+    # First, because it fails if the port is in use. It listens from here on, and answers when the server runs.
     socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
     hive.conf.HiveConf.setHiveSiteLocation(jvm.java.net.URL(directory.site.as_uri()))
     conf = hive.conf.HiveConf()
@@ -47,11 +46,11 @@ def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: floa
     server.setServerEventHandler(_connection_cleaner(jvm, gateway.new_array(jvm.java.lang.Object, 0)))
     _thread(jvm, server, "serve", "metastore").start()
 
-    # It starts only under a transaction manager that knows transactions.
-    keeping = hive.conf.HiveConf(conf)
-    keeping.set("hive.support.concurrency", "true")
-    keeping.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
-    hive.ql.txn.AcidHouseKeeperService().start(keeping)
+    # The housekeeper starts only with a transaction manager that supports transactions.
+    housekeeper_conf = hive.conf.HiveConf(conf)
+    housekeeper_conf.set("hive.support.concurrency", "true")
+    housekeeper_conf.set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
+    hive.ql.txn.AcidHouseKeeperService().start(housekeeper_conf)
     shutdown = jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
     shutdown.setDatabaseName(directory.database_name)
     shutdown.setShutdownDatabase("shutdown")
@@ -60,37 +59,37 @@ def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: floa
 
 
 def _create_lock_tables(hive: Any, conf: Any) -> None:
-    """DataNucleus makes no tables for locks: without them the first lock hangs (Hive makes them by its schema tool)."""
+    """Create the lock tables, as Hive's schema tool does: DataNucleus does not, and the first lock would hang."""
     from py4j.protocol import Py4JJavaError
 
     try:
         hive.metastore.txn.TxnDbUtil.prepDb(conf)
     except Py4JJavaError as error:
-        # Derby's X0Y32: there is such a table already, so this is not the first start.
+        # Derby's X0Y32: the table exists, so this is not the first start.
         if "already exists" not in str(error.java_exception.getMessage()):
             raise
 
 
-def _connection_cleaner(jvm: Any, nothing: Any) -> Any:
-    """Hive's own event handler, which rolls back and closes what a connection leaves behind. It has no name.
+def _connection_cleaner(jvm: Any, no_arguments: Any) -> Any:
+    """Hive's event handler that closes the transactions of a closed connection: an anonymous class of HiveMetaStore.
 
-    `nothing` is an empty array of Java objects: the arguments of its constructor.
+    `no_arguments` is an empty array of Java objects: the arguments of its constructor.
     """
     loader = jvm.java.lang.Class
     for number in range(1, 10):
-        found = loader.forName(f"org.apache.hadoop.hive.metastore.HiveMetaStore${number}")
-        if any(each.getSimpleName() == "TServerEventHandler" for each in found.getInterfaces()):
-            constructor = found.getDeclaredConstructors()[0]
+        candidate = loader.forName(f"org.apache.hadoop.hive.metastore.HiveMetaStore${number}")
+        if any(interface.getSimpleName() == "TServerEventHandler" for interface in candidate.getInterfaces()):
+            constructor = candidate.getDeclaredConstructors()[0]
             constructor.setAccessible(True)
-            return constructor.newInstance(nothing)
+            return constructor.newInstance(no_arguments)
     raise LookupError("HiveMetaStore has no TServerEventHandler")
 
 
 def _thread(jvm: Any, target: Any, method: str, name: str) -> Any:
-    """A Java thread that runs a method without arguments, and ignores what it throws."""
+    """A Java thread that calls a method without arguments, and ignores exceptions."""
     create = jvm.java.beans.EventHandler.create
     find = jvm.java.lang.Class.forName
     thread = jvm.java.lang.Thread(create(find("java.lang.Runnable"), target, method), name)
-    # Derby reports its orderly shutdown as an exception; any method without effect will do as its handler.
+    # Derby reports its shutdown as an exception. Any method without effect serves as the handler.
     thread.setUncaughtExceptionHandler(create(find("java.lang.Thread$UncaughtExceptionHandler"), target, "hashCode"))
     return thread

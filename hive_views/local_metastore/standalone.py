@@ -1,7 +1,7 @@
-"""A real Hive Metastore of a chosen release, on a chosen database, as a child process.
+"""A Hive Metastore of a chosen release on a chosen database, as a child process.
 
-For tests against what users have, and for trying out a migration. It listens on the loopback address only, and ends
-with the program that started it (unless it is detached).
+For tests against the servers that users have, and for rehearsals of a migration. It listens on the loopback address
+only, and ends when the program that started it ends, unless it is detached.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from hive_views.local_metastore.jvm import LOOPBACK, Launch, find_jars, find_jav
 from hive_views.local_metastore.process import MetastoreProcess, is_listening, is_ready
 
 MAX_MEMORY_MB = 768
-"""The JVM's largest heap, in megabytes."""
+"""Maximum heap size of the JVM, in megabytes."""
 
 _SECURITY = ("metastore.use.SSL", "metastore.sasl.enabled", "metastore.authentication")
 _SCHEMA_TIMEOUT_S = 300
-_LOCK_KEEPER_PERIOD_S = 5
+_LOCK_CLEANER_PERIOD_S = 5
 _SERVER = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 
 
 @dataclass(frozen=True)
 class Database:
-    """A database in which a metastore keeps its rows."""
+    """The database of a metastore."""
 
     kind: str
-    """`postgresql` or `mysql` (MariaDB as well)."""
+    """`postgresql` or `mysql` (also for MariaDB)."""
     port: int
-    """Its port."""
+    """The database server's port."""
     name: str
     """The database's name; it must exist."""
     user: str
-    """Who connects."""
+    """The user that the metastore connects as."""
     password: str = field(repr=False)
-    """With which password. It is written to the metastore's site file, which only the owner can read."""
+    """The user's password. It is written to the metastore's site file, which only the owner can read."""
     host: str = LOOPBACK
-    """Its host."""
+    """The database server's host."""
 
 
 class StandaloneMetastore(MetastoreProcess):
-    """A Hive Metastore of Hive 3.1 or 4 that runs as long as this program wants it to; see `MetastoreProcess`.
+    """A Hive Metastore of Hive 3.1 or 4 in a child process; see `MetastoreProcess`.
 
     Args:
-        directory: Where its log, its warehouse and, on Derby, its data are; made if it is not there.
-        version: The release, see `distributions.RELEASES`.
-        database: Where its rows are; Derby in `directory` by default. Its schema is made where there is none.
-        port: The port to listen on, at 127.0.0.1; 0 takes a free one at every start.
-        cache: The directory that keeps the releases (180 MB each; 4.1 and later 280 MB).
-        java: The `java` command; by default JAVA_HOME's, else the one on the PATH. Java 17 or newer; 4.2.0 needs 21.
-        max_memory_mb: The JVM's largest heap, in megabytes.
-        properties: More of Hive's configuration, by its names; overrides what is set here.
-        options: More options of the JVM.
-        detached: Let it go on running when this program ends.
+        directory: The directory of its log, warehouse and (with Derby) data; created if missing.
+        version: The release; see `distributions.RELEASES`.
+        database: Its database; None is Derby in `directory`. The schema is created if there is none.
+        port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
+        cache: The directory of downloaded releases (180 MB each; 4.1 and later 280 MB).
+        java: The `java` command, Java 17 or newer, 21 for Hive 4.2; None takes JAVA_HOME's, else the one on the PATH.
+        max_memory_mb: Maximum heap size of the JVM, in megabytes.
+        properties: Additional configuration properties, which override the defaults.
+        options: Additional options of the JVM.
+        detached: Keep it running when this program ends.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class StandaloneMetastore(MetastoreProcess):
 
     @property
     def version(self) -> str:
-        """The release."""
+        """The Hive release, e.g. `4.0.1`."""
         return self._release.version
 
     def _prepare(self) -> Launch:
@@ -100,7 +100,7 @@ class StandaloneMetastore(MetastoreProcess):
         return Launch(
             java,
             distribution.class_path,
-            partial(_serve, lock_keeper=self._release.lock_keeper),
+            partial(_serve, lock_cleaner=self._release.lock_cleaner),
             options=self._options,
             environment=_environment(self._directory, distribution),
             max_memory_mb=self._max_memory_mb,
@@ -114,7 +114,7 @@ class StandaloneMetastore(MetastoreProcess):
             "metastore.warehouse.dir": self.warehouse,
             "metastore.thrift.bind.host": LOOPBACK,
             "metastore.server.min.threads": "8",
-            # By default a failing database call is repeated for 20 seconds; 0 attempts would stop the start.
+            # By default a failing database call is retried for 20 seconds; with 0 attempts the server does not start.
             "hive.hmshandler.retry.attempts": "1",
             "hive.hmshandler.retry.interval": "50ms",
             "metastore.metastore.event.db.notification.api.auth": "false",
@@ -126,7 +126,7 @@ class StandaloneMetastore(MetastoreProcess):
     def _connection(self) -> dict[str, str]:
         database, release = self._database, self._release
         if database is None:
-            # Relative to Derby's system home: a path could hold characters that end a JDBC attribute.
+            # Relative to Derby's system home: a path may contain characters that end a JDBC attribute.
             url = f"jdbc:derby:;databaseName={self._directory.database_name};create=true"
             driver, user, password = "org.apache.derby.jdbc.EmbeddedDriver", "APP", "mine"
         else:
@@ -145,20 +145,21 @@ class StandaloneMetastore(MetastoreProcess):
         kind = "derby" if self._database is None else {"postgresql": "postgres"}.get(self._database.kind, "mysql")
         if self._database is None:
             self._directory.prepare_database()
-        found = self._run_schema_tool(launch, kind, "-info")
-        if found.returncode:
-            # Where there is a schema of another release, making one would leave a mixture of both.
-            said = re.search(r"Metastore schema version:\s*(\S+)", found.stdout + found.stderr)
-            if said is not None:
+        info = self._run_schema_tool(launch, kind, "-info")
+        if info.returncode:
+            # Creating a schema in addition to one of another release would mix both.
+            schema_version = re.search(r"Metastore schema version:\s*(\S+)", info.stdout + info.stderr)
+            if schema_version is not None:
                 raise EmbeddedMetastoreError(
                     self.directory,
-                    f"its database has the schema of Hive {said[1]}, which Hive {self.version} does not take. Upgrade "
-                    "it by Hive's own schematool, start a metastore of that release, or name another database",
+                    f"its database has the schema of Hive {schema_version[1]}, which Hive {self.version} does not "
+                    "accept. Upgrade it with Hive's schematool, start a metastore of that release, or name another "
+                    "database",
                 )
-            done = self._run_schema_tool(launch, kind, "-initSchema")
-            if done.returncode:
-                tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
-                raise EmbeddedMetastoreError(self.directory, f"the schema cannot be made:\n{tail}")
+            creation = self._run_schema_tool(launch, kind, "-initSchema")
+            if creation.returncode:
+                tail = "\n".join((creation.stdout + creation.stderr).splitlines()[-15:])
+                raise EmbeddedMetastoreError(self.directory, f"the schema cannot be created:\n{tail}")
         if self._database is None:
             self._directory.finish_database()
 
@@ -180,57 +181,59 @@ class StandaloneMetastore(MetastoreProcess):
             raise EmbeddedMetastoreError(self.directory, f"Hive's schema tool cannot be run: {error}") from error
 
     def _is_ready(self, port: int, timeout_s: float) -> bool:
-        # A server that asks for a secured connection answers nobody else; it listens when it is ready.
-        secured = any(self._site().get(name, "NONE").upper() not in ("FALSE", "NONE", "NOSASL") for name in _SECURITY)
-        return is_listening(port, timeout_s) if secured else is_ready(port, timeout_s)
+        # A secured server answers no plain request; it is ready when it listens.
+        is_secured = any(
+            self._site().get(name, "NONE").upper() not in ("FALSE", "NONE", "NOSASL") for name in _SECURITY
+        )
+        return is_listening(port, timeout_s) if is_secured else is_ready(port, timeout_s)
 
     def _finish_database(self) -> None:
-        """Nothing is left to do: the schema was whole before the server started."""
+        """Do nothing: the schema was complete before the server started."""
 
 
 def _environment(directory: MetastoreDirectory, distribution: Distribution) -> dict[str, str]:
     return {"METASTORE_HOME": str(distribution.home), "METASTORE_CONF_DIR": str(directory.path)}
 
 
-def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float, *, lock_keeper: str) -> int:
-    """Call Hive's own `main` in a thread of its own, since it returns only when the server ends."""
+def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float, *, lock_cleaner: str) -> int:
+    """Call Hive's `main` in a thread, since it returns only when the server ends; the server's port."""
     jvm = gateway.jvm
     port = port or free_port()
-    words = gateway.new_array(jvm.java.lang.String, 2)
-    words[0], words[1] = "-p", str(port)
+    options = gateway.new_array(jvm.java.lang.String, 2)
+    options[0], options[1] = "-p", str(port)
     arguments = gateway.new_array(jvm.java.lang.Object, 1)
-    arguments[0] = words
-    # Python stops reading standard output now.
+    arguments[0] = options
+    # Python no longer reads standard output.
     jvm.java.lang.System.setOut(jvm.java.lang.System.err)
     hadoop = jvm.org.apache.hadoop
-    # Hadoop's own idea of who may log in comes from core-site.xml otherwise, which is not ours.
+    # Otherwise Hadoop reads its authentication settings from a core-site.xml on the class path.
     hadoop.security.UserGroupInformation.setConfiguration(hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
     find = jvm.java.lang.Class.forName
     main = jvm.java.beans.Statement(find(_SERVER), "main", arguments)
     run = jvm.java.beans.EventHandler.create(find("java.lang.Runnable"), main, "execute")
     thread = jvm.java.lang.Thread(run, "metastore")
     thread.start()
-    # What `main` throws ends its thread and not the JVM.
+    # An exception of `main` ends its thread, not the JVM.
     while thread.isAlive() and time.monotonic() < deadline:
         if is_listening(port):
-            _keep_locks(gateway, lock_keeper)
+            _start_lock_cleaner(gateway, lock_cleaner)
             return port
         time.sleep(0.05)
     raise OSError("the server did not start")
 
 
-def _keep_locks(gateway: Any, lock_keeper: str) -> None:
-    """Remove locks of programs that died; Hive leaves that to a service that a server of this form does not start."""
+def _start_lock_cleaner(gateway: Any, lock_cleaner: str) -> None:
+    """Remove expired locks periodically; in Hive that is a service that a standalone server does not start."""
     jvm = gateway.jvm
-    keeper = jvm.java.lang.Class.forName(lock_keeper).getDeclaredConstructor(None).newInstance(None)
-    keeper.setConf(jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
+    cleaner = jvm.java.lang.Class.forName(lock_cleaner).getDeclaredConstructor(None).newInstance(None)
+    cleaner.setConf(jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
     jvm.java.util.concurrent.Executors.newSingleThreadScheduledExecutor().scheduleWithFixedDelay(
-        keeper, _LOCK_KEEPER_PERIOD_S, _LOCK_KEEPER_PERIOD_S, jvm.java.util.concurrent.TimeUnit.SECONDS
+        cleaner, _LOCK_CLEANER_PERIOD_S, _LOCK_CLEANER_PERIOD_S, jvm.java.util.concurrent.TimeUnit.SECONDS
     )
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at this moment."""
+    """A port of 127.0.0.1 on which no server listens at this moment."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

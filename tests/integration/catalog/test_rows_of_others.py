@@ -286,7 +286,7 @@ def test_a_row_without_its_pointer_can_be_dropped(catalog: HiveViewCatalog, data
     table = raw.get_table(database, "v")
     del table.parameters["metadata_location"]
     raw.alter_table_with_environment_context(database, "v", table, None)
-    with pytest.raises(NotAnIcebergViewError, match="points to no metadata file"):
+    with pytest.raises(NotAnIcebergViewError, match="has no metadata file"):
         catalog.load_view(f"{database}.v")
     catalog.drop_view(f"{database}.v")
     assert catalog.register_view(f"{database}.v", view.metadata_location) == view

@@ -308,7 +308,7 @@ def test_starts_again_with_its_data_orderly_or_killed(tmp_path: Path) -> None:
         client.create_table(view("kept", "v", written="before the kill"))
     os.kill(metastore.pid, signal.SIGKILL)
     until(lambda: not metastore.running, "it does not die")
-    with pytest.raises(EmbeddedMetastoreError, match="ended by itself"):
+    with pytest.raises(EmbeddedMetastoreError, match="ended unexpectedly"):
         _ = metastore.uri
     assert running_metastore(directory) is None
 
@@ -332,7 +332,7 @@ def test_goes_when_the_program_that_started_it_is_killed(tmp_path: Path) -> None
     program = textwrap.dedent(
         """
         import sys, time
-        from hive_views.metastore.embedded import EmbeddedMetastore
+        from hive_views.local_metastore.embedded import EmbeddedMetastore
         with EmbeddedMetastore(sys.argv[1]) as metastore:
             print(metastore.pid, flush=True)
             time.sleep(600)
@@ -350,7 +350,7 @@ def test_detached_it_outlives_its_starter_and_is_stopped_by_its_directory(tmp_pa
     program = textwrap.dedent(
         """
         import sys
-        from hive_views.metastore.embedded import EmbeddedMetastore
+        from hive_views.local_metastore.embedded import EmbeddedMetastore
         EmbeddedMetastore(sys.argv[1], detached=True).start()
         """
     )
@@ -409,7 +409,7 @@ def test_says_which_port_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(EmbeddedMetastoreError, match=f"port {port} of 127.0.0.1 is taken"):
+        with pytest.raises(EmbeddedMetastoreError, match=f"port {port} of 127.0.0.1 is in use"):
             EmbeddedMetastore(tmp_path, port=port).start()
     assert running_metastore(tmp_path) is None
 
@@ -419,7 +419,7 @@ def test_says_which_port_is_taken(tmp_path: Path) -> None:
     [
         (None, "Java 11.0.2, which is too old. Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`"),
         ("echo 'openjdk version \"1.8.0_312\"' >&2; exit 1", "Java 1.8.0_312, which is too old. Install Java 17"),
-        ("exit 0", "it is no Java. Install Java 17"),
+        ("exit 0", "prints no Java version. Install Java 17"),
     ],
     ids=["11", "8", "none"],
 )
@@ -440,7 +440,7 @@ def test_says_why_a_good_java_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({"JAVA_HOME": "/no/such/java"}, "JAVA_HOME is '/no/such/java', where there is no bin/java"),
+        ({"JAVA_HOME": "/no/such/java"}, "JAVA_HOME is '/no/such/java', which has no bin/java"),
         ({"PATH": "/no/such/path"}, "there is no Java. Install Java 17"),
     ],
 )
@@ -456,7 +456,7 @@ def test_says_where_java_was_looked_for(
 
 
 def test_takes_the_java_that_it_is_given(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddedMetastoreError, match="/no/such/java is not a command that can be run"):
+    with pytest.raises(EmbeddedMetastoreError, match="/no/such/java is not an executable command"):
         EmbeddedMetastore(tmp_path, java="/no/such/java").start()
 
 
@@ -472,7 +472,7 @@ def test_says_which_package_is_missing(tmp_path: Path, absent: str, said: str) -
     program = textwrap.dedent(
         """
         import sys
-        from hive_views.metastore.embedded import EmbeddedMetastore, EmbeddedMetastoreError
+        from hive_views.local_metastore.embedded import EmbeddedMetastore, EmbeddedMetastoreError
         try:
             EmbeddedMetastore(sys.argv[1]).start()
         except EmbeddedMetastoreError as error:
@@ -524,7 +524,7 @@ def test_a_long_log_is_set_aside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("record", "said"),
-    [(None, "does not say by which process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
+    [(None, "does not name the process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
 )
 def test_a_record_that_says_nothing_stops_nothing(tmp_path: Path, record: str | None, said: str) -> None:
     place = MetastoreDirectory(tmp_path)
@@ -541,5 +541,5 @@ def test_a_record_that_says_nothing_stops_nothing(tmp_path: Path, record: str | 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EmbeddedMetastoreError, match="cannot make the directory"):
+    with pytest.raises(EmbeddedMetastoreError, match="cannot create the directory"):
         EmbeddedMetastore(tmp_path / "file" / "m").start()
