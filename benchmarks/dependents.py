@@ -12,8 +12,8 @@ from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import SchemaOverlay, schemas_of_rows
 from hive_views.dependencies.validity import _found, _read
+from hive_views.dependencies.view_text import SchemaOverlay, schemas_of_rows
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import FILTER_FIELD, all_view_names, read_rows, recorded_dependents
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -51,10 +51,10 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         _check(recorded_dependents(store, DATABASE, TABLE, child.uuid))
 
     def recorded(_: int) -> None:
-        _check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).of(TABLE))
+        _check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).find_direct(TABLE))
 
     def whole(_: int) -> None:
-        _check(DependentFinder(reader, databases=[DATABASE]).of(TABLE))
+        _check(DependentFinder(reader, databases=[DATABASE]).find_direct(TABLE))
 
     absent = "the same filter on a key that no row has"
     results = [

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.impact import AffectedView
     from hive_views.dependencies.partitions import PartitionDependencies
-    from hive_views.dependencies.recompile import Recompiled
+    from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.render import Direction, Picture
     from hive_views.dependencies.validity import CheckedView
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
@@ -368,7 +368,7 @@ class HiveViewCatalog(TableCatalog):
             reject_breaking_change(self.store, source, "rename", None)
         return HiveView(rename(self.store, loaded, target, precondition=precondition), self.store)
 
-    def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> Recompiled:
+    def recompile_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> RecompileResult:
         """Expand the typed text of a view again, as ALTER VIEW … RECOMPILE; a new version only if something changed.
 
         Args:
@@ -384,7 +384,7 @@ class HiveViewCatalog(TableCatalog):
         """
         from hive_views.dependencies.recompile import recompile
 
-        return recompile(self.store, self._name(identifier), analyzer, own=self.name)
+        return recompile(self.store, self._name(identifier), analyzer, catalog_name=self.name)
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
         """Overwrite a view's row from its metadata file, discarding changes by other programs (`view.drift`).
@@ -489,7 +489,7 @@ class HiveViewCatalog(TableCatalog):
         Raises:
             NoSuchViewError: If there is no such object.
         """
-        return self._lineages.deep(self._name(identifier))
+        return self._lineages.read_transitive(self._name(identifier))
 
     def column_lineage(self, identifier: str | Identifier, *, deep: bool = False) -> dict[str, tuple[ColumnName, ...]]:
         """Find the columns that each column of a view is computed from.
@@ -529,7 +529,7 @@ class HiveViewCatalog(TableCatalog):
         """
         databases = None if namespaces is None else self._databases(namespaces)
         dependents = DependentFinder(self._lineages, databases=databases, recorded_only=recorded_only)
-        return dependents.all_of(self._name(identifier))
+        return dependents.find_all(self._name(identifier))
 
     def graph(self, *namespaces: str | Identifier) -> Graph:
         """Read the dependency graph of all views in some databases.

@@ -1,7 +1,7 @@
-"""Column-level lineage: which columns of tables each column of a view is computed from.
+"""Column lineage: which columns of tables each column of a view is computed from.
 
-From the view's expanded text by sqlglot's lineage: our resolver makes every name complete first, so that no schema has
-to be guessed. Columns that only filter, join or group are not part of it.
+It is computed from the view's expanded text by sqlglot's lineage; our resolver qualifies every name first, so that
+sqlglot needs no schema. Columns that only filter, join or group are not part of it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from sqlglot.lineage import lineage
 from sqlglot.optimizer import build_scope
 from sqlglot.optimizer.qualify import qualify
 
-from hive_views.dependencies.resolved_texts import ViewText, text_of_hive_view, text_of_version
+from hive_views.dependencies.view_text import ViewText, read_view_text
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.resolver.scopes import Schemas
@@ -39,73 +37,64 @@ class ColumnName:
         return f"{self.table}.{self.column}"
 
 
-def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
-    """The texts of a view."""
-    if row.kind is RowKind.HIVE_VIEW:
-        return text_of_hive_view(row)
-    loaded = load_view(store, row.name)
-    return text_of_version(row.name, loaded.metadata.current_version())
+ColumnLineage = Mapping[str, tuple[ColumnName, ...]]
+"""By column of a view: the columns that it is computed from."""
 
 
 def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a view is computed from, in what the view reads directly."""
+    """Return the columns of direct dependencies that each column of a view is computed from."""
     row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    found = sources(read_view_text(store, row), MetastoreSchemas(store))
-    # A view's columns may have other names than its query's (an explicit column list of another engine).
+    sources = source_columns(read_view_text(store, row), MetastoreSchemas(store))
+    # The view's columns may be named differently than its query's (an explicit column list of another engine).
     names = [column.lower() for column, _, _ in row.columns]
-    return dict(zip(names, found.values(), strict=False)) if len(names) == len(found) else found
+    return dict(zip(names, sources.values(), strict=False)) if len(names) == len(sources) else sources
 
 
 def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a view is computed from, in tables, through all views between."""
-    known: dict[ViewName, Mapping[str, tuple[ColumnName, ...]] | None] = {}
+    """Return the columns of tables that each column of a view is computed from, through all views between."""
+    lineages: dict[ViewName, ColumnLineage | None] = {}
+
+    def resolve(column: ColumnName, readers: frozenset[ViewName]) -> tuple[ColumnName, ...]:
+        view = column.table
+        if view in readers:
+            return (column,)
+        if view not in lineages:
+            try:
+                lineages[view] = column_lineage(store, view)
+            except (NoSuchViewError, SqlError):
+                lineages[view] = None
+        sources = (lineages[view] or {}).get(column.column)
+        if sources is None:
+            return (column,)
+        return tuple(base for source in sources for base in resolve(source, readers | {view}))
+
     return {
-        column: tuple(sorted({base for item in found for base in _bases(store, item, known, frozenset({name}))}))
-        for column, found in column_lineage(store, name).items()
+        column: tuple(sorted({base for source in sources for base in resolve(source, frozenset({name}))}))
+        for column, sources in column_lineage(store, name).items()
     }
 
 
-def _bases(
-    store: MetastoreStore,
-    column: ColumnName,
-    known: dict[ViewName, Mapping[str, tuple[ColumnName, ...]] | None],
-    above: frozenset[ViewName],
-) -> tuple[ColumnName, ...]:
-    view = column.table
-    if view in above:
-        return (column,)
-    if view not in known:
-        try:
-            known[view] = column_lineage(store, view)
-        except (NoSuchViewError, SqlError):
-            known[view] = None
-    below = known[view]
-    if below is None or column.column not in below:
-        return (column,)
-    return tuple(base for item in below[column.column] for base in _bases(store, item, known, above | {view}))
-
-
-def sources(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
-    """What each column of a query is computed from."""
-    expansion = text.expansion(schemas)
+def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
+    """Return the columns that each column of a query is computed from."""
+    expansion = text.expand_typed(schemas)
     try:
         tree = sqlglot.parse_one(expansion.expanded, dialect=text.dialect)
         tree = qualify(tree, dialect=text.dialect, validate_qualify_columns=False, identify=False)
         if not isinstance(tree, exp.Query):
             raise ValueError("it is no query")
         scope = build_scope(tree)
-        found = {}
+        sources = {}
         for position, name in enumerate(expansion.names):
-            outer = tree.selects[position].alias_or_name
-            node = lineage(outer, tree, {}, scope=scope, dialect=text.dialect)
-            leaves = ((item.name, item.source) for item in node.walk() if not item.downstream)
-            columns = {_column(leaf, table) for leaf, table in leaves if isinstance(table, exp.Table)}
-            found[name] = tuple(sorted(columns))
+            output_name = tree.selects[position].alias_or_name
+            node = lineage(output_name, tree, {}, scope=scope, dialect=text.dialect)
+            leaves = ((leaf.name, leaf.source) for leaf in node.walk() if not leaf.downstream)
+            columns = {_column(column, table) for column, table in leaves if isinstance(table, exp.Table)}
+            sources[name] = tuple(sorted(columns))
     except (SqlglotError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SqlError(f"cannot follow the columns of {text.view}: {error}", name=str(text.view)) from error
-    return found
+    return sources
 
 
 def _column(name: str, table: exp.Table) -> ColumnName:

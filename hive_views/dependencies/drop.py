@@ -1,8 +1,8 @@
-"""Dropping with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
+"""DROP with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
 
-CASCADE drops dependents first, each only if it still is what the plan saw. So whenever it is stopped, what is left
-reads only what is there. A metastore has no lock for "nobody may create a view over this": dependents that are created
-meanwhile are looked for before each drop and once more at the end.
+CASCADE drops dependents first, each only if it is unchanged since it was read, so an interrupted cascade leaves only
+views that can be read. A metastore cannot prevent the creation of new dependents: they are searched for before each
+drop and once more at the end.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from hive_views.spec.lineage_codec import ObjectKind
 
 logger = logging.getLogger(__name__)
 
-_MOST_ROUNDS = 20
+_MAX_ROUNDS = 20
 
 
 class DropBehavior(Enum):
-    """What happens to dependents, by SQL's keyword."""
+    """What a drop does about dependents, by SQL's keyword."""
 
     NONE = ""
-    """Nothing: they are left dangling, as Hive does."""
+    """Ignore them, as Hive does: they can no longer be read."""
     RESTRICT = "restrict"
-    """Nothing is dropped where there are any."""
+    """Drop nothing if there are any."""
     CASCADE = "cascade"
-    """They are dropped too."""
+    """Drop them too."""
 
 
 @dataclass(frozen=True)
 class DropStep:
-    """One object that will be dropped, or was."""
+    """An object that will be dropped, or was dropped."""
 
     name: ViewName
     """Its name."""
     kind: ObjectKind
-    """What it is, or was."""
+    """What it is."""
     reads: tuple[ViewName, ...] = ()
-    """What it reads of the objects that go behind it; empty for the object that the caller named."""
+    """The objects dropped after it that it reads; empty for the object that the caller named."""
     metadata_location: str | None = None
-    """An Iceberg view's metadata file. In a plan: the state in which it was seen; in another one it is not dropped. In
-    a report: the file by which `register_view` brings it back; None where it was purged."""
+    """An Iceberg view's metadata file. In a plan: the state that was read; in any other state the view is not dropped.
+    In a report: the file from which `register_view` restores the view; None if it was purged."""
     text: str | None = None
-    """A view of Hive's own: its text, which no file holds once it is dropped."""
+    """The text of a plain Hive view, which no file keeps."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,22 @@ class DropPlan:
     name: ViewName
     """The object that the caller named."""
     behavior: DropBehavior
-    """What happens to dependents."""
+    """What it does about dependents."""
     steps: tuple[DropStep, ...]
-    """What will be dropped, in this order; nothing where it is refused."""
+    """What will be dropped, in this order; empty if the drop will be rejected."""
     dependents: tuple[ViewName, ...]
-    """Everything that depends on the object, nearest first."""
+    """All dependents of the object, nearest first."""
     unknown: tuple[Lineage, ...] = ()
-    """Views whose text cannot be read: they may depend on it as well, and are left alone."""
+    """Views that cannot be parsed: they may depend on the object too, and are not dropped."""
 
     @property
-    def refused(self) -> bool:
-        """Whether RESTRICT forbids it."""
+    def is_rejected(self) -> bool:
+        """Whether RESTRICT prevents the drop."""
         return self.behavior is DropBehavior.RESTRICT and bool(self.dependents)
 
     @property
     def left_dangling(self) -> tuple[ViewName, ...]:
-        """The views that will stay and cannot be read any more."""
+        """The views that will stay and can no longer be read."""
         return self.dependents if self.behavior is DropBehavior.NONE else ()
 
 
@@ -91,9 +91,9 @@ class DropReport:
     """What a drop did."""
 
     steps: tuple[DropStep, ...]
-    """What was dropped, in this order. Behind the object that the caller named: what was created over it meanwhile."""
+    """What was dropped, in this order; after the object that the caller named, dependents created during the drop."""
     left_dangling: tuple[ViewName, ...] = ()
-    """DependentFinder that somebody created while the object was dropped. With no keyword none are looked for."""
+    """Dependents that were created during the drop and remain. Not searched for with `DropBehavior.NONE`."""
 
     @property
     def dropped(self) -> tuple[ViewName, ...]:
@@ -104,18 +104,18 @@ class DropReport:
 def plan_drop(
     reader: LineageReader, name: ViewName, behavior: DropBehavior, *, databases: Sequence[str] | None = None
 ) -> DropPlan:
-    """What a drop would do; nothing is changed."""
+    """Return what a drop would do, without changing anything."""
     row = reader.store.get_row(name)
     if row is None:
         raise NoSuchViewError(str(name))
-    impact = DependentFinder(reader, databases=databases).all_of(name)
-    own = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
-    steps: tuple[DropStep, ...] = (own,)
+    dependents = DependentFinder(reader, databases=databases).find_all(name)
+    own_step = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
+    steps: tuple[DropStep, ...] = (own_step,)
     if behavior is DropBehavior.CASCADE:
-        steps = (*_steps(impact), own)
-    elif behavior is DropBehavior.RESTRICT and impact.views:
+        steps = (*_cascade_steps(dependents), own_step)
+    elif behavior is DropBehavior.RESTRICT and dependents.views:
         steps = ()
-    return DropPlan(name, behavior, steps, impact.views, impact.unknown)
+    return DropPlan(name, behavior, steps, dependents.views, dependents.unknown)
 
 
 def drop_object(
@@ -127,53 +127,54 @@ def drop_object(
     databases: Sequence[str] | None = None,
     purge_files: bool = False,
 ) -> DropReport:
-    """Drop a table or view, and by CASCADE everything that depends on it, dependents first."""
+    """Drop a table or view by calling `remove`, and with CASCADE its dependents before it."""
     if behavior is DropBehavior.NONE:
         return DropReport((remove(),))
     plan = plan_drop(reader, name, behavior, databases=databases)
-    if plan.refused:
-        raise DependentsError(str(name), "drop", [str(item) for item in plan.dependents])
-    dropped: list[DropStep] = []
+    if plan.is_rejected:
+        raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
+    steps: list[DropStep] = []
     try:
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, databases, purge_files, dropped)
-        own = remove()
-    except BaseException:
-        _tell(name, dropped)
-        raise
-    late: list[DropStep] = []
-    try:
+            _drop_dependents(reader, name, databases, purge_files, steps)
+        steps.append(remove())
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, databases, purge_files, late)
-        left = tuple(dependent.name for dependent in DependentFinder(reader, databases=databases).of(name))
+            _drop_dependents(reader, name, databases, purge_files, steps)
+        remaining = DependentFinder(reader, databases=databases).find_direct(name)
     except BaseException:
-        _tell(name, [*dropped, own, *late])
+        _log_completed_steps(name, steps)
         raise
-    if left:
+    left_dangling = tuple(dependent.name for dependent in remaining)
+    if left_dangling:
         logger.warning(
-            "%s was dropped; these views over it were created meanwhile: %s", name, ", ".join(map(str, left))
+            "%s was dropped; these views over it were created meanwhile: %s", name, ", ".join(map(str, left_dangling))
         )
-    return DropReport((*dropped, own, *late), left)
+    return DropReport(tuple(steps), left_dangling)
 
 
 def drop_view(
     store: MetastoreStore, name: ViewName, *, expected: str | None = None, purge_files: bool = False
 ) -> DropStep:
-    """Drop one Iceberg view, whatever depends on it."""
-    if not purge_files:
-        return DropStep(name, ObjectKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
-    loaded = load_view(store, name)
-    expected = expected or loaded.row.metadata_location
-    if not is_collected(loaded.metadata.properties):
+    """Drop one Iceberg view regardless of dependents; `purge_files` deletes files that no other name uses."""
+    loaded = load_view(store, name) if purge_files else None
+    if loaded is None or not is_collected(loaded.metadata.properties):
+        expected = expected or (loaded.row.metadata_location if loaded is not None else None)
         return DropStep(name, ObjectKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
     reject_shared_files(store, loaded)
-    return drop_with_files(store, loaded, expected)
+    row = drop(store, name, expected or loaded.row.metadata_location)
+    # Another name may have been registered from the files since the check.
+    kept = find_reason_to_keep_files(store, view_owner(loaded))
+    if kept is not None:
+        logger.warning("The files of %s are left, because %s", row.name, kept)
+        return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
+    delete_view_files(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
+    return DropStep(row.name, ObjectKind.VIEW)
 
 
 def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
-    """Refuse to delete a view's files where another name in the metastore needs them."""
+    """Reject the deletion of a view's files if another name in the metastore uses them."""
     if not is_collected(loaded.metadata.properties):
-        return  # they stay anyway
+        return  # `gc.enabled=false` keeps them
     shared = find_rows_sharing_files(store, view_owner(loaded))
     if shared:
         raise InvalidViewError(
@@ -183,20 +184,9 @@ def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
 
 
 def view_owner(loaded: LoadedView) -> FileOwner:
-    """A view as one whose files others may have."""
-    known = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
-    return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, known)), loaded.row.name)
-
-
-def drop_with_files(store: MetastoreStore, loaded: LoadedView, expected: str | None) -> DropStep:
-    """Drop a view, and delete its metadata files, if no other name has got them by then: else they stay."""
-    row = drop(store, loaded.row.name, expected)
-    kept = find_reason_to_keep_files(store, view_owner(loaded))
-    if kept is not None:
-        logger.warning("The files of %s are left, because %s", row.name, kept)
-        return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
-    delete_view_files(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
-    return DropStep(row.name, ObjectKind.VIEW)
+    """Return a view as the owner of its metadata files."""
+    locations = (loaded.row.metadata_location, loaded.row.previous_metadata_location)
+    return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, locations)), loaded.row.name)
 
 
 def _drop_dependents(
@@ -204,31 +194,30 @@ def _drop_dependents(
     name: ViewName,
     databases: Sequence[str] | None,
     purge_files: bool,
-    dropped: list[DropStep],
+    steps: list[DropStep],
 ) -> None:
-    """Drop all that depends on an object, and look again until nothing does."""
-    for _ in range(_MOST_ROUNDS):
-        impact = DependentFinder(reader, databases=databases).all_of(name)
-        if not impact.views:
+    """Drop everything that depends on an object, in rounds until there are no dependents."""
+    for _ in range(_MAX_ROUNDS):
+        dependents = DependentFinder(reader, databases=databases).find_all(name)
+        if not dependents.views:
             return
-        circles = {name: group for group in impact.groups() for name in group}
-        for dependent in _ordered(impact):
-            # Somebody may have created a view over this one since. What other programs write is seen next round. Views
-            # that read each other cannot be read as it is: none of them has to go before the others.
-            late = DependentFinder(reader, databases=databases, recorded_only=True).of(dependent.name)
-            if any(item.name not in circles[dependent.name] for item in late):
+        cycles = {view: group for group in dependents.groups() for view in group}
+        for dependent in _ordered(dependents):
+            # A view over this one may have been created since. Views by other programs are found in the next round.
+            # Members of a cycle cannot be read anyway, so they may be dropped in any order.
+            readers = DependentFinder(reader, databases=databases, recorded_only=True).find_direct(dependent.name)
+            if any(item.name not in cycles[dependent.name] for item in readers):
                 break
             try:
                 step = _drop_dependent(reader.store, dependent.row, purge_files)
             except (CommitFailedError, NoSuchViewError) as error:
-                # It was changed, renamed or dropped: it may not depend on anything here any more.
+                # It was changed, renamed or dropped, and may no longer depend on the object.
                 logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
                 break
-            reads = tuple(sorted({child for view, child in impact.edges if view == dependent.name}))
-            dropped.append(replace(step, reads=reads))
+            steps.append(replace(step, reads=_sources(dependents, dependent.name)))
         else:
             return
-    raise CommitFailedError(str(name), f"new dependents kept appearing for {_MOST_ROUNDS} rounds; it was not dropped")
+    raise CommitFailedError(str(name), f"new dependents kept appearing for {_MAX_ROUNDS} rounds; it was not dropped")
 
 
 def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool) -> DropStep:
@@ -246,27 +235,32 @@ def _text(row: Row) -> str | None:
     return (row.texts.expanded or row.texts.original) if row.kind is RowKind.HIVE_VIEW else None
 
 
-def _tell(name: ViewName, dropped: Sequence[DropStep]) -> None:
-    """Log what a drop that failed has dropped: the error is about the rest."""
-    if dropped:
-        shown = ", ".join(
-            f"{step.name} ({step.metadata_location or step.text or 'no file is left'})" for step in dropped
-        )
+def _log_completed_steps(name: ViewName, steps: Sequence[DropStep]) -> None:
+    """Log what a failed drop has dropped; its error concerns only the rest."""
+    if steps:
+        shown = ", ".join(f"{step.name} ({step.metadata_location or step.text or 'no file is left'})" for step in steps)
         logger.warning("The drop of %s failed half way. Dropped before: %s", name, shown)
 
 
-def _steps(impact: TransitiveDependents) -> tuple[DropStep, ...]:
-    gone = {*impact.views, impact.name}
-    reads = {
-        name: tuple(sorted({child for view, child in impact.edges if view == name} & gone)) for name in impact.views
-    }
+def _cascade_steps(dependents: TransitiveDependents) -> tuple[DropStep, ...]:
     return tuple(
-        DropStep(item.name, KINDS[item.row.kind], reads[item.name], item.row.metadata_location, _text(item.row))
-        for item in _ordered(impact)
+        DropStep(
+            dependent.name,
+            KINDS[dependent.row.kind],
+            _sources(dependents, dependent.name),
+            dependent.row.metadata_location,
+            _text(dependent.row),
+        )
+        for dependent in _ordered(dependents)
     )
 
 
-def _ordered(impact: TransitiveDependents) -> list[Dependent]:
-    """The dependents, each before what it reads."""
-    by_name = {dependent.name: dependent for dependent in impact}
-    return [by_name[name] for name in impact.order()]
+def _sources(dependents: TransitiveDependents, name: ViewName) -> tuple[ViewName, ...]:
+    """Return which of the dropped objects a dependent reads."""
+    return tuple(sorted({source for view, source in dependents.edges if view == name}))
+
+
+def _ordered(dependents: TransitiveDependents) -> list[Dependent]:
+    """Return the dependents, each before what it reads."""
+    by_name = {dependent.name: dependent for dependent in dependents}
+    return [by_name[name] for name in dependents.order()]

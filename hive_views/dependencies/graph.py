@@ -1,7 +1,7 @@
-"""Who depends on whom: the dependents of one object by the server's filter, the graph of whole databases by a scan.
+"""Dependents of one object, found with the server's filter, and the graph of whole databases, found by a scan.
 
-A view depends on what its text names. The recorded UUIDs add what names alone cannot tell: a dependent whose child was
-renamed is broken, and belongs to the child under its new name; one whose child was replaced reads another object.
+A view depends on the names in its text. Recorded UUIDs add what names cannot tell: a dependent of a renamed object is
+broken and is listed under the object's new name; a dependent of a replaced object reads the new object.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from hive_views.spec.metadata import ViewVersion
 
 @dataclass(frozen=True)
 class Dependent:
-    """A view that depends on an object directly."""
+    """A view that depends directly on an object."""
 
     row: Row
-    """The view's row, as it was read."""
-    child: Dependency
-    """What the view recorded of the object, or what its text names."""
-    reads: bool
-    """Whether its text reads the object: False where the object was renamed, and nothing has its old name now."""
+    """The view's row."""
+    recorded: Dependency
+    """The object as the view recorded it, or the name in its text."""
+    is_reader: bool
+    """Whether the view's text resolves to the object; False if the object was renamed and its old name is unused."""
 
     @property
     def name(self) -> ViewName:
@@ -57,16 +57,16 @@ class Dependent:
 
 @dataclass(frozen=True)
 class TransitiveDependents:
-    """Everything that depends on an object, nearest first."""
+    """All views that depend on an object, nearest first."""
 
     name: ViewName
     """The object."""
     levels: tuple[tuple[Dependent, ...], ...]
-    """Its dependents, their dependents and so on; each view once, at its shortest distance."""
+    """Direct dependents, their dependents and so on; each view once, at its shortest distance."""
     edges: tuple[tuple[ViewName, ViewName], ...] = ()
-    """Which of these views depends on which of these, or on the object."""
+    """Pairs of a dependent and what it depends on: the object or another dependent."""
     unknown: tuple[Lineage, ...] = ()
-    """Views whose children are not known: they may depend on it too."""
+    """Views whose dependencies are unknown: they may depend on the object too."""
 
     def __iter__(self) -> Iterator[Dependent]:
         return (dependent for level in self.levels for dependent in level)
@@ -77,155 +77,161 @@ class TransitiveDependents:
         return tuple(dependent.name for dependent in self)
 
     def order(self) -> tuple[ViewName, ...]:
-        """The names of all dependents, each before what it depends on."""
+        """Return the names of all dependents, each before what it depends on."""
         ordered = [name for group in self.groups() for name in group if name != self.name]
         return tuple(reversed(ordered))
 
     def groups(self) -> list[tuple[ViewName, ...]]:
-        """The object and its dependents, each behind what it reads; those that read each other are in one group."""
-        below: dict[ViewName, list[ViewName]] = {name: [] for name in (self.name, *self.views)}
-        for view, child in self.edges:
-            below[view].append(child)
-        return components(below)
+        """Return the object and its dependents, each after what it reads; each cycle is one group."""
+        sources: dict[ViewName, list[ViewName]] = {name: [] for name in (self.name, *self.views)}
+        for view, source in self.edges:
+            sources[view].append(source)
+        return components(sources)
 
 
 class DependentFinder:
-    """Answers who depends on an object, as the metastore is when each database is first asked about.
+    """Finds dependents; each database is read once, at its first use.
 
-    The server's filter finds the views whose lineage this package wrote, without reading a row. What it cannot find
-    (views that other programs wrote or changed last, Hive's own views) is read, once for each database. Where a server
-    cannot filter, all views are; a later question needs another object, because no cheap call tells what has changed.
+    The server's filter finds views with a recorded lineage without reading rows. Views that other programs wrote or
+    changed last, and plain Hive views, are read. On servers without a working filter all views are read. Use a new
+    finder to see later changes.
     """
 
     def __init__(
         self, reader: LineageReader, *, databases: Sequence[str] | None = None, recorded_only: bool = False
     ) -> None:
-        """Prepare to look."""
         self._reader = reader
         self._databases = None if databases is None else tuple(databases)
         self._recorded_only = recorded_only
         self._unrecorded: dict[str, list[tuple[Row, Lineage]]] = {}
         self._scanned: dict[str, list[tuple[Row, Lineage]]] = {}
 
-    def of(self, name: ViewName) -> list[Dependent]:
-        """The views that depend on an object directly."""
+    def find_direct(self, name: ViewName) -> list[Dependent]:
+        """Return the views that depend directly on an object, by name."""
         store = self._reader.store
-        there = self._reader.child(name)
-        uuid = None if there is None else there.uuid
-        found: dict[ViewName, Dependent] = {}
+        current = self._reader.identify_name(name)
+        uuid = None if current is None else current.uuid
+        dependents: dict[ViewName, Dependent] = {}
         for database in self._databases or database_names(store):
             candidates = None if database in self._scanned else recorded_dependents(store, database, name, uuid)
             if candidates is None:
                 views: Iterable[tuple[Row, Lineage]] = self._scan(database)
             else:
-                views = [(row, self._reader.read(row)) for row in read_rows(store, sorted(candidates))]
+                views = self._read(sorted(candidates))
                 if not self._recorded_only:
-                    views += self._others(database)
+                    views += self._read_unrecorded(database)
             for row, lineage in views:
-                _match(found, row, lineage, name, uuid)
-        return [found[key] for key in sorted(found) if key != name and self._depends(found[key])]
+                dependent = _match(row, lineage, name, uuid)
+                if dependent is not None:
+                    dependents[row.name] = dependent
+        return [dependents[key] for key in sorted(dependents) if key != name and self._depends(dependents[key])]
 
-    def all_of(self, name: ViewName) -> TransitiveDependents:
-        """Everything that depends on an object, directly or through other views."""
+    def find_all(self, name: ViewName) -> TransitiveDependents:
+        """Return the views that depend on an object, directly or through other views."""
         seen = {name}
         levels = []
         edges = []
         level = [name]
         while level:
-            below: dict[ViewName, Dependent] = {}
-            for item in level:
-                for dependent in self.of(item):
-                    edges.append((dependent.name, item))
+            next_level: dict[ViewName, Dependent] = {}
+            for source in level:
+                for dependent in self.find_direct(source):
+                    edges.append((dependent.name, source))
                     if dependent.name not in seen:
-                        below.setdefault(dependent.name, dependent)
-            seen |= below.keys()
-            if below:
-                levels.append(tuple(below[key] for key in sorted(below)))
-            level = list(below)
-        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(self.unknown()))
-
-    def unknown(self) -> Iterator[Lineage]:
-        """The views, of databases that were looked at, whose children are not known."""
-        for views in (*self._unrecorded.values(), *self._scanned.values()):
-            yield from (lineage for _, lineage in views if lineage.source is LineageOrigin.NONE)
+                        next_level.setdefault(dependent.name, dependent)
+            seen |= next_level.keys()
+            if next_level:
+                levels.append(tuple(next_level[key] for key in sorted(next_level)))
+            level = list(next_level)
+        unknown = (
+            lineage
+            for views in (*self._unrecorded.values(), *self._scanned.values())
+            for _, lineage in views
+            if lineage.origin is LineageOrigin.NONE
+        )
+        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(unknown))
 
     def _depends(self, dependent: Dependent) -> bool:
-        """Whether a match by UUID counts: a view whose child was replaced under its old name reads that one."""
-        return dependent.reads or self._reader.store.get_row(dependent.child.name) is None
+        """Whether a match counts; a match by UUID does not if the recorded name denotes another object now."""
+        return dependent.is_reader or self._reader.store.get_row(dependent.recorded.name) is None
 
     def _scan(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._scanned:
-            store = self._reader.store
             self._unrecorded.pop(database, None)
-            self._scanned[database] = [
-                (row, self._reader.read(row)) for row in read_rows(store, all_view_names(store, database))
-            ]
+            self._scanned[database] = self._read(all_view_names(self._reader.store, database))
         return self._scanned[database]
 
-    def _others(self, database: str) -> list[tuple[Row, Lineage]]:
+    def _read_unrecorded(self, database: str) -> list[tuple[Row, Lineage]]:
         if database not in self._unrecorded:
-            store = self._reader.store
-            self._unrecorded[database] = [
-                (row, self._reader.read(row)) for row in read_rows(store, views_without_row_lineage(store, database))
-            ]
+            self._unrecorded[database] = self._read(views_without_row_lineage(self._reader.store, database))
         return self._unrecorded[database]
 
+    def _read(self, names: Sequence[ViewName]) -> list[tuple[Row, Lineage]]:
+        return [(row, self._reader.read(row)) for row in read_rows(self._reader.store, names)]
 
-def _match(found: dict[ViewName, Dependent], row: Row, lineage: Lineage, name: ViewName, uuid: str | None) -> None:
-    for child in lineage.children:
-        if child.name == name:
-            found[row.name] = Dependent(row, child, reads=True)
-            return
-    for child in lineage.children:
-        if uuid is not None and child.uuid == uuid:
-            found[row.name] = Dependent(row, child, reads=False)
-            return
+
+def _match(row: Row, lineage: Lineage, name: ViewName, uuid: str | None) -> Dependent | None:
+    """Match a view's lineage with an object, by name and then by UUID."""
+    for dependency in lineage.dependencies:
+        if dependency.name == name:
+            return Dependent(row, dependency, is_reader=True)
+    for dependency in lineage.dependencies:
+        if uuid is not None and dependency.uuid == uuid:
+            return Dependent(row, dependency, is_reader=False)
     if name in lineage.missing:
-        found[row.name] = Dependent(row, unidentified_dependency(name), reads=True)
+        return Dependent(row, unidentified_dependency(name), is_reader=True)
+    return None
 
 
 # -- Cycles -----------------------------------------------------------------------------------------------------------
 
 
 MAX_LOCKED_VIEWS = 100
-"""How many views below a new definition are locked while it is committed, nearest first."""
+"""How many of the views that a new definition reads are locked during its commit, nearest first."""
 
 
 def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> CommitPrecondition:
-    """Refuse a definition by which a view would read itself."""
-    named = dependency_names(version, name.database)
-    if not named:
+    """Reject a definition by which a view would read itself; return the precondition of its commit."""
+    sources = dependency_names(version, name.database)
+    if not sources:
         return CommitPrecondition((), lambda: None)
     reader = LineageReader(store)
-    seen = _walk(reader, name, named)
+    views = _views_read(reader, name, sources)
 
     def check() -> None:
-        more = [str(item) for item in _walk(reader, name, named) if item not in seen]
-        if more:
-            raise CommitFailedError(str(name), f"what it reads was changed meanwhile, and reads {', '.join(more)} now")
+        new_views = [str(view) for view in _views_read(reader, name, sources) if view not in views]
+        if new_views:
+            raise CommitFailedError(
+                str(name), f"what it reads was changed meanwhile, and reads {', '.join(new_views)} now"
+            )
 
-    lockable = (item for item in seen if max(len(item.database), len(item.name)) <= LOCKABLE_NAME_LENGTH)
+    lockable = (view for view in views if max(len(view.database), len(view.name)) <= LOCKABLE_NAME_LENGTH)
     return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
 
 
-def _walk(reader: LineageReader, name: ViewName, named: Sequence[ViewName]) -> list[ViewName]:
-    """The views below some names, and names under which nothing stands, nearest first; raises where one is `name`."""
-    ways: deque[tuple[ViewName, ...]] = deque((name, child) for child in named)
+def _views_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> list[ViewName]:
+    """Return all views and unused names that some names lead to, nearest first.
+
+    Raises:
+        CyclicViewError: If they lead to `name`.
+    """
+    paths: deque[tuple[ViewName, ...]] = deque((name, source) for source in sources)
     seen: set[ViewName] = set()
-    found = []
-    while ways:
-        way = ways.popleft()
-        if way[-1] == name:
-            raise CyclicViewError(str(name), [str(item) for item in way])
-        if way[-1] in seen:
+    views = []
+    while paths:
+        path = paths.popleft()
+        source = path[-1]
+        if source == name:
+            raise CyclicViewError(str(name), [str(item) for item in path])
+        if source in seen:
             continue
-        seen.add(way[-1])
-        row = reader.store.get_row(way[-1])
+        seen.add(source)
+        row = reader.store.get_row(source)
         if row is None or row.kind.is_view:
-            found.append(way[-1])
+            views.append(source)
         if row is not None and row.kind.is_view:
-            ways += [(*way, child) for child in reader.read(row).names]
-    return found
+            paths += [(*path, next_source) for next_source in reader.read(row).names]
+    return views
 
 
 # -- The graph of databases -------------------------------------------------------------------------------------------
@@ -238,138 +244,145 @@ class Node:
     name: ViewName
     """Its name."""
     kind: ObjectKind | None
-    """What it is; None where nothing has the name."""
+    """What it is; None if nothing has the name."""
     uuid: str | None
-    """Its UUID; None where it is missing or cannot be told."""
+    """Its UUID; None if it is missing or its UUID cannot be determined."""
     lineage: Lineage | None = None
     """What a view reads; None for tables, and for views of databases that were not scanned."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One view reads one object."""
+    """A view reads an object."""
 
     view: ViewName
     """The view."""
-    child: Dependency
-    """The child, as the view recorded it."""
+    recorded: Dependency
+    """The object as the view recorded it."""
     state: DependencyState
-    """How the child stands today."""
-    to: ViewName
-    """The node that it leads to: where a renamed child stands now, else the name in the view's text."""
+    """The comparison with the object's current state."""
+    target: ViewName
+    """The object's node: the name in the view's text, or the new name of a renamed object."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """The views of some databases and all that they read."""
+    """The views of some databases and all objects that they read."""
 
     nodes: Mapping[ViewName, Node]
     """By name."""
     edges: tuple[Edge, ...]
-    """By view, then by child."""
-    _below: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
-    _above: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
+    """By view, then by dependency."""
+    _sources: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
+    _dependents: dict[ViewName, list[ViewName]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        below: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
-        above: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
+        sources: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
+        dependents: dict[ViewName, list[ViewName]] = {name: [] for name in self.nodes}
         for edge in self.edges:
-            if edge.to not in below[edge.view]:
-                below[edge.view].append(edge.to)
-                above[edge.to].append(edge.view)
-        object.__setattr__(self, "_below", below)
-        object.__setattr__(self, "_above", above)
+            if edge.target not in sources[edge.view]:
+                sources[edge.view].append(edge.target)
+                dependents[edge.target].append(edge.view)
+        object.__setattr__(self, "_sources", sources)
+        object.__setattr__(self, "_dependents", dependents)
 
-    def children(self, name: ViewName) -> tuple[ViewName, ...]:
-        """What a view reads directly."""
-        return tuple(self._below.get(name, ()))
+    def dependencies(self, name: ViewName) -> tuple[ViewName, ...]:
+        """Return what a view reads directly."""
+        return tuple(self._sources.get(name, ()))
 
     def dependents(self, name: ViewName) -> tuple[ViewName, ...]:
-        """What depends on an object directly."""
-        return tuple(self._above.get(name, ()))
+        """Return the views that read an object directly."""
+        return tuple(self._dependents.get(name, ()))
 
     def upstream(self, name: ViewName) -> tuple[ViewName, ...]:
-        """All that a view reads, nearest first."""
-        return _reached(self._below, name)
+        """Return everything that a view reads, nearest first."""
+        return _reachable(self._sources, name)
 
     def downstream(self, name: ViewName) -> tuple[ViewName, ...]:
-        """All that depends on an object, nearest first."""
-        return _reached(self._above, name)
+        """Return everything that depends on an object, nearest first."""
+        return _reachable(self._dependents, name)
 
     def order(self) -> tuple[ViewName, ...]:
-        """All nodes, each behind what it reads; members of a cycle stand in the order of their names."""
-        return tuple(name for group in components(self._below) for name in group)
+        """Return all nodes, each after what it reads; members of a cycle by name."""
+        return tuple(name for group in components(self._sources) for name in group)
 
     def cycles(self) -> tuple[tuple[ViewName, ...], ...]:
-        """Groups of views that read each other or themselves; each by name."""
-        return tuple(group for group in components(self._below) if len(group) > 1 or group[0] in self._below[group[0]])
+        """Return the groups of views that read each other or themselves."""
+        groups = components(self._sources)
+        return tuple(group for group in groups if len(group) > 1 or group[0] in self._sources[group[0]])
 
     def broken(self) -> tuple[Edge, ...]:
-        """The edges whose view cannot read its child: it is missing or was renamed."""
+        """Return the edges along which a view cannot be read: the dependency is missing or was renamed."""
         return tuple(edge for edge in self.edges if edge.state in (DependencyState.MISSING, DependencyState.RENAMED))
 
     def unknown(self) -> tuple[Lineage, ...]:
-        """The lineages of views whose children are not known."""
-        found = (node.lineage for node in self.nodes.values() if node.lineage is not None)
-        return tuple(lineage for lineage in found if lineage.source is LineageOrigin.NONE)
+        """Return the lineages of views whose dependencies are unknown."""
+        lineages = (node.lineage for node in self.nodes.values() if node.lineage is not None)
+        return tuple(lineage for lineage in lineages if lineage.origin is LineageOrigin.NONE)
 
 
 def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
-    """The graph of all views of some databases, by reading their rows."""
+    """Build the graph of all views of some databases, or of all databases, from their rows."""
     store = reader.store
     names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
-    known: dict[ViewName, Row | None] = {row.name: row for row in read_rows(store, names)}
-    views = [row for row in known.values() if row is not None]
-    lineages = {row.name: reader.recorded(row) for row in views}
-    wanted = {name for said in lineages.values() for name in said if name not in known}
-    known |= dict.fromkeys(wanted)
-    known |= {row.name: row for row in read_rows(store, sorted(wanted))}
+    rows_by_name: dict[ViewName, Row | None] = {row.name: row for row in read_rows(store, names)}
+    views = [row for row in rows_by_name.values() if row is not None]
+    sources = {name for row in views for name in reader.read_names(row) if name not in rows_by_name}
+    rows_by_name |= dict.fromkeys(sources)
+    rows_by_name |= {row.name: row for row in read_rows(store, sorted(sources))}
     nodes: dict[ViewName, Node] = {}
-    for name, row in known.items():
-        child = None if row is None else reader.identified(row)
-        kind = None if row is None else KINDS[row.kind]
-        nodes[name] = Node(name, kind, None if child is None else child.uuid)
-    homes: dict[str | None, ViewName] = {node.uuid: node.name for node in nodes.values() if node.uuid is not None}
+    for name, row in rows_by_name.items():
+        current = None if row is None else reader.identify(row)
+        nodes[name] = Node(name, None if row is None else KINDS[row.kind], None if current is None else current.uuid)
+    names_by_uuid: dict[str | None, ViewName] = {
+        node.uuid: node.name for node in nodes.values() if node.uuid is not None
+    }
     edges = []
-    lost: dict[Dependency, ResolvedDependency] = {}
+    resolved: dict[Dependency, ResolvedDependency] = {}
     for row in views:
-        lineage = reader.read(row, known)
+        lineage = reader.read(row, rows_by_name)
         nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
-        for child in lineage.children:
-            edge = _edge(reader, row.name, child, nodes, homes, lost)
-            nodes.setdefault(edge.to, Node(edge.to, child.kind, child.uuid))
+        for dependency in lineage.dependencies:
+            edge = _edge(reader, row.name, dependency, nodes, names_by_uuid, resolved)
+            nodes.setdefault(edge.target, Node(edge.target, dependency.kind, dependency.uuid))
             edges.append(edge)
-        for missing in lineage.missing:
-            edges.append(Edge(row.name, unidentified_dependency(missing), DependencyState.MISSING, missing))
-    ordered = tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name)))
+        edges += [
+            Edge(row.name, unidentified_dependency(name), DependencyState.MISSING, name) for name in lineage.missing
+        ]
+    return make_graph(nodes, edges)
+
+
+def make_graph(nodes: Mapping[ViewName, Node], edges: Iterable[Edge]) -> Graph:
+    """Return a graph with sorted nodes and edges."""
+    ordered = tuple(sorted(edges, key=lambda edge: (edge.view, edge.recorded.name)))
     return Graph({name: nodes[name] for name in sorted(nodes)}, ordered)
 
 
 def _edge(
     reader: LineageReader,
     view: ViewName,
-    child: Dependency,
+    recorded: Dependency,
     nodes: Mapping[ViewName, Node],
-    homes: Mapping[str | None, ViewName],
-    lost: dict[Dependency, ResolvedDependency],
+    names_by_uuid: Mapping[str | None, ViewName],
+    resolved: dict[Dependency, ResolvedDependency],
 ) -> Edge:
-    there = nodes.get(child.name)
-    if there is not None and there.kind is not None:
-        state = DependencyState.SAME if there.uuid == child.uuid else DependencyState.REPLACED
-        return Edge(view, child, DependencyState.UNKNOWN if there.uuid is None else state, child.name)
-    home = homes.get(child.uuid)
-    if home is None:
-        if child not in lost:
-            # Asked once for all views that lost it: it takes questions about every database.
-            lost[child] = reader.find(child)
-        moved = lost[child].now
-        home = None if moved is None else moved.name
-    if home is None:
-        return Edge(view, child, DependencyState.MISSING, child.name)
-    return Edge(view, child, DependencyState.RENAMED, home)
+    node = nodes.get(recorded.name)
+    if node is not None and node.kind is not None:
+        state = DependencyState.SAME if node.uuid == recorded.uuid else DependencyState.REPLACED
+        return Edge(view, recorded, DependencyState.UNKNOWN if node.uuid is None else state, recorded.name)
+    new_name = names_by_uuid.get(recorded.uuid)
+    if new_name is None:
+        if recorded not in resolved:
+            # Once for all views that lost it: the lookup asks the server about every database.
+            resolved[recorded] = reader.resolve(recorded)
+        current = resolved[recorded].current
+        new_name = None if current is None else current.name
+    if new_name is None:
+        return Edge(view, recorded, DependencyState.MISSING, recorded.name)
+    return Edge(view, recorded, DependencyState.RENAMED, new_name)
 
 
-def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) -> tuple[ViewName, ...]:
+def _reachable(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) -> tuple[ViewName, ...]:
     seen = {start: None}
     level: Iterable[ViewName] = (start,)
     while level:
@@ -378,31 +391,31 @@ def _reached(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName) 
     return tuple(name for name in seen if name != start)
 
 
-def components(below: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
-    """Tarjan's strongly connected components, children first; without recursion, since views nest deeply."""
+def components(sources: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
+    """Return Tarjan's strongly connected components, sources first; iterative, since views nest deeply."""
     index: dict[ViewName, int] = {}
     low: dict[ViewName, int] = {}
     stack: list[ViewName] = []
     on_stack: set[ViewName] = set()
     groups: list[tuple[ViewName, ...]] = []
-    for root in sorted(below):
+    for root in sorted(sources):
         if root in index:
             continue
-        work = [(root, iter(sorted(below[root])))]
+        work = [(root, iter(sorted(sources[root])))]
         index[root] = low[root] = len(index)
         stack.append(root)
         on_stack.add(root)
         while work:
-            name, children = work[-1]
-            for child in children:
-                if child not in index:
-                    index[child] = low[child] = len(index)
-                    stack.append(child)
-                    on_stack.add(child)
-                    work.append((child, iter(sorted(below[child]))))
+            name, unvisited = work[-1]
+            for source in unvisited:
+                if source not in index:
+                    index[source] = low[source] = len(index)
+                    stack.append(source)
+                    on_stack.add(source)
+                    work.append((source, iter(sorted(sources[source]))))
                     break
-                if child in on_stack:
-                    low[name] = min(low[name], index[child])
+                if source in on_stack:
+                    low[name] = min(low[name], index[source])
             else:
                 work.pop()
                 if work:

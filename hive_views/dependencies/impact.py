@@ -1,7 +1,7 @@
-"""What a change to a table or view would do to everything that depends on it, told before it is made.
+"""Impact analysis: what a change to a table or view would do to every view that depends on it.
 
-The dependents' texts are resolved twice: against the tables as they are, and against the tables as they would be. A
-view that breaks breaks what reads it; a column whose type changes changes it in every view that passes it on.
+The dependents' texts are resolved twice: against the current tables and against the changed ones. A view that breaks
+breaks its readers; a column whose type changes does so in every view that passes it on.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hive_views.dependencies.columns import read_view_text
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import SchemaOverlay, ViewText
+from hive_views.dependencies.view_text import SchemaOverlay, ViewText, read_view_text
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row, view_columns
@@ -21,42 +20,41 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
-from hive_views.sql.rewriting.expand import Expansion
 
 
 class Effect(Enum):
-    """What becomes of a view, from bad to good."""
+    """The effect of a change on a view, from bad to good."""
 
     BREAKS = "breaks"
-    """It could not be read any more."""
+    """The view could no longer be read."""
     BROKEN = "broken already"
-    """It cannot be read as things are; the change is not what breaks it."""
+    """The view cannot be read today; the change is not the reason."""
     TYPES = "changes types"
-    """It could be read, but some of its columns would have other types than it says."""
+    """The view could be read, but some of its columns would have other types than it declares."""
     FROZEN = "stays frozen"
-    """It would stay what it is; what its author typed would mean something else, which RECOMPILE would make of it."""
+    """The view would stay as it is; its typed text would mean something else, which RECOMPILE would adopt."""
     NONE = "none"
-    """Nothing."""
+    """The view would not change."""
     UNKNOWN = "unknown"
-    """Its text cannot be looked into."""
+    """The view's text cannot be analyzed."""
 
 
 @dataclass(frozen=True)
 class AffectedView:
-    """What becomes of one dependent."""
+    """The effect of a change on one dependent."""
 
     view: ViewName
     """The view."""
     effect: Effect
-    """What becomes of it."""
+    """The effect."""
     reason: str = ""
-    """Why."""
+    """The reason."""
     line: int | None = None
-    """Where in its text, from 1."""
+    """Line in the view's text, from 1."""
     column: int | None = None
-    """The character in that line, from 1."""
+    """Character in that line, from 1."""
     types: tuple[tuple[str, str | None, str | None], ...] = ()
-    """For `TYPES`: column, type now, type then; None for a type that cannot be told."""
+    """For `TYPES`: column, current type, new type; None for an unknown type."""
 
 
 def impact(
@@ -66,104 +64,101 @@ def impact(
     *,
     databases: Sequence[str] | None = None,
 ) -> tuple[AffectedView, ...]:
-    """What a change would do to every dependent."""
+    """Return the effect of new columns, or of a drop (None), on every dependent, each after what it reads."""
     store = reader.store
-    dependents = DependentFinder(reader, databases=databases).all_of(name)
-    by_name = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
-    now = SchemaOverlay(MetastoreSchemas(store), {})
-    changed = now.table(name.database, name.name)
-    then = SchemaOverlay(now, {name: None if columns is None else _with(columns, changed)})
-    lost: dict[ViewName, str] = {}
-    found = []
+    dependents = DependentFinder(reader, databases=databases).find_all(name)
+    rows = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
+    before = SchemaOverlay(MetastoreSchemas(store), {})
+    changed = before.table(name.database, name.name)
+    after = SchemaOverlay(before, {name: None if columns is None else _with_columns(columns, changed)})
+    broken: set[ViewName] = set()
+    affected_views = []
     for view in reversed(dependents.order()):
-        affected = _affected(store, by_name[view], now, then, lost)
+        affected = _affected(store, rows[view], before, after, broken)
         if affected.effect is Effect.BREAKS:
-            then.known[view] = None
-            lost[view] = affected.reason
-        found.append(affected)
-    return tuple(found)
+            after.tables[view] = None
+            broken.add(view)
+        affected_views.append(affected)
+    return tuple(affected_views)
 
 
 def reject_breaking_change(
     store: MetastoreStore, name: ViewName, action: str, columns: Sequence[tuple[str, str]] | None
 ) -> None:
-    """Refuse a change that breaks a dependent, for catalogs in strict mode."""
+    """Reject a change that breaks a dependent, for catalogs in strict mode."""
     broken = [item for item in impact(LineageReader(store), name, columns) if item.effect is Effect.BREAKS]
     if broken:
         raise DependentsError(str(name), action, [str(item.view) for item in broken])
 
 
 def reject_breaking_definition(store: MetastoreStore, name: ViewName, metadata: ViewMetadata) -> None:
-    """Refuse new columns of a view that break a dependent, for catalogs in strict mode."""
+    """Reject new columns of a view that break a dependent, for catalogs in strict mode."""
     reject_breaking_change(store, name, "change", view_columns(name, metadata, store.config))
 
 
 def _affected(
-    store: MetastoreStore, row: Row, now: SchemaOverlay, then: SchemaOverlay, lost: dict[ViewName, str]
+    store: MetastoreStore, row: Row, before: SchemaOverlay, after: SchemaOverlay, broken: set[ViewName]
 ) -> AffectedView:
     try:
         text = read_view_text(store, row)
     except (SqlError, MetadataFileError, NoSuchViewError) as error:
         return AffectedView(row.name, Effect.UNKNOWN, str(error))
     try:
-        before = text.reading(now)
+        old = text.expand_stored(before)
     except SqlError as error:
         return AffectedView(row.name, Effect.BROKEN, error.reason, error.line, error.column)
-    gone = [ViewName(*table) for table in before.tables if ViewName(*table) in lost]
-    if gone:
-        return AffectedView(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, gone))}, which breaks")
+    broken_sources = [ViewName(*table) for table in old.tables if ViewName(*table) in broken]
+    if broken_sources:
+        return AffectedView(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, broken_sources))}, which breaks")
     try:
-        after = text.reading(then)
+        new = text.expand_stored(after)
     except SqlError as error:
-        shown = _typed_error(text, then) or error
+        # The author knows the typed text, so its error is the one to show.
+        shown = _error_in_typed_text(text, after) or error
         return AffectedView(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
-    if len(after.names) != len(row.columns):
-        return AffectedView(row.name, Effect.BREAKS, f"its text would give {len(after.names)} columns")
+    if len(new.names) != len(row.columns):
+        return AffectedView(row.name, Effect.BREAKS, f"its text would give {len(new.names)} columns")
     types = tuple(
-        (name, old.type, new.type)
-        for (name, _, _), old, new in zip(row.columns, before.columns, after.columns, strict=True)
-        if old.type != new.type
+        (name, old_column.type, new_column.type)
+        for (name, _, _), old_column, new_column in zip(row.columns, old.columns, new.columns, strict=True)
+        if old_column.type != new_column.type
     )
     if types:
-        then.known[row.name] = _retyped(row, after, now)
-        shown_types = ", ".join(f"{name} {old} -> {new}" for name, old, new in types)
+        columns = [(name, item.type or kind) for (name, kind, _), item in zip(row.columns, new.columns, strict=True)]
+        after.tables[row.name] = _with_columns(columns, before.table(*row.name.identifier))
+        shown_types = ", ".join(f"{name} {old_type} -> {new_type}" for name, old_type, new_type in types)
         return AffectedView(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)
-    reason = _frozen(text, now, then)
+    reason = _typed_text_change(text, before, after)
     return AffectedView(row.name, Effect.NONE if reason is None else Effect.FROZEN, reason or "")
 
 
-def _typed_error(text: ViewText, then: Schemas) -> SqlError | None:
-    """The error at its place in what the author typed, which people know."""
+def _error_in_typed_text(text: ViewText, schemas: Schemas) -> SqlError | None:
     try:
-        text.expansion(then)
+        text.expand_typed(schemas)
     except SqlError as error:
         return error
     return None
 
 
-def _frozen(text: ViewText, now: Schemas, then: Schemas) -> str | None:
+def _typed_text_change(text: ViewText, before: Schemas, after: Schemas) -> str | None:
+    """Describe how the meaning of the typed text would change; None if it would not or is unknown."""
     try:
-        before = text.expansion(now)
+        old = text.expand_typed(before)
     except SqlError:
         return None
     try:
-        after = text.expansion(then)
+        new = text.expand_typed(after)
     except SqlError as error:
         return f"what was typed could not be resolved any more: {error.reason}"
-    if before.expanded == after.expanded:
+    if old.expanded == new.expanded:
         return None
-    new = [name for name in after.names if name not in before.names]
-    return "what was typed would mean another text" + (f", with the columns {', '.join(new)}" if new else "")
+    added = [name for name in new.names if name not in old.names]
+    return "what was typed would mean another text" + (f", with the columns {', '.join(added)}" if added else "")
 
 
-def _retyped(row: Row, after: Expansion, now: SchemaOverlay) -> TableSchema:
-    columns = [(name, new.type or kind) for (name, kind, _), new in zip(row.columns, after.columns, strict=True)]
-    return _with(columns, now.table(*row.name.identifier))
-
-
-def _with(columns: Sequence[tuple[str, str]], before: TableSchema | None) -> TableSchema:
+def _with_columns(columns: Sequence[tuple[str, str]], table: TableSchema | None) -> TableSchema:
     return TableSchema(
         columns=tuple((column.lower(), kind) for column, kind in columns),
-        kind="table" if before is None else before.kind,
-        bucket_columns=() if before is None else before.bucket_columns,
+        kind="table" if table is None else table.kind,
+        bucket_columns=() if table is None else table.bucket_columns,
     )

@@ -1,7 +1,7 @@
-"""What a view reads: its immediate children as recorded, or rebuilt from its text, and all below them by walking.
+"""What a view reads: its recorded or parsed direct dependencies, and the transitive ones.
 
-A child is recorded by name and UUID. The view's text finds it by its name, so that is what a query of the view reads;
-the UUID tells whether it still is the object that the view was defined over, and where that went.
+A dependency is recorded by name and UUID. A query of the view resolves the name; the UUID tells whether the name still
+denotes the object that the view was defined over, and where that object moved.
 """
 
 from __future__ import annotations
@@ -20,324 +20,320 @@ from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
 
-_READABLE = ("hive", "spark", "trino")
+_PARSED_DIALECTS = ("hive", "spark", "trino")
 
 
 class LineageOrigin(Enum):
-    """Where a view's children are known from."""
+    """Where the dependencies of a view were read from."""
 
     ROW = "row"
-    """The row's copy of the version's lineage."""
+    """The row's copy of the current version's lineage."""
     VERSION = "version"
-    """The summary of the current version: the row's copy is not there or belongs to an earlier version."""
+    """The summary of the current version; the row's copy is missing or belongs to an earlier version."""
     TEXT = "text"
-    """The view's text, because whoever wrote the version left no lineage."""
+    """The view's text; the writer of the version recorded no lineage."""
     NONE = "none"
-    """Nothing: neither a lineage, nor a text that could be read. `problem` says why."""
+    """No lineage is recorded and no text can be parsed; see `Lineage.problem`."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The immediate children of one view."""
+    """The direct dependencies of one view."""
 
     view: ViewName
     """The view."""
-    children: tuple[Dependency, ...]
-    """Its children, by name."""
-    source: LineageOrigin
-    """Where they are known from."""
+    dependencies: tuple[Dependency, ...]
+    """The dependencies, by name."""
+    origin: LineageOrigin
+    """Where they were read from."""
     missing: tuple[ViewName, ...] = ()
-    """Names in its text under which nothing stands; only where the children are known from the text."""
+    """Names in the text that denote nothing; only for `LineageOrigin.TEXT`."""
     problem: str | None = None
-    """Why its children are not known."""
+    """Why the dependencies are unknown."""
 
     @property
     def names(self) -> tuple[ViewName, ...]:
-        """All names that its text reads, as far as they are known."""
-        return tuple(sorted({*(child.name for child in self.children), *self.missing}))
+        """All names that the view reads, as far as they are known."""
+        return tuple(sorted({*(dependency.name for dependency in self.dependencies), *self.missing}))
 
 
 class DependencyState(Enum):
-    """How a recorded child stands today."""
+    """A recorded dependency compared with the metastore's current state."""
 
     SAME = "same"
-    """It is where it was."""
+    """The name denotes the recorded object."""
     RENAMED = "renamed"
-    """It has another name now: the view's text does not find it."""
+    """The object has another name, and nothing has the old one: the view cannot be read."""
     REPLACED = "replaced"
-    """Another object has its name now: the view's text reads that one."""
+    """The name denotes another object, which the view reads."""
     UNKNOWN = "unknown"
-    """Something has its name, and which object it is cannot be told: its metadata file cannot be read."""
+    """The name denotes an object whose UUID cannot be read."""
     MISSING = "missing"
-    """Nothing has its name, and nothing has its UUID."""
+    """Nothing has the name or the UUID."""
 
 
 @dataclass(frozen=True)
 class ResolvedDependency:
-    """A recorded child, and what became of it."""
+    """A recorded dependency and the object that it denotes now."""
 
-    child: Dependency
-    """As it was recorded."""
+    recorded: Dependency
+    """The dependency as recorded."""
     state: DependencyState
-    """How it stands."""
-    now: Dependency | None
-    """As it is: under the name in the view's text, or where it was renamed to; None where it is missing or unknown."""
+    """The comparison with the current state."""
+    current: Dependency | None
+    """The object under the recorded name or, if renamed, under its new name; None if missing or unknown."""
 
 
 @dataclass(frozen=True)
 class TransitiveDependency:
-    """Anything that a view reads, directly or through other views."""
+    """An object that a view reads directly or through other views."""
 
-    child: Dependency
-    """As it is today; as it was recorded where it is missing or unknown. A name of which nobody recorded more has an
-    empty UUID."""
+    dependency: Dependency
+    """The current object; the recorded one if missing or unknown. The UUID is empty if only a name is recorded."""
     state: DependencyState
-    """How it stands to what the view above recorded."""
+    """The comparison with what the nearest reader recorded."""
     depth: int
-    """1 for an immediate child; the shortest way counts."""
-    parents: tuple[ViewName, ...]
-    """The views above it that read it, by the names under which they stand."""
+    """1 for a direct dependency; the shortest path counts."""
+    readers: tuple[ViewName, ...]
+    """The views on the way that read it directly, by their current names."""
 
 
 @dataclass(frozen=True)
 class TransitiveLineage:
-    """All that a view reads, however deep."""
+    """All objects that a view reads, directly or through other views."""
 
     view: ViewName
     """The view."""
-    children: tuple[TransitiveDependency, ...]
-    """By depth, then by name; those that are missing among them."""
+    dependencies: tuple[TransitiveDependency, ...]
+    """By depth, then by name; missing ones included."""
     unknown: tuple[Lineage, ...] = ()
-    """Views below it whose children are not known."""
+    """Views on the way whose dependencies are unknown."""
 
     @property
     def missing(self) -> tuple[TransitiveDependency, ...]:
-        """What it reads and is not there under any name."""
-        return tuple(item for item in self.children if item.state is DependencyState.MISSING)
+        """Dependencies that exist under no name."""
+        return tuple(item for item in self.dependencies if item.state is DependencyState.MISSING)
 
     def by_uuid(self) -> dict[str, str]:
-        """L_deep with UUIDs: `database.name` to UUID, for every child that is there and has one."""
-        return {str(item.child.name): item.child.uuid for item in self.children if self._is_there(item)}
+        """Return `database.name` to UUID for every existing dependency that has one."""
+        return {str(item.dependency.name): item.dependency.uuid for item in self._existing()}
 
     def by_sequence(self) -> dict[str, int]:
-        """L with sequence numbers: `database.name` of every child to a number from 1.
+        """Return `database.name` to a number from 1 for every existing dependency.
 
-        The numbers mean something only within this view, and until a child reads something else.
+        The numbers are specific to this view and change when a dependency is redefined.
         """
-        there = (item for item in self.children if self._is_there(item))
-        return {str(item.child.name): number for number, item in enumerate(there, start=1)}
+        return {str(item.dependency.name): number for number, item in enumerate(self._existing(), start=1)}
 
-    @staticmethod
-    def _is_there(item: TransitiveDependency) -> bool:
-        return item.state is not DependencyState.MISSING and item.child.uuid != ""
+    def _existing(self) -> list[TransitiveDependency]:
+        return [
+            item
+            for item in self.dependencies
+            if item.state is not DependencyState.MISSING and item.dependency.uuid != ""
+        ]
 
 
 @dataclass(frozen=True)
-class _FromFile:
-    """What a metadata file says; it never changes, so it is remembered by the file's location."""
+class _TextLineage:
+    """The lineage of one metadata file or text: recorded dependencies, else parsed names, else a problem."""
 
-    children: tuple[Dependency, ...] | None
+    dependencies: tuple[Dependency, ...] | None
     names: tuple[ViewName, ...]
     problem: str | None
 
 
 class LineageReader:
-    """Reads lineages; what metadata files say is remembered. Safe for threads."""
+    """Reads lineages and caches the content of metadata files, which never change. Safe for threads."""
 
-    def __init__(self, store: MetastoreStore, *, remembered: int = 50_000) -> None:
-        """Make a reader."""
+    def __init__(self, store: MetastoreStore, *, cache_size: int = 50_000) -> None:
         self.store = store
-        self._remembered = remembered
-        self._files: dict[str, _FromFile] = {}
+        self._cache_size = cache_size
+        self._files: dict[str, _TextLineage] = {}
         self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
     def read(self, row: Row, rows: Mapping[ViewName, Row | None] | None = None) -> Lineage:
-        """The immediate children of a view."""
+        """Return the direct dependencies of a view; `rows` saves requests for rows that were read already."""
         if row.kind is RowKind.ICEBERG_VIEW:
-            known = lineage_in_row(row.parameters, row.metadata_location)
-            if known is not None:
-                return Lineage(row.name, known, LineageOrigin.ROW)
-            said = self._file(row)
-            if said.children is not None:
-                return Lineage(row.name, said.children, LineageOrigin.VERSION)
+            recorded = lineage_in_row(row.parameters, row.metadata_location)
+            if recorded is not None:
+                return Lineage(row.name, recorded, LineageOrigin.ROW)
+            lineage = self._read_file(row)
+            if lineage.dependencies is not None:
+                return Lineage(row.name, lineage.dependencies, LineageOrigin.VERSION)
         elif row.kind is RowKind.HIVE_VIEW:
-            said = _of_hive_view(row)
+            lineage = _of_hive_view(row)
         else:
             return Lineage(row.name, (), LineageOrigin.ROW)
-        if said.problem is not None:
-            return Lineage(row.name, (), LineageOrigin.NONE, problem=said.problem)
-        children, missing = [], []
-        for name in said.names:
-            child = self._child(name, rows or {})
-            if child is None:
+        if lineage.problem is not None:
+            return Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
+        dependencies, missing = [], []
+        for name in lineage.names:
+            source = rows[name] if rows is not None and name in rows else self.store.get_row(name)
+            if source is None:
                 missing.append(name)
             else:
-                children.append(child)
-        return Lineage(row.name, tuple(children), LineageOrigin.TEXT, tuple(missing))
+                dependencies.append(self.identify(source) or unidentified_dependency(name, KINDS[source.kind]))
+        return Lineage(row.name, tuple(dependencies), LineageOrigin.TEXT, tuple(missing))
 
-    def recorded(self, row: Row) -> tuple[ViewName, ...]:
-        """The names that a view's text reads, without a look at what stands there."""
+    def read_names(self, row: Row) -> tuple[ViewName, ...]:
+        """Return the names that a view reads, without looking them up."""
         if row.kind is RowKind.ICEBERG_VIEW:
-            known = lineage_in_row(row.parameters, row.metadata_location)
-            if known is None:
-                known = self._file(row).children
-            return self._file(row).names if known is None else tuple(child.name for child in known)
+            recorded = lineage_in_row(row.parameters, row.metadata_location)
+            if recorded is None:
+                recorded = self._read_file(row).dependencies
+            return self._read_file(row).names if recorded is None else tuple(item.name for item in recorded)
         if row.kind is RowKind.HIVE_VIEW:
             return _of_hive_view(row).names
         return ()
 
-    def identified(self, row: Row) -> Dependency | None:
-        """A row as a child, without giving it a mark; None where its UUID cannot be told."""
+    def identify(self, row: Row) -> Dependency | None:
+        """Return a row as a dependency without marking the row; None if its UUID cannot be determined."""
+        # PyIceberg's table rows have no UUID, and a table's metadata file may be large.
+        is_cached = row.kind is RowKind.ICEBERG_TABLE and row.uuid is None
         key = (row.name, row.create_time)
-        if row.kind is RowKind.ICEBERG_TABLE and row.uuid is None and key in self._tables:
+        if is_cached and key in self._tables:
             return self._tables[key]
         try:
-            child = identify(self.store, row, mark=False)
+            dependency = identify(self.store, row, mark=False)
         except UnidentifiedError:
             return None
-        if row.kind is RowKind.ICEBERG_TABLE and row.uuid is None:
-            # PyIceberg's rows have no UUID, and a table's metadata file may be large.
-            self._tables[key] = child
-        return child
+        if is_cached:
+            self._tables[key] = dependency
+        return dependency
 
-    def child(self, name: ViewName) -> Dependency | None:
-        """What stands under a name; None where nothing does, or where its UUID cannot be told."""
+    def identify_name(self, name: ViewName) -> Dependency | None:
+        """Return the object under a name; None if there is none or its UUID cannot be determined."""
         row = self.store.get_row(name)
-        return None if row is None else self.identified(row)
+        return None if row is None else self.identify(row)
 
-    def _child(self, name: ViewName, rows: Mapping[ViewName, Row | None]) -> Dependency | None:
-        row = rows[name] if name in rows else self.store.get_row(name)
-        if row is None:
-            return None
-        return self.identified(row) or unidentified_dependency(name, KINDS[row.kind])
-
-    def _file(self, row: Row) -> _FromFile:
+    def _read_file(self, row: Row) -> _TextLineage:
         location = row.metadata_location
         if location is None:
-            return _FromFile(None, (), "its row names no metadata file")
-        known = self._files.get(location)
-        if known is None:
+            return _TextLineage(None, (), "its row names no metadata file")
+        lineage = self._files.get(location)
+        if lineage is None:
             try:
                 version = self.store.files.read(location).current_version()
             except MetadataFileError as error:
-                return _FromFile(None, (), str(error))
-            known = _from_version(version, row.name.database)
-            if len(self._files) >= self._remembered:
+                return _TextLineage(None, (), str(error))
+            lineage = _of_version(version, row.name.database)
+            if len(self._files) >= self._cache_size:
                 self._files.clear()
-            self._files[location] = known
-        return known
+            self._files[location] = lineage
+        return lineage
 
-    def find(self, child: Dependency) -> ResolvedDependency:
-        """What became of a recorded child."""
-        row = self.store.get_row(child.name)
-        if row is not None:
-            there = self.identified(row)
-            if there is None or not child.uuid:
-                return ResolvedDependency(
-                    child, DependencyState.UNKNOWN if there is None else DependencyState.SAME, there
-                )
-            return ResolvedDependency(
-                child, DependencyState.SAME if there.uuid == child.uuid else DependencyState.REPLACED, there
-            )
-        moved = self._named(child) if child.uuid else None
-        return ResolvedDependency(child, DependencyState.MISSING if moved is None else DependencyState.RENAMED, moved)
+    def resolve(self, recorded: Dependency) -> ResolvedDependency:
+        """Look up a recorded dependency by name and then by UUID."""
+        row = self.store.get_row(recorded.name)
+        if row is None:
+            renamed = self._find_by_uuid(recorded) if recorded.uuid else None
+            state = DependencyState.MISSING if renamed is None else DependencyState.RENAMED
+            return ResolvedDependency(recorded, state, renamed)
+        current = self.identify(row)
+        if current is None:
+            return ResolvedDependency(recorded, DependencyState.UNKNOWN, None)
+        is_same = not recorded.uuid or current.uuid == recorded.uuid
+        return ResolvedDependency(recorded, DependencyState.SAME if is_same else DependencyState.REPLACED, current)
 
-    def _named(self, child: Dependency) -> Dependency | None:
-        """What has a child's UUID today: by the server's filter, or by the metadata files of tables without one."""
-        for name in names_by_uuid(self.store, child.uuid):
-            found = self.child(name)
-            if found is not None and found.uuid == child.uuid:
-                return found
-        if child.kind is ObjectKind.TABLE:
+    def _find_by_uuid(self, recorded: Dependency) -> Dependency | None:
+        """Find an object by UUID: with the server's filter, then in the metadata files of tables without UUID."""
+        for name in names_by_uuid(self.store, recorded.uuid):
+            current = self.identify_name(name)
+            if current is not None and current.uuid == recorded.uuid:
+                return current
+        if recorded.kind is ObjectKind.TABLE:
             for row in tables_without_uuid(self.store):
-                found = self.identified(row)
-                if found is not None and found.uuid == child.uuid:
-                    return found
+                current = self.identify(row)
+                if current is not None and current.uuid == recorded.uuid:
+                    return current
         return None
 
-    def deep(self, name: ViewName) -> TransitiveLineage:
-        """All that a view reads, by walking down."""
+    def read_transitive(self, name: ViewName) -> TransitiveLineage:
+        """Return all objects that a view reads, breadth first."""
         row = self.store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
-        found: dict[ViewName, TransitiveDependency] = {}
+        dependencies: dict[ViewName, TransitiveDependency] = {}
         unknown = []
         level: list[Row] = [row]
         seen = {name}
         depth = 0
         while level:
             depth += 1
-            below: list[Row] = []
-            for parent in level:
-                lineage = self.read(parent)
-                if lineage.source is LineageOrigin.NONE:
+            next_level: list[Row] = []
+            for reader in level:
+                lineage = self.read(reader)
+                if lineage.origin is LineageOrigin.NONE:
                     unknown.append(lineage)
-                lost = (unidentified_dependency(name) for name in lineage.missing)
-                for child in (*lineage.children, *lost):
-                    now = self.find(child)
-                    _note(found, now, depth, parent.name)
-                    if now.now is not None and now.now.kind.is_view and now.now.name not in seen:
-                        seen.add(now.now.name)
-                        next_row = self.store.get_row(now.now.name)
-                        if next_row is not None:
-                            below.append(next_row)
-            level = below
-        ordered = sorted(found.values(), key=lambda item: (item.depth, item.child.name))
+                missing = (unidentified_dependency(name) for name in lineage.missing)
+                for recorded in (*lineage.dependencies, *missing):
+                    resolved = self.resolve(recorded)
+                    _add(dependencies, resolved, depth, reader.name)
+                    source = resolved.current
+                    if source is not None and source.kind.is_view and source.name not in seen:
+                        seen.add(source.name)
+                        source_row = self.store.get_row(source.name)
+                        if source_row is not None:
+                            next_level.append(source_row)
+            level = next_level
+        ordered = sorted(dependencies.values(), key=lambda item: (item.depth, item.dependency.name))
         return TransitiveLineage(name, tuple(ordered), tuple(unknown))
 
 
 def unidentified_dependency(name: ViewName, kind: ObjectKind = ObjectKind.TABLE) -> Dependency:
-    """A child of which only the name is known."""
+    """Return a dependency of which only the name is known."""
     return Dependency(name, "", kind, by_name=True)
 
 
-def _note(found: dict[ViewName, TransitiveDependency], now: ResolvedDependency, depth: int, parent: ViewName) -> None:
-    child = now.now or now.child
-    known = found.get(child.name)
-    if known is None:
-        found[child.name] = TransitiveDependency(child, now.state, depth, (parent,))
-    elif parent not in known.parents:
-        found[child.name] = TransitiveDependency(known.child, known.state, known.depth, (*known.parents, parent))
+def _add(
+    dependencies: dict[ViewName, TransitiveDependency], resolved: ResolvedDependency, depth: int, reader: ViewName
+) -> None:
+    current = resolved.current or resolved.recorded
+    previous = dependencies.get(current.name)
+    if previous is None:
+        dependencies[current.name] = TransitiveDependency(current, resolved.state, depth, (reader,))
+    elif reader not in previous.readers:
+        readers = (*previous.readers, reader)
+        dependencies[current.name] = TransitiveDependency(previous.dependency, previous.state, previous.depth, readers)
 
 
 def dependency_names(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
-    """The tables and views that a version's text names, with or without a lineage."""
-    said = _from_version(version, database)
-    if said.children is not None:
-        return tuple(child.name for child in said.children)
-    return None if said.problem is not None else said.names
+    """Return the names that a version reads, recorded or parsed; None if they are unknown."""
+    lineage = _of_version(version, database)
+    if lineage.dependencies is not None:
+        return tuple(dependency.name for dependency in lineage.dependencies)
+    return None if lineage.problem is not None else lineage.names
 
 
-def _from_version(version: ViewVersion, database: str) -> _FromFile:
-    children = lineage_of_version(version)
-    if children is not None:
-        return _FromFile(children, (), None)
+def _of_version(version: ViewVersion, database: str) -> _TextLineage:
+    dependencies = lineage_of_version(version)
+    if dependencies is not None:
+        return _TextLineage(dependencies, (), None)
     namespace = version.default_namespace
-    return _from_texts(sql_texts(version), namespace[0].lower() if len(namespace) == 1 else database)
+    return _of_texts(sql_texts(version), namespace[0].lower() if len(namespace) == 1 else database)
 
 
-def _of_hive_view(row: Row) -> _FromFile:
-    return _from_texts({HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database)
+def _of_hive_view(row: Row) -> _TextLineage:
+    return _of_texts({HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database)
 
 
-def _from_texts(texts: Mapping[str, str], database: str) -> _FromFile:
-    """The names in a view's text: in the expanded one if it can be read, else in the first that can."""
+def _of_texts(texts: Mapping[str, str], database: str) -> _TextLineage:
+    """Parse the names in a view's text: the expanded text if possible, else the first that parses."""
     from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
     problem = "it has no text in a dialect that can be read here"
-    ordered = sorted(texts, key=lambda dialect: dialect != HIVE)
-    for dialect in ordered:
-        # Texts of dialect hive are mostly expanded texts of Spark's authors, with Spark's functions and literals.
+    for dialect in sorted(texts, key=lambda dialect: dialect != HIVE):
+        # Most texts of dialect hive are expanded texts of Spark authors, with Spark's functions and literals.
         for parser in dict.fromkeys((dialect, *(("spark",) if dialect == HIVE else ()))):
-            if parser not in _READABLE:
+            if parser not in _PARSED_DIALECTS:
                 continue
             try:
-                named = references(texts[dialect], parser).tables
+                tables = references(texts[dialect], parser).tables
             except SqlError as error:
                 problem = f"its {dialect} text cannot be read: {error}"
                 continue
-            return _FromFile(None, _names(reference.resolved(database) for reference in named), None)
-    return _FromFile(None, (), problem)
+            return _TextLineage(None, _names(reference.resolved(database) for reference in tables), None)
+    return _TextLineage(None, (), problem)
 
 
 def _names(pairs: Iterable[tuple[str, str]]) -> tuple[ViewName, ...]:

@@ -1,23 +1,35 @@
-"""The partitions of tables behind a view's partition: which, whether all are there, and when each was last written.
+"""Partition dependencies: the partitions of tables that a view's partition needs, which are missing, when written.
 
-Hive's design left this open (Hive Views, Underlying Partition Dependencies; HIVE-1079). It is derived from the view's
-text when it is asked for. Where the text does not say which partitions are meant, all of the table are named.
+Hive's design left this open (Hive Views, Underlying Partition Dependencies; HIVE-1079). They are derived from the
+view's text on request. Where it does not imply which partitions are needed, all partitions of the table are returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from hive_views.dependencies.columns import read_view_text
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.partition_flow import Bound, Node, Use, uses
-from hive_views.dependencies.partition_times import IcebergPartitions, iceberg_partitions
+from hive_views.dependencies.partition_flow import Relation, Restriction, TableUse, find_table_uses
 from hive_views.dependencies.validity import stored_type
-from hive_views.errors import InvalidViewError, MetadataFileError, NoSuchViewError, SqlError
+from hive_views.dependencies.view_text import read_view_text
+from hive_views.errors import (
+    InvalidViewError,
+    MetadataFileError,
+    MetadataFileNotFoundError,
+    NoSuchViewError,
+    SqlError,
+)
 from hive_views.identifiers import ViewName
+from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.partitions import (
     DEFAULT_PARTITION,
     canonical,
@@ -30,19 +42,26 @@ from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+
+_UNCOMPARABLE_TYPES = ("char", "float", "double", "timestamp")
+"""Types with equal values of different text: trailing blanks do not count in char; 0.1 as float is 0.10000000149 as
+double, and -0.0 equals 0.0; a timestamp's text depends on the time zone."""
+
 
 class Trust(Enum):
-    """What a time of the last change is worth."""
+    """How reliable the time of the last change is."""
 
     SNAPSHOT = "snapshot"
-    """The commit of an Iceberg snapshot: every change of the data moves it."""
+    """The commit of an Iceberg snapshot: every change of the data updates it."""
     ROW = "row"
-    """The metastore's `transient_lastDdlTime`: Hive and Spark set it when they write a partition by name. Files that
-    were put into its directory leave it as it is, and a change of the row alone moves it."""
+    """The metastore's `transient_lastDdlTime`: Hive and Spark update it when they write a partition by name. Files
+    copied into the directory do not; changes of the row alone do."""
     CREATION = "creation"
-    """Only the time at which the partition or the table was created."""
+    """Only the creation time of the partition or table."""
     NONE = "none"
-    """There is no time."""
+    """No time is known."""
 
 
 Spec = tuple[tuple[str, str], ...]
@@ -51,19 +70,23 @@ Spec = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class BasePartition:
-    """A partition of a table, or a whole table that has none."""
+    """A partition of a table, or an unpartitioned table."""
 
     spec: Spec
-    """Its columns and values; empty for a table without partitions."""
+    """Its columns and values; empty for an unpartitioned table."""
     written: datetime | None
     """When it was last written, in UTC."""
     trust: Trust
-    """What that time is worth."""
+    """How reliable that time is."""
 
     @property
     def name(self) -> str:
-        """As Hive writes it, not escaped: `ds=2026-01-01/hr=7`."""
+        """The name as Hive writes it, not escaped: `ds=2026-01-01/hr=7`."""
         return "/".join(f"{column}={value}" for column, value in self.spec)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of `deps partitions`."""
+        return {"name": self.name, "written": self.written, "trust": self.trust}
 
 
 @dataclass(frozen=True)
@@ -72,88 +95,94 @@ class TableDependency:
 
     table: ViewName
     """The table."""
+    exists: bool
+    """Whether it exists."""
     partition_columns: tuple[str, ...]
-    """Its partition columns; of an Iceberg table, those that it is partitioned by as they are (identity)."""
+    """Its partition columns; for an Iceberg table those with identity transform."""
     restricted: tuple[tuple[str, str], ...]
-    """Its partition columns that the view restricts, and by what: a column of the view, or a constant in quotes."""
+    """The partition columns that the view restricts, and to what: a column of the view, or a constant in quotes."""
     partitions: tuple[BasePartition, ...]
-    """The partitions behind the view's, by name."""
+    """The needed partitions, by name."""
     missing: tuple[Spec, ...]
-    """Partitions that should be there: others behind the same view have them, the view has them, or they were asked
-    for."""
+    """Partitions that should exist: another table of the view or the view itself has them, or they were requested."""
     reasons: tuple[str, ...]
-    """Why more partitions may be named than are read, or why something is not known; empty where it is exact."""
-    exists: bool = True
-    """Whether the table is there."""
+    """Why more partitions may be listed than are read, or why something is unknown; empty for an exact result."""
 
     @property
     def all_partitions(self) -> bool:
-        """Whether the view's text restricts none of its partition columns."""
+        """Whether the view restricts none of the partition columns."""
         return not self.restricted
 
     @property
     def written(self) -> datetime | None:
-        """When the latest of the partitions was written; None if none has a time."""
+        """When the latest of the partitions was written; None if no time is known."""
         return max((item.written for item in self.partitions if item.written is not None), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of `deps partitions`."""
+        return {**vars(self), "restricted": dict(self.restricted), "missing": [dict(spec) for spec in self.missing]}
 
 
 @dataclass(frozen=True)
 class PartitionDependencies:
-    """The answer for one partition of a view, or for all of it."""
+    """The partitions of tables that a view, or one partition of it, needs."""
 
     view: ViewName
     """The view."""
     partition: Spec
-    """What was asked for; empty for the whole view."""
-    tables: tuple[TableDependency, ...]
-    """What it needs of each table, by name."""
+    """The requested partition; empty for the whole view."""
     complete: bool | None
-    """Whether everything is there that should be; None where the text does not tell what should be."""
+    """Whether every needed partition exists; None if the text does not imply which are needed."""
     why: str
     """The reason for `complete`, as a sentence."""
     fresh_as_of: datetime | None
-    """Until when every table has been written: the time of the table that was written longest ago. None where one has
-    no time."""
+    """The earliest of the tables' last write times; None if a table has no time."""
     last_written: datetime | None
-    """When anything behind it was last written."""
+    """The latest of the tables' last write times."""
+    tables: tuple[TableDependency, ...]
+    """What is needed of each table, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of `deps partitions`."""
+        return {**vars(self), "partition": dict(self.partition)}
 
 
 def partition_dependencies(
     store: MetastoreStore, name: ViewName, partition: Mapping[str, str]
 ) -> PartitionDependencies:
-    """Find the partitions of tables behind a view's partition.
+    """Return the partitions of tables that a view's partition needs.
 
-    Costs a row of each table and view below it, one listing of names for each partitioned Hive table, the rows of the
-    partitions that are behind it, and for an Iceberg table its metadata file and the manifests of its snapshot.
+    Reads a row of each table and view that it depends on, the partition names of each partitioned Hive table, the rows
+    of the needed partitions, and for an Iceberg table its metadata file and the manifests of its current snapshot.
     """
     row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    asked = _asked(row, partition)
-    looking = _Looking(store)
-    found: dict[ViewName, list[Use]] = {}
-    for use in uses(looking.node_of(row), looking.node, asked):
-        found.setdefault(use.table, []).append(use)
-    tables = [_table(store, looking, table, found[table], asked) for table in sorted(found)]
-    registered = _registered(store, row, asked)
-    answered = tuple(_with_missing(item, tables, registered, asked) for item in tables)
-    complete, why = _verdict(answered)
-    times = [item.dependency.written for item in tables]
-    known = [time for time in times if time is not None]
+    given = _checked_values(row, partition)
+    relations = _RelationReader(store)
+    uses: dict[ViewName, list[TableUse]] = {}
+    for use in find_table_uses(relations.of_row(row), relations.get, given):
+        uses.setdefault(use.table, []).append(use)
+    analyzed = [_analyze_table(store, relations, table, uses[table], given) for table in sorted(uses)]
+    registered = _registered_partitions(store, row, given)
+    tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
+    complete, why = _completeness(tables)
+    times = [item.dependency.written for item in analyzed]
+    known_times = [time for time in times if time is not None]
     return PartitionDependencies(
         name,
-        tuple(asked.items()),
-        answered,
+        tuple(given.items()),
         complete,
         why,
-        min(known) if known and len(known) == len(times) else None,
-        max(known, default=None),
+        min(known_times) if known_times and len(known_times) == len(times) else None,
+        max(known_times, default=None),
+        tables,
     )
 
 
-def _asked(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
+def _checked_values(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
     types = {column.lower(): kind for column, kind, _ in row.columns}
-    asked = {}
+    values = {}
     for column, value in partition.items():
         kind = types.get(column.lower())
         if kind is None:
@@ -161,278 +190,335 @@ def _asked(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
         text = canonical(value, kind)
         if text is None or value == DEFAULT_PARTITION:
             raise InvalidViewError(str(row.name), f"{value!r} is no value of {column}, which is {kind}")
-        asked[column.lower()] = text
-    return asked
+        values[column.lower()] = text
+    return values
 
 
-class _Looking:
-    """Rows as the flow sees them, each read once."""
+class _RelationReader:
+    """Reads each table and view once, for the analysis of restrictions."""
 
     def __init__(self, store: MetastoreStore) -> None:
         self._store = store
         self._schemas = MetastoreSchemas(store)
-        self._reader = LineageReader(store)
-        self._nodes: dict[ViewName, Node | None] = {}
+        self._lineage = LineageReader(store)
+        self._relations: dict[ViewName, Relation | None] = {}
         self.rows: dict[ViewName, Row] = {}
 
-    def node(self, name: ViewName) -> Node | None:
-        if name not in self._nodes:
+    def get(self, name: ViewName) -> Relation | None:
+        if name not in self._relations:
             row = self._store.get_row(name)
-            self._nodes[name] = None if row is None else self.node_of(row)
-        return self._nodes[name]
+            self._relations[name] = None if row is None else self.of_row(row)
+        return self._relations[name]
 
-    def node_of(self, row: Row) -> Node:
+    def of_row(self, row: Row) -> Relation:
         self.rows[row.name] = row
         types = {column.lower(): stored_type(kind) if "char(" not in kind else kind for column, kind, _ in row.columns}
         if not row.kind.is_view:
-            return Node(row.name, types)
+            return Relation(row.name, types)
         try:
             text = read_view_text(self._store, row)
-            expansion = text.expansion(self._schemas)
+            expansion = text.expand_typed(self._schemas)
         except (SqlError, MetadataFileError) as error:
-            return Node(row.name, types, problem=str(error), reads=self._reader.recorded(row))
+            return Relation(row.name, types, problem=str(error), reads=self._lineage.read_names(row))
         if len(expansion.names) != len(types):
             problem = f"{row.name} has {len(types)} columns, its text gives {len(expansion.names)}"
-            return Node(row.name, types, problem=problem, reads=self._reader.recorded(row))
-        return Node(row.name, types, query=(expansion.expanded, text.dialect))
+            return Relation(row.name, types, problem=problem, reads=self._lineage.read_names(row))
+        return Relation(row.name, types, query=(expansion.expanded, text.dialect))
 
 
 @dataclass(frozen=True)
-class _Found:
-    """One table, and what is needed to say which of its partitions are missing."""
+class _AnalyzedTable:
+    """A table's result without missing partitions, and what is needed to find those."""
 
     dependency: TableDependency
     by_column: Mapping[str, str]
-    """Its partition columns by the view's column that they are equal to, where all uses agree."""
+    """By column of the view: the partition column that equals it in all uses."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """Hive types of its partition columns."""
+    """Hive types of the partition columns."""
 
 
-def _table(
-    store: MetastoreStore, looking: _Looking, name: ViewName, found: Sequence[Use], asked: Mapping[str, str]
-) -> _Found:
-    reasons = list(dict.fromkeys(reason for use in found for reason in use.reasons))
-    if looking.node(name) is None:
-        return _Found(TableDependency(name, (), (), (), (), ("nothing has that name", *reasons), exists=False), {})
-    row = looking.rows[name]
-    source = _source(store, row)
-    types = dict(source.keys)
-    tests = []
-    for use in found:
-        restricting = {column: bounds for column, bounds in use.columns if column in types}
-        for column in [column for column in restricting if types[column].startswith(_ODD_TYPES)]:
-            del restricting[column]
+def _analyze_table(
+    store: MetastoreStore,
+    relations: _RelationReader,
+    name: ViewName,
+    uses: Sequence[TableUse],
+    given: Mapping[str, str],
+) -> _AnalyzedTable:
+    reasons = list(dict.fromkeys(reason for use in uses for reason in use.reasons))
+    if relations.get(name) is None:
+        return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)), {})
+    partitions = _read_partitions(store, relations.rows[name])
+    types = dict(partitions.keys)
+    by_use = []
+    for use in uses:
+        restrictions = {column: equal for column, equal in use.columns if column in types}
+        for column in [column for column in restrictions if types[column].startswith(_UNCOMPARABLE_TYPES)]:
+            del restrictions[column]
             reasons.append(f"{column} is {types[column]}, whose values may be equal and look different")
-        tests.append(restricting)
-    exact = bool(tests) and all(tests)
-    wanted = {
-        item: values
-        for item, values in source.values.items()
-        if any(_matches(values, test, types, asked) for test in tests)
-    }
-    shared = set.intersection(*(set(test) for test in tests)) if exact else set()
-    restricted = tuple((column, _shown(tests, column)) for column in types if column in shared)
+        by_use.append(restrictions)
+    is_restricted = bool(by_use) and all(by_use)
+    needed = sorted(
+        item
+        for item, values in partitions.values.items()
+        if any(_may_match(values, restrictions, types, given) for restrictions in by_use)
+    )
+    shared = set.intersection(*(set(restrictions) for restrictions in by_use)) if is_restricted else set()
+    restricted = tuple((column, _shown(by_use, column)) for column in types if column in shared)
     by_column = {
-        bound.column: column
+        restriction.column: column
         for column in types
         if column in shared
-        for bound in tests[0][column]
-        if bound.column is not None and all(bound in test[column] for test in tests)
+        for restriction in by_use[0][column]
+        if restriction.column is not None and all(restriction in restrictions[column] for restrictions in by_use)
     }
-    if types and not exact and not reasons:
+    if types and not is_restricted and not reasons:
         reasons.append(f"the view's columns do not tell its partition columns {', '.join(types)}")
-    if exact and len(restricted) == len(types):
-        # What is said of other columns does not matter where these are known.
+    if is_restricted and len(restricted) == len(types):
+        # The result is exact, so reasons that concern other columns do not matter.
         reasons = []
-    reasons += source.reasons
-    partitions = source.read(sorted(wanted)) if types else source.read(())
-    dependency = TableDependency(name, tuple(types), restricted, partitions, (), tuple(dict.fromkeys(reasons)))
-    return _Found(dependency, by_column, types)
+    reasons += partitions.reasons
+    dependency = TableDependency(
+        name,
+        True,
+        tuple(types),
+        restricted,
+        partitions.read(needed if types else ()),
+        (),
+        tuple(dict.fromkeys(reasons)),
+    )
+    return _AnalyzedTable(dependency, by_column, types)
 
 
-_ODD_TYPES = ("char", "float", "double", "timestamp")
-"""Trailing blanks do not count; 0.1 of a float is 0.10000000149 of a double, and -0.0 is 0.0; one moment has another
-text in each time zone."""
-
-
-def _matches(
+def _may_match(
     values: Mapping[str, str | None],
-    test: Mapping[str, tuple[Bound, ...]],
+    restrictions: Mapping[str, tuple[Restriction, ...]],
     types: Mapping[str, str],
-    asked: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> bool:
-    """Whether a partition may hold rows for what was asked for; one whose value is not known may."""
-    for column, bounds in test.items():
-        there = values.get(column)
-        for bound in bounds:
-            wanted = bound.literal if bound.column is None else asked.get(bound.column)
-            if wanted is None or there is None:
+    """Whether a partition may hold rows for the given values; unknown values match."""
+    for column, equal in restrictions.items():
+        value = values.get(column)
+        for restriction in equal:
+            text = restriction.literal if restriction.column is None else given.get(restriction.column)
+            if text is None or value is None:
                 continue
-            expected = canonical(wanted, types[column])
-            if expected is not None and there != expected:
+            expected = canonical(text, types[column])
+            if expected is not None and value != expected:
                 return False
     return True
 
 
-def _shown(tests: Sequence[Mapping[str, tuple[Bound, ...]]], column: str) -> str:
-    bounds = dict.fromkeys(bound for test in tests for bound in test[column])
-    names = [bound.column for bound in bounds if bound.column is not None]
-    return ", ".join(names or [f"'{bound.literal}'" for bound in bounds])
+def _shown(by_use: Sequence[Mapping[str, tuple[Restriction, ...]]], column: str) -> str:
+    equal = dict.fromkeys(item for restrictions in by_use for item in restrictions[column])
+    names = [item.column for item in equal if item.column is not None]
+    return ", ".join(names or [f"'{item.literal}'" for item in equal])
 
 
-# -- Where partitions are read ----------------------------------------------------------------------------------------
+# -- Partitions of tables ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Source:
+class _TablePartitions:
     """The partitions of one table."""
 
     keys: tuple[tuple[str, str], ...]
+    """Partition columns and their Hive types."""
     values: Mapping[str, Mapping[str, str | None]]
-    """By name."""
+    """Values by partition column, by name of a partition."""
     read: Callable[[Sequence[str]], tuple[BasePartition, ...]]
-    """Reads the times of some."""
+    """Returns partitions by name, with their times."""
     reasons: tuple[str, ...] = ()
+    """What is unknown."""
 
 
-def _source(store: MetastoreStore, row: Row) -> _Source:
+def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
     if row.kind is RowKind.ICEBERG_TABLE:
-        return _iceberg(iceberg_partitions(store.files, row))
+        return _iceberg_partitions(store.files, row)
     keys = partition_keys(row)
     if not keys:
-        written, created = row_changed(row)
-        whole = BasePartition((), written, _trust(written, created))
-        return _Source((), {}, lambda names: (whole,))
-    types = dict(keys)
-    stored = partition_values(store.client, row)
+        written, is_creation = row_changed(row)
+        table = BasePartition((), written, _trust(written, is_creation))
+        return _TablePartitions((), {}, lambda names: (table,))
+    columns = [column for column, _ in keys]
     values: dict[str, dict[str, str | None]] = {}
-    for name, item in stored.items():
-        pairs = zip(types.items(), item, strict=False)
-        # A NULL equals nothing, but a text that is no value of its type cannot be compared.
+    for name, stored in partition_values(store.client, row).items():
+        # A NULL equals nothing; a text that is not a value of its type cannot be compared (None).
         values[name] = {
-            column: value if value == DEFAULT_PARTITION else canonical(value, kind) for (column, kind), value in pairs
+            column: value if value == DEFAULT_PARTITION else canonical(value, kind)
+            for (column, kind), value in zip(keys, stored, strict=False)
         }
 
     def read(names: Sequence[str]) -> tuple[BasePartition, ...]:
         return tuple(
             BasePartition(
-                tuple(zip(types, item.values, strict=False)), item.written, _trust(item.written, item.from_creation)
+                tuple(zip(columns, item.values, strict=False)), item.written, _trust(item.written, item.from_creation)
             )
             for item in stored_partitions(store.client, row, names)
         )
 
-    return _Source(keys, values, read)
+    return _TablePartitions(keys, values, read)
 
 
-def _iceberg(found: IcebergPartitions) -> _Source:
-    names = {
-        "/".join(f"{column}={value}" for column, value in values): (values, written)
-        for values, written in found.partitions
-    }
+def _iceberg_partitions(files: MetadataFiles, row: Row) -> _TablePartitions:
+    """Read the identity partitions of an Iceberg table from its metadata file and its current snapshot's manifests.
 
-    def read(wanted: Sequence[str]) -> tuple[BasePartition, ...]:
-        if not found.keys:
-            return (BasePartition((), found.written, _trust(found.written, False, Trust.SNAPSHOT)),)
+    A partition's time is that of the last snapshot that wrote it, or None if that snapshot has expired.
+    """
+
+    def unpartitioned(written: datetime | None, *reasons: str) -> _TablePartitions:
+        partition = BasePartition((), written, _trust(written, False, Trust.SNAPSHOT))
+        return _TablePartitions((), {}, lambda names: (partition,), reasons)
+
+    location = row.metadata_location
+    if location is None:
+        return unpartitioned(None, "its row names no metadata file")
+    try:
+        io = files.io(location)
+        metadata = FromInputFile.table_metadata(io.new_input(location))
+        table = Table(row.name.identifier, metadata, location, io, NoopCatalog("partitions"))
+        snapshot = table.current_snapshot()
+        types = {column.lower(): kind for column, kind, _ in row.columns}
+        schema = table.schema()
+        columns_by_field = {
+            item.name: column.lower()
+            for item in table.spec().fields
+            if isinstance(item.transform, IdentityTransform)
+            and (column := schema.find_column_name(item.source_id)) is not None
+            and column.lower() in types
+        }
+        others = [item.name for item in table.spec().fields if item.name not in columns_by_field]
+        reasons = [f"partitions by {', '.join(others)} are computed, and not followed"] if others else []
+        try:
+            entries = table.inspect.partitions().to_pylist() if snapshot is not None and columns_by_field else []
+        except ImportError as error:
+            return unpartitioned(_time(snapshot), f"its partitions cannot be read without pyarrow: {error}")
+    except FileNotFoundError as error:
+        raise MetadataFileNotFoundError(location) from error
+    except (OSError, ValueError) as error:
+        raise MetadataFileError(location, str(error)) from error
+    if not columns_by_field:
+        return unpartitioned(_time(snapshot), *reasons)
+    written_by_values: dict[tuple[tuple[str, str | None], ...], datetime | None] = {}
+    for entry in entries:
+        values = tuple(
+            (column, canonical(entry["partition"].get(name), types[column]))
+            for name, column in columns_by_field.items()
+        )
+        updated = entry["last_updated_at"]
+        times = (written_by_values.get(values), None if updated is None else updated.replace(tzinfo=timezone.utc))
+        written_by_values[values] = max((time for time in times if time is not None), default=None)
+    if any(value is None for values in written_by_values for _, value in values):
+        reasons.append("it has files without a value for a partition column; they are counted in")
+    values_by_name = {"/".join(f"{column}={value}" for column, value in values): values for values in written_by_values}
+
+    def read(names: Sequence[str]) -> tuple[BasePartition, ...]:
         return tuple(
             BasePartition(
-                tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in names[name][0]),
-                names[name][1],
-                _trust(names[name][1], False, Trust.SNAPSHOT),
+                tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in values),
+                written_by_values[values],
+                _trust(written_by_values[values], False, Trust.SNAPSHOT),
             )
-            for name in wanted
+            for values in (values_by_name[name] for name in names)
         )
 
-    return _Source(found.keys, {name: dict(values) for name, (values, _) in names.items()}, read, found.reasons)
+    keys = tuple((column, types[column]) for column in columns_by_field.values())
+    return _TablePartitions(keys, {name: dict(item) for name, item in values_by_name.items()}, read, tuple(reasons))
 
 
-def _trust(written: datetime | None, created: bool, otherwise: Trust = Trust.ROW) -> Trust:
+def _time(snapshot: Snapshot | None) -> datetime | None:
+    return None if snapshot is None else datetime.fromtimestamp(snapshot.timestamp_ms / 1000, timezone.utc)
+
+
+def _trust(written: datetime | None, is_creation: bool, otherwise: Trust = Trust.ROW) -> Trust:
     if written is None:
         return Trust.NONE
-    return Trust.CREATION if created else otherwise
+    return Trust.CREATION if is_creation else otherwise
 
 
-# -- What is missing --------------------------------------------------------------------------------------------------
-
-_Values = tuple[tuple[str, str], ...]
-"""Columns of the view, sorted, and values."""
+# -- Missing partitions -----------------------------------------------------------------------------------------------
 
 
-def _registered(store: MetastoreStore, row: Row, asked: Mapping[str, str]) -> list[dict[str, str]]:
-    """The partitions that were added to the view, as far as they were asked for."""
+def _registered_partitions(store: MetastoreStore, row: Row, given: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the partitions that were added to the view and match the given values."""
     keys = partition_keys(row)
     if not keys:
         return []
-    found = []
-    for values in partition_values(store.client, row).values():
-        item = {column: canonical(value, kind) or value for (column, kind), value in zip(keys, values, strict=False)}
-        if all(item.get(column, value) == value for column, value in asked.items()):
-            found.append(item)
-    return found
+    partitions = []
+    for stored in partition_values(store.client, row).values():
+        values = {column: canonical(value, kind) or value for (column, kind), value in zip(keys, stored, strict=False)}
+        if all(values.get(column, value) == value for column, value in given.items()):
+            partitions.append(values)
+    return partitions
 
 
 def _with_missing(
-    item: _Found, tables: Iterable[_Found], registered: Iterable[Mapping[str, str]], asked: Mapping[str, str]
+    table: _AnalyzedTable,
+    tables: Iterable[_AnalyzedTable],
+    registered: Iterable[Mapping[str, str]],
+    given: Mapping[str, str],
 ) -> TableDependency:
-    """A table with what it lacks, by the values of the view's columns that its partition columns are equal to."""
-    columns = frozenset(item.by_column)
-    if not columns or _may_hold_any(item.dependency):
-        return item.dependency
-    expected: set[_Values] = set()
+    """Add the partitions that the table lacks, compared by the view's columns that its partition columns equal."""
+    columns = frozenset(table.by_column)
+    if not columns or _has_unpartitioned_files(table.dependency):
+        return table.dependency
+    expected: set[Spec] = set()
     for other in tables:
         if columns <= other.by_column.keys():
-            expected |= _observed(other, columns)
-    expected |= {_values(there, columns) for there in registered if columns <= there.keys()}
-    if columns <= asked.keys():
-        expected.add(_values(asked, columns))
-    lacking = sorted(expected - _observed(item, columns))
-    missing = tuple(tuple((item.by_column[column], value) for column, value in values) for values in lacking)
-    return replace(item.dependency, missing=missing)
+            expected |= _existing(other, columns)
+    expected |= {_select(values, columns) for values in registered if columns <= values.keys()}
+    if columns <= given.keys():
+        expected.add(_select(given, columns))
+    absent = sorted(expected - _existing(table, columns))
+    missing = tuple(tuple((table.by_column[column], value) for column, value in values) for values in absent)
+    return replace(table.dependency, missing=missing)
 
 
-def _observed(item: _Found, columns: Iterable[str]) -> set[_Values]:
-    found = set()
-    for partition in item.dependency.partitions:
+def _existing(table: _AnalyzedTable, columns: Iterable[str]) -> set[Spec]:
+    """Return a table's partitions by columns of the view."""
+    existing = set()
+    for partition in table.dependency.partitions:
         spec = dict(partition.spec)
         values = {}
         for column in columns:
-            own = item.by_column[column]
-            # Some writer may have stored 07 for the number 7.
-            values[column] = canonical(spec[own], item.types[own]) or spec[own]
+            key = table.by_column[column]
+            # A writer may have stored 07 for the number 7.
+            values[column] = canonical(spec[key], table.types[key]) or spec[key]
         if DEFAULT_PARTITION not in values.values():
-            found.add(_values(values, columns))
-    return found
+            existing.add(_select(values, columns))
+    return existing
 
 
-def _may_hold_any(item: TableDependency) -> bool:
-    """Whether files of an Iceberg table have no value for a partition column: it was partitioned later, or is NULL."""
+def _has_unpartitioned_files(table: TableDependency) -> bool:
+    """Whether files of an Iceberg table have no value for a partition column, by NULL or an older partition spec."""
     return any(
-        part.trust is Trust.SNAPSHOT and DEFAULT_PARTITION in dict(part.spec).values() for part in item.partitions
+        part.trust is Trust.SNAPSHOT and DEFAULT_PARTITION in dict(part.spec).values() for part in table.partitions
     )
 
 
-def _values(there: Mapping[str, str], columns: Iterable[str]) -> _Values:
-    return tuple((column, there[column]) for column in sorted(columns))
+def _select(values: Mapping[str, str], columns: Iterable[str]) -> Spec:
+    return tuple((column, values[column]) for column in sorted(columns))
 
 
-def _verdict(tables: Sequence[TableDependency]) -> tuple[bool | None, str]:
-    gone = [str(item.table) for item in tables if not item.exists]
-    if gone:
-        return False, f"{', '.join(gone)} does not exist"
-    lacking = [item for item in tables if item.missing]
-    if lacking:
-        names = (
-            f"{item.table} has no partition "
-            + ", ".join(f"{column}={value}" for column, value in item.missing[0])
-            + (f" and {len(item.missing) - 1} more" if len(item.missing) > 1 else "")
-            for item in lacking
+def _completeness(tables: Sequence[TableDependency]) -> tuple[bool | None, str]:
+    """Return whether everything needed exists, and why."""
+    missing_tables = [str(table.table) for table in tables if not table.exists]
+    if missing_tables:
+        return False, f"{', '.join(missing_tables)} does not exist"
+    incomplete = [table for table in tables if table.missing]
+    if incomplete:
+        sentences = (
+            f"{table.table} has no partition "
+            + ", ".join(f"{column}={value}" for column, value in table.missing[0])
+            + (f" and {len(table.missing) - 1} more" if len(table.missing) > 1 else "")
+            for table in incomplete
         )
-        return False, "; ".join(names)
-    vague = [str(item.table) for item in tables if item.partition_columns and item.all_partitions]
-    if vague:
-        return None, f"the view's text does not tell which partitions of {', '.join(vague)} it needs"
-    mixed = [str(item.table) for item in tables if _may_hold_any(item)]
+        return False, "; ".join(sentences)
+    unrestricted = [str(table.table) for table in tables if table.partition_columns and table.all_partitions]
+    if unrestricted:
+        return None, f"the view's text does not tell which partitions of {', '.join(unrestricted)} it needs"
+    mixed = [str(table.table) for table in tables if _has_unpartitioned_files(table)]
     if mixed:
         return None, f"{', '.join(mixed)} has files that are in no partition"
-    if not any(item.restricted for item in tables):
+    if not any(table.restricted for table in tables):
         return None, "no table behind it has partitions"
     return True, "every partition that it needs is there"

@@ -1,7 +1,7 @@
-"""Whether views still can be read, and still say what their authors typed: one view, or a check_views over databases.
+"""Validity checks: whether views can be read and still mean what their authors typed.
 
-Hive's design left this open (Hive Views, Dependency Invalidation): a base table is dropped, a column goes or changes
-its type, and nobody notices until a query fails, or does not fail and returns something else.
+Hive's design left this open (Hive Views, Dependency Invalidation): after a base table is dropped, or a column is
+removed or changes its type, nothing is reported until a query fails or returns other rows.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.resolved_texts import (
+from hive_views.dependencies.view_text import (
     SchemaOverlay,
     ViewText,
     schemas_of_rows,
@@ -36,89 +36,92 @@ from hive_views.sql.rewriting.expand import Expansion
 
 
 class Validity(Enum):
-    """How a view stands, from good to bad."""
+    """The validity of a view, from good to bad."""
 
     VALID = "valid"
-    """Its text can be resolved, and gives the columns that it has."""
+    """Its text can be resolved and returns the declared columns."""
     OUTDATED = "outdated"
-    """It can be read as it was frozen; what its author typed means something else by now. RECOMPILE would change it."""
+    """Its stored text is valid, but the typed text means something else now; RECOMPILE would change the view."""
     DRIFTED = "drifted"
-    """Another program changed the row behind the metadata file's back. It can be adopted or repaired."""
+    """Another program changed the row without the metadata file; the change can be adopted or repaired."""
     INVALID = "invalid"
-    """It cannot be read, or not with the columns that it has."""
+    """It cannot be read, or not with its declared columns."""
     UNKNOWN = "unknown"
-    """Its text cannot be looked into: no dialect that can be read here."""
+    """It has no text in a dialect that can be analyzed."""
+
+
+_SEVERITY = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with a view."""
+class ViewProblem:
+    """A problem of a view."""
 
     validity: Validity
-    """How bad it is."""
+    """The validity that it implies."""
     reason: str
     """What is wrong."""
     line: int | None = None
-    """Where in the text, from 1; None where it is about the view as a whole."""
+    """Line in the view's text, from 1; None if the problem concerns the view as a whole."""
     column: int | None = None
-    """The character in that line, from 1."""
+    """Character in that line, from 1."""
 
 
 @dataclass(frozen=True)
 class CheckedView:
-    """What a check found about one view."""
+    """The result of the check of one view."""
 
     view: ViewName
     """The view."""
-    problems: tuple[Problem, ...]
-    """All that is wrong, worst first; empty for a valid view."""
+    validity: Validity = field(init=False)
+    """The validity of its worst problem."""
+    problems: tuple[ViewProblem, ...]
+    """Its problems, worst first; empty for a valid view."""
 
-    @property
-    def validity(self) -> Validity:
-        """How it stands: the worst of its problems."""
-        return self.problems[0].validity if self.problems else Validity.VALID
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "validity", self.problems[0].validity if self.problems else Validity.VALID)
 
 
 def check_view(reader: LineageReader, name: ViewName) -> CheckedView:
-    """Check one view against its tables as they are now."""
+    """Check one view against the current tables."""
     row = reader.store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    return _found(_read(reader, row), MetastoreSchemas(reader.store))
+    return _check(_read(reader, row), MetastoreSchemas(reader.store))
 
 
 def check_views(
     reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4
 ) -> tuple[CheckedView, ...]:
-    """Check all views of some databases."""
+    """Check all views of some databases, or of all databases."""
     store = reader.store
     names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
     schemas = SchemaOverlay(MetastoreSchemas(store), {})
-    found: list[CheckedView] = []
+    checked: list[CheckedView] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        coming = read_rows(store, names)
-        # The server reads the next rows while these are looked at.
-        while batch := list(islice(coming, BATCH_SIZE)):
-            schemas.known |= schemas_of_rows({row.name: row for row in batch})
-            read = list(pool.map(lambda row: _read(reader, row), batch))
-            wanted = {name for row in batch for name in reader.recorded(row)} - schemas.known.keys()
-            schemas.known |= dict.fromkeys(wanted)
-            schemas.known |= schemas_of_rows({row.name: row for row in read_rows(store, sorted(wanted))})
-            found += [_found(item, schemas) for item in read]
-    return tuple(sorted(found, key=lambda finding: finding.view))
+        view_rows = read_rows(store, names)
+        # The server reads the next batch while this one is checked.
+        while batch := list(islice(view_rows, BATCH_SIZE)):
+            schemas.tables |= schemas_of_rows({row.name: row for row in batch})
+            views = list(pool.map(lambda row: _read(reader, row), batch))
+            sources = {name for row in batch for name in reader.read_names(row)} - schemas.tables.keys()
+            schemas.tables |= dict.fromkeys(sources)
+            schemas.tables |= schemas_of_rows({row.name: row for row in read_rows(store, sorted(sources))})
+            checked += [_check(view, schemas) for view in views]
+    return tuple(sorted(checked, key=lambda item: item.view))
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A view's row and texts, and what is wrong with them already."""
+class _ReadView:
+    """A view's row and texts, and the problems of reading them."""
 
     row: Row
     text: ViewText | None
-    problems: tuple[Problem, ...]
+    problems: tuple[ViewProblem, ...]
 
 
-def _read(reader: LineageReader, row: Row) -> _Read:
-    problems: list[Problem] = []
+def _read(reader: LineageReader, row: Row) -> _ReadView:
+    problems: list[ViewProblem] = []
     text = None
     try:
         if row.kind is RowKind.HIVE_VIEW:
@@ -128,77 +131,77 @@ def _read(reader: LineageReader, row: Row) -> _Read:
             row = loaded.row
             for difference in find_drift(row, loaded.metadata, reader.store.config):
                 reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
-                problems.append(Problem(Validity.DRIFTED, reason))
+                problems.append(ViewProblem(Validity.DRIFTED, reason))
             text = text_of_version(row.name, loaded.metadata.current_version())
     except SqlError as error:
-        problems.append(Problem(Validity.UNKNOWN, error.reason))
+        problems.append(ViewProblem(Validity.UNKNOWN, error.reason))
     except (MetadataFileError, NoSuchViewError) as error:
-        problems.append(Problem(Validity.INVALID, str(error)))
-    return _Read(row, text, tuple(problems))
+        problems.append(ViewProblem(Validity.INVALID, str(error)))
+    return _ReadView(row, text, tuple(problems))
 
 
-def _found(read: _Read, schemas: Schemas) -> CheckedView:
-    problems = list(read.problems)
-    if read.text is not None:
-        problems += examine(read.text, schemas, [(name, kind) for name, kind, _ in read.row.columns])
-    order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
-    return CheckedView(read.row.name, tuple(sorted(problems, key=lambda problem: order.index(problem.validity))))
+def _check(view: _ReadView, schemas: Schemas) -> CheckedView:
+    problems = list(view.problems)
+    if view.text is not None:
+        problems += find_problems(view.text, schemas, [(name, kind) for name, kind, _ in view.row.columns])
+    return CheckedView(view.row.name, tuple(sorted(problems, key=lambda problem: _SEVERITY.index(problem.validity))))
 
 
 def _load(reader: LineageReader, row: Row) -> LoadedView:
     try:
         return LoadedView(row, reader.store.files.read(row.metadata_location or ""))
     except MetadataFileError:
-        # A commit with a purge, or a drop, between the listing and now.
+        # A commit or drop since the row was listed may have deleted the file.
         return load_view(reader.store, row.name)
 
 
-def examine(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[Problem]:
-    """Resolve a view's texts and compare what they give with the columns that it has."""
+def find_problems(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[ViewProblem]:
+    """Resolve a view's texts and compare the results with its declared columns (names and Hive types)."""
     typed: Expansion | None = None
-    outdated: Problem | None = None
+    outdated: ViewProblem | None = None
     try:
-        typed = text.expansion(schemas)
+        typed = text.expand_typed(schemas)
     except SqlError as error:
-        outdated = Problem(
-            Validity.OUTDATED, f"what was typed cannot be resolved any more: {error.reason}", error.line, error.column
-        )
-    reading = typed
-    if typed is None or (text.expanded is not None and text.written(typed, schemas) != text.expanded):
+        reason = f"what was typed cannot be resolved any more: {error.reason}"
+        outdated = ViewProblem(Validity.OUTDATED, reason, error.line, error.column)
+    stored = typed
+    if typed is None or (text.expanded is not None and text.row_text(typed, schemas) != text.expanded):
         if typed is not None:
-            outdated = Problem(Validity.OUTDATED, "what was typed means another text by now: recompile it to get that")
+            reason = "what was typed means another text by now: recompile it to get that"
+            outdated = ViewProblem(Validity.OUTDATED, reason)
         try:
-            reading = text.reading(schemas)
+            stored = text.expand_stored(schemas)
         except SqlError as error:
-            # People know what they typed, not what it was expanded to.
+            # The author knows the typed text, so an error in it is the one to show.
             shown = outdated if outdated is not None and outdated.line is not None else error
-            return [Problem(Validity.INVALID, shown.reason, shown.line, shown.column)]
-    assert reading is not None, "a text that cannot be resolved has returned"
+            return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)]
+    assert stored is not None, "a text that cannot be resolved has returned"
     problems = [] if outdated is None else [outdated]
-    if len(reading.names) != len(columns):
-        reason = f"the view has {len(columns)} columns, its text gives {len(reading.names)}"
-        return [Problem(Validity.INVALID, reason), *problems]
-    for (name, kind), now in zip(columns, plain_types(reading), strict=True):
-        if now is not None and stored_type(now) != stored_type(kind):
-            problems.append(Problem(Validity.INVALID, f"column {name} is {kind}; its table's column is {now} by now"))
+    if len(stored.names) != len(columns):
+        reason = f"the view has {len(columns)} columns, its text gives {len(stored.names)}"
+        return [ViewProblem(Validity.INVALID, reason), *problems]
+    for (name, kind), current in zip(columns, plain_types(stored), strict=True):
+        if current is not None and stored_type(current) != stored_type(kind):
+            reason = f"column {name} is {kind}; its table's column is {current} by now"
+            problems.append(ViewProblem(Validity.INVALID, reason))
     return problems
 
 
 def plain_types(expansion: Expansion) -> list[str | None]:
-    """The Hive types of those columns that are columns of tables, whose types no engine's rules can change."""
-    found = expansion.resolution
-    if not isinstance(found.tree, exp.Select):
+    """Return the Hive types of columns that are unchanged columns of tables; None for computed columns."""
+    resolution = expansion.resolution
+    if not isinstance(resolution.tree, exp.Select):
         return [None] * len(expansion.names)
     types: list[str | None] = []
-    for (_, source), column in zip(found.columns, expansion.columns, strict=True):
-        item = found.context.select_items.get(source)
-        plain = item is None or isinstance(item.unalias(), (exp.Column, exp.Star))
-        types.append(column.type if plain else None)
+    for (_, source), column in zip(resolution.columns, expansion.columns, strict=True):
+        item = resolution.context.select_items.get(source)
+        is_plain = item is None or isinstance(item.unalias(), (exp.Column, exp.Star))
+        types.append(column.type if is_plain else None)
     return types
 
 
 def stored_type(kind: str) -> str:
-    """A Hive type as a view's row has it, whose types went through Iceberg's."""
+    """Return a Hive type as it is after a conversion to Iceberg and back, as in a view's row."""
     kind = kind.lower().replace(" ", "")
     kind = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
     kind = re.sub(r"\b(?:var)?char\(\d+\)", "string", kind)

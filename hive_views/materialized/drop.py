@@ -75,7 +75,7 @@ def drop_materialized(
     if plan.row is None or plan.row == view.name or behavior is DropBehavior.NONE:
         return catalog._drop(view.name, behavior, lambda: _remove(catalog, view, plan, purge))
     before = plan_drop(catalog._lineages, plan.row, behavior)
-    if before.refused:
+    if before.is_rejected:
         raise DependentsError(str(view.name), "drop", [str(item) for item in before.dependents])
     with_storage: list[DropStep] = []
 

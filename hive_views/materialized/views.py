@@ -503,7 +503,7 @@ class MaterializedViews(AbandonedMethods):
                 materialized = True
                 children = [item.name for item in self.sources(view).observed.sources]
         elif row.kind.is_view:
-            children = [child.name for child in self._looks.lineages.read(row).children]
+            children = [child.name for child in self._looks.lineages.read(row).dependencies]
             if row.kind is RowKind.ICEBERG_VIEW:
                 metadata = self._facts.view(row.metadata_location or "")
                 materialized = is_materialized(metadata)

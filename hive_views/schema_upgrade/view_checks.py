@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_views.dependencies.resolved_texts import ViewText
-from hive_views.dependencies.validity import Problem, Validity, examine
+from hive_views.dependencies.validity import Validity, ViewProblem, find_problems
+from hive_views.dependencies.view_text import ViewText
 from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
@@ -50,28 +50,28 @@ def check_views(session: Session, schema: Schema, files: MetadataFiles | None = 
     return count, found
 
 
-def _said(problem: Problem) -> str:
+def _said(problem: ViewProblem) -> str:
     where = f"line {problem.line}:{problem.column} " if problem.line is not None else ""
     return f"{where}{problem.reason}"
 
 
-def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[Problem]:
+def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[ViewProblem]:
     text = view.expanded or view.original
     if not text:
-        return [Problem(Validity.INVALID, "it has no text")]
+        return [ViewProblem(Validity.INVALID, "it has no text")]
     try:
         name = ViewName(view.database, view.name)
     except InvalidIdentifierError as error:
-        return [Problem(Validity.UNKNOWN, str(error))]
+        return [ViewProblem(Validity.UNKNOWN, str(error))]
     spark = any(key.startswith("spark.sql.") for key in view.parameters)
     dialect = "spark" if spark else HIVE
     # Nobody knows the author's current database: what readers run is checked, which needs none.
-    return examine(ViewText(name, text, dialect, view.database, None), schemas, list(view.columns)) + _outdated(
+    return find_problems(ViewText(name, text, dialect, view.database, None), schemas, list(view.columns)) + _outdated(
         view, name, dialect, schemas
     )
 
 
-def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSchemas) -> list[Problem]:
+def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSchemas) -> list[ViewProblem]:
     """Whether what was typed gives other columns by now, as far as it can be told.
 
     Hive takes the quotes off the original text, and does not say in which database it was typed: where it cannot be
@@ -80,35 +80,35 @@ def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSche
     if not view.original or not view.expanded or view.original == view.expanded:
         return []
     try:
-        typed = ViewText(name, view.original, dialect, view.database, None).expansion(schemas)
+        typed = ViewText(name, view.original, dialect, view.database, None).expand_typed(schemas)
     except SqlError:
         return []
     if len(typed.names) == len(view.columns):
         return []
     return [
-        Problem(
+        ViewProblem(
             Validity.OUTDATED,
             f"what was typed gives {len(typed.names)} columns by now, and the view has {len(view.columns)}",
         )
     ]
 
 
-def _drift(view: ViewRow, files: MetadataFiles) -> list[Problem]:
+def _drift(view: ViewRow, files: MetadataFiles) -> list[ViewProblem]:
     if view.parameters.get("table_type", "").upper() != "ICEBERG-VIEW":
         return []
     location = view.parameters.get("metadata_location")
     if not location:
-        return [Problem(Validity.INVALID, "it calls itself an Iceberg view and points to no metadata file")]
+        return [ViewProblem(Validity.INVALID, "it calls itself an Iceberg view and points to no metadata file")]
     try:
         metadata = files.read(location)
     except MetadataFileError as error:
-        return [Problem(Validity.INVALID, str(error))]
+        return [ViewProblem(Validity.INVALID, str(error))]
     from hive_views.spec.version_texts import row_texts
 
     texts = row_texts(metadata.current_version())
     pairs = (("viewOriginalText", view.original, texts.original), ("viewExpandedText", view.expanded, texts.expanded))
     return [
-        Problem(Validity.DRIFTED, f"the row's {name} is not the metadata file's")
+        ViewProblem(Validity.DRIFTED, f"the row's {name} is not the metadata file's")
         for name, row, file in pairs
         if row != file
     ]

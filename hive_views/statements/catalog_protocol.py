@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
     from hive_views.dependencies.drop import DropReport
-    from hive_views.dependencies.recompile import Recompiled
+    from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.view_builder import Analyzer
     from hive_views.materialized.views import MaterializedViews
     from hive_views.metastore.store import MetastoreStore
@@ -95,7 +95,7 @@ class StatementCatalog(Protocol[View_co]):
 
     def rename_view(self, from_identifier: Identifier, to_identifier: Identifier) -> View_co: ...
 
-    def recompile_view(self, identifier: Identifier, *, analyzer: Analyzer | None = None) -> Recompiled: ...
+    def recompile_view(self, identifier: Identifier, *, analyzer: Analyzer | None = None) -> RecompileResult: ...
 
     def drop_view(self, identifier: Identifier, *, restrict: bool = False, cascade: bool = False) -> DropReport: ...
 

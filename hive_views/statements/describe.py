@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 
-from hive_views.dependencies.resolved_texts import ViewText, text_of_version
+from hive_views.dependencies.view_text import ViewText, text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import hive_columns
@@ -75,7 +75,7 @@ def _column_list(store: MetastoreStore, view: StatementView, text: ViewText, quo
 def _query_columns(store: MetastoreStore, text: ViewText) -> list[str] | None:
     """The column names of the query, in lower case; None if it no longer resolves."""
     try:
-        return [name.lower() for name in text.expansion(MetastoreSchemas(store)).names]
+        return [name.lower() for name in text.expand_typed(MetastoreSchemas(store)).names]
     except SqlError:
         return None
 

@@ -362,7 +362,7 @@ def _graph(picture: Picture, format: str, output: str | None) -> DependencyGraph
         GraphNode(str(name), box.kind_text, picture.graph.nodes[name].uuid, box.standing.value, box.reasons)
         for name, box in picture.boxes.items()
     )
-    edges = tuple(GraphEdge(str(edge.view), str(edge.to), edge.state.value) for edge in picture.arrows())
+    edges = tuple(GraphEdge(str(edge.view), str(edge.target), edge.state.value) for edge in picture.arrows())
     cycles = tuple(tuple(map(str, group)) for group in picture.graph.cycles())
     return DependencyGraph(format, output, nodes, edges, cycles, None)
 
@@ -378,12 +378,12 @@ def _drawn(picture: Picture, format: str) -> str:
 def _lines(lines: Iterable[TreeLine]) -> tuple[TreeNode, ...]:
     return tuple(
         TreeNode(
-            str(line.box.name),
-            line.box.kind_text,
-            line.box.standing.value,
-            line.box.reasons,
+            str(line.name),
+            line.kind,
+            line.standing.value,
+            line.reasons,
             line.depth,
-            line.note or None,
+            line.note,
             line.branch,
         )
         for line in lines

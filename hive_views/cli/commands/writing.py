@@ -286,7 +286,7 @@ def drop_view(
     try:
         if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
-            outcome = "would be refused" if plan.refused else "would be dropped"
+            outcome = "would be refused" if plan.is_rejected else "would be dropped"
             dependents = tuple(map(str, plan.dependents))
             others = _others(shown, plan.steps)
             return Dropped(

@@ -1,13 +1,13 @@
-r"""A graph as DOT text for Graphviz. An arrow leads from what is read to who reads it.
+r"""A dependency graph as DOT text for Graphviz. Arrows point from an object to its readers.
 
-Quoting: https://graphviz.org/doc/info/lang.html. In a quoted string only `\"` is an escape; in labels Graphviz also
-takes `\N`, `\l` … for something else, and `&amp;` for a character.
+Quoting: https://graphviz.org/doc/info/lang.html. In a quoted string only `\"` is an escape; labels also interpret `\N`,
+`\l` and others, and HTML entities such as `&amp;`.
 """
 
 from __future__ import annotations
 
 from hive_views.dependencies.lineage import DependencyState
-from hive_views.dependencies.render.diagram import Box, Picture, Standing
+from hive_views.dependencies.render.picture import Box, Picture, Standing
 from hive_views.identifiers import ViewName
 from hive_views.rendering.escaping import escape
 from hive_views.spec.lineage_codec import ObjectKind
@@ -30,11 +30,11 @@ COLORS = {
     Standing.MISSING: ("#fde8e9", "#c3262f"),
     Standing.UNCHECKED: ("#f6f7f9", "#5d6675"),
 }
-"""Fill and line of each standing, for text on light ground."""
+"""Fill and line color of each standing, for dark text."""
 
 
 def dot(picture: Picture) -> str:
-    """A picture as DOT."""
+    """Return a picture as DOT text."""
     lines = [
         f"digraph {_label(picture.title)} {{",
         "  rankdir=LR;",
@@ -50,24 +50,25 @@ def dot(picture: Picture) -> str:
         style = ""
         if edge.state is not DependencyState.SAME:
             style = f' [style=dashed, color="#c3262f", label={_label(edge.state.value)}]'
-        lines.append(f"  {identity(edge.to)} -> {identity(edge.view)}{style};")
+        lines.append(f"  {node_id(edge.target)} -> {node_id(edge.view)}{style};")
     lines.append("}")
     return "\n".join(lines) + "\n"
 
 
-def identity(name: ViewName) -> str:
-    """A node's id: no two names have the same."""
+def node_id(name: ViewName) -> str:
+    """Return a node's quoted id, unique for each name."""
     parts = (part.replace("\\", "\\\\").replace(".", "\\.") for part in name.identifier)
-    # What `visible` spells out has one backslash, what has one itself two.
+    # `escape` writes one backslash; a backslash in the name itself is doubled.
     return '"' + escape(".".join(parts)).replace('"', '\\"') + '"'
 
 
 def _node(box: Box) -> str:
     shape, style = _SHAPES[box.kind]
     fill, line = COLORS[box.standing]
-    said = "" if box.standing in (Standing.VALID, Standing.UNCHECKED, Standing.MISSING) else f": {box.standing.value}"
+    is_normal = box.standing in (Standing.VALID, Standing.UNCHECKED, Standing.MISSING)
+    standing = "" if is_normal else f": {box.standing.value}"
     return (
-        f"{identity(box.name)} [label={_label(box.name.name, box.kind_text + said)}, shape={shape}, "
+        f"{node_id(box.name)} [label={_label(box.name.name, box.kind_text + standing)}, shape={shape}, "
         f'style="{style}", fillcolor="{fill}", color="{line}", tooltip={_label(str(box.name), *box.reasons)}];'
     )
 

@@ -1,10 +1,10 @@
-"""A graph as one HTML page that opens from disk; layout and all drawing are the page's own script."""
+"""A dependency graph as a self-contained HTML page; its script computes the layout and draws the graph."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hive_views.dependencies.render.diagram import Picture
+from hive_views.dependencies.render.picture import Picture
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
@@ -12,18 +12,18 @@ _PACKAGE = "hive_views.dependencies.render"
 
 
 def html(picture: Picture) -> str:
-    """A picture as a page of one file."""
+    """Return a picture as an HTML page."""
     return page(
         picture.title,
         style=part(_PACKAGE, "page.css"),
         body=part(_PACKAGE, "page.html"),
         script=part(_PACKAGE, "layout.js") + part(_PACKAGE, "page.js"),
-        data=document(picture),
+        data=page_data(picture),
     )
 
 
-def document(picture: Picture) -> dict[str, Any]:
-    """What the page's script gets."""
+def page_data(picture: Picture) -> dict[str, Any]:
+    """Return the data for the page's script."""
     numbers = {name: number for number, name in enumerate(picture.boxes)}
     nodes = [
         {
@@ -38,7 +38,7 @@ def document(picture: Picture) -> dict[str, Any]:
         }
         for box in picture.boxes.values()
     ]
-    edges = [[numbers[edge.to], numbers[edge.view], edge.state.value] for edge in picture.arrows()]
+    edges = [[numbers[edge.target], numbers[edge.view], edge.state.value] for edge in picture.arrows()]
     return {"title": escape(picture.title), "nodes": nodes, "edges": edges}
 
 

@@ -82,7 +82,7 @@ class _Walk:
         """Where a child went that was renamed."""
         if uuid is None:
             return None
-        found = self.reader.find(Dependency(name, uuid, ObjectKind.TABLE)).now
+        found = self.reader.resolve(Dependency(name, uuid, ObjectKind.TABLE)).current
         return None if found is None else self.rows.one(found.name)
 
     def _row(self, row: Row) -> list[tuple[ViewName, str | None]]:
@@ -138,11 +138,11 @@ class _Walk:
 
     def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
         lineage = self.reader.read(row, self.rows.known)
-        if lineage.source is LineageOrigin.NONE:
+        if lineage.origin is LineageOrigin.NONE:
             self.unknown[row.name] = lineage.problem or "it has no lineage"
             return []
         self.gone.update(lineage.missing)
-        return [(child.name, child.uuid) for child in lineage.children]
+        return [(child.name, child.uuid) for child in lineage.dependencies]
 
 
 def observe(
@@ -154,10 +154,10 @@ def observe(
     wanted: dict[ViewName, str | None] = {}
     if row is not None:
         lineage = reader.read(row, rows.known)
-        if lineage.source is LineageOrigin.NONE:
+        if lineage.origin is LineageOrigin.NONE:
             walk.unknown[name] = lineage.problem or "it has no lineage"
         walk.gone.update(lineage.missing)
-        wanted = {child.name: child.uuid for child in lineage.children}
+        wanted = {child.name: child.uuid for child in lineage.dependencies}
     else:
         from_version = children_of_version(metadata.current_version(), name)
         if from_version is None:

@@ -381,7 +381,7 @@ class _Search:
         changed_ms = document.get("last-updated-ms")
         if isinstance(changed_ms, int) and changed_ms > self._until_ms:
             return False
-        impact = self._dependents.all_of(row.name)
+        impact = self._dependents.find_all(row.name)
         texts = [self._rows[item.view].texts for item in impact.unknown if item.view in self._rows]
         texts += [view.texts for view in self._elsewhere if view.kind.is_view]
         return not impact.views and not any(row.name.name in f"{one.original} {one.expanded}".lower() for one in texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hive_views.dependencies.resolved_texts import text_of_version
+from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SqlError
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.settings import PARSER_SETTINGS

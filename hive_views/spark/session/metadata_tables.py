@@ -93,15 +93,15 @@ def _history(view: HiveView) -> list[tuple[Any, ...]]:
 def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
     return [
         (
-            entry.child.name.database,
-            entry.child.name.name,
-            entry.child.kind.value,
-            entry.child.uuid,
-            entry.state.value,
-            entry.depth,
-            [str(parent) for parent in entry.parents],
+            item.dependency.name.database,
+            item.dependency.name.name,
+            item.dependency.kind.value,
+            item.dependency.uuid,
+            item.state.value,
+            item.depth,
+            [str(reader) for reader in item.readers],
         )
-        for entry in catalog.lineage(view.name()).children
+        for item in catalog.lineage(view.name()).dependencies
     ]
 
 

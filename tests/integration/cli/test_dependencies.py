@@ -410,7 +410,7 @@ def test_cascade_and_the_way_back(cli: Cli, catalog: HiveViewCatalog, shop: str)
         f"{shop}.big",
         f"{shop}.ids",
     ]
-    assert catalog.graph(shop).children(ViewName(shop, "ids")) == (ViewName(shop, "big"),)
+    assert catalog.graph(shop).dependencies(ViewName(shop, "ids")) == (ViewName(shop, "big"),)
 
 
 def test_cascade_with_purge(cli: Cli, shop: str) -> None:

@@ -117,7 +117,7 @@ def test_the_plan_says_what_cascade_will_drop_dependents_first(shop, raw, databa
     assert {step.name.name: step.kind for step in plan.steps}["old"] is ObjectKind.HIVE_VIEW
     assert {step.name.name: [item.name for item in step.reads] for step in plan.steps}["d"] == ["c", "orders"]
     assert left(raw, database) == before
-    assert shop.plan_drop(f"{database}.orders", restrict=True).refused
+    assert shop.plan_drop(f"{database}.orders", restrict=True).is_rejected
     assert shop.plan_drop(f"{database}.orders", restrict=True).steps == ()
     nothing = shop.plan_drop(f"{database}.orders")
     assert (nothing.behavior, len(nothing.steps), len(nothing.left_dangling)) == (DropBehavior.NONE, 1, 5)

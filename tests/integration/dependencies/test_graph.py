@@ -127,18 +127,20 @@ def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, 
 
 def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_broken(shop, database):
     shop.rename_view(f"{database}.bottom", f"{database}.ground")
-    (dependent,) = DependentFinder(LineageReader(shop.store), databases=[database]).of(ViewName(database, "ground"))
-    assert (dependent.name.name, dependent.reads) == ("top", False)
+    (dependent,) = DependentFinder(LineageReader(shop.store), databases=[database]).find_direct(
+        ViewName(database, "ground")
+    )
+    assert (dependent.name.name, dependent.is_reader) == ("top", False)
     graph = shop.graph(database)
     (broken,) = graph.broken()
-    assert (broken.view.name, broken.child.name.name, broken.to.name) == ("top", "bottom", "ground")
+    assert (broken.view.name, broken.recorded.name.name, broken.target.name) == ("top", "bottom", "ground")
     assert broken.state is DependencyState.RENAMED
 
 
 def test_a_renamed_hive_table_is_followed(shop, raw, database):
     rename(raw, database, "orders", "all_orders")
     graph = shop.graph(database)
-    states = {edge.view.name: (edge.state, edge.to.name) for edge in graph.edges}
+    states = {edge.view.name: (edge.state, edge.target.name) for edge in graph.edges}
     assert states["bottom"] == (DependencyState.RENAMED, "all_orders")
     assert states["old"] == (DependencyState.MISSING, "orders")
 
@@ -151,7 +153,7 @@ def test_the_graph_of_a_database(shop, database):
     assert [name.name for name in graph.downstream(ViewName(database, "orders"))] == ["bottom", "old", "top", "foreign"]
     assert [name.name for name in graph.upstream(ViewName(database, "foreign"))] == ["top", "bottom", "orders"]
     assert [name.name for name in graph.dependents(ViewName(database, "bottom"))] == ["top"]
-    assert [name.name for name in graph.children(ViewName(database, "top"))] == ["bottom"]
+    assert [name.name for name in graph.dependencies(ViewName(database, "top"))] == ["bottom"]
     assert graph.cycles() == graph.broken() == graph.unknown() == ()
 
 
@@ -221,4 +223,4 @@ def test_a_cycle_that_others_made_is_told(shop, raw, database):
     raw.alter_table_with_environment_context(database, "old", row, EnvironmentContext({}))
     graph = shop.graph(database)
     assert graph.cycles() == ((ViewName(database, "orders2"),),)
-    assert ViewName(database, "orders2") in shop.lineage(f"{database}.orders2").children[0].parents
+    assert ViewName(database, "orders2") in shop.lineage(f"{database}.orders2").dependencies[0].readers

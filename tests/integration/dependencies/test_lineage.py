@@ -66,7 +66,7 @@ def test_a_mark_is_written_once(catalog, raw, database, hive_table, view):
     rename(raw, database, "orders", "orders2")
     view("two", "SELECT id FROM orders2")
     assert raw.get_table(database, "orders2").parameters[HIVE_UUID] == first.parameters[HIVE_UUID]
-    two = read(catalog, database, "two").children[0]
+    two = read(catalog, database, "two").dependencies[0]
     assert (two.uuid, two.by_name) == (first.parameters[HIVE_UUID], False)
 
 
@@ -74,7 +74,7 @@ def test_without_leave_to_mark_a_table_is_known_by_its_name(open_catalog, catalo
     hive_table("orders")
     view("top", "SELECT id FROM orders", in_catalog=open_catalog({"hive-views.mark-hive-tables": "false"}))
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters
-    (child,) = read(catalog, database, "top").children
+    (child,) = read(catalog, database, "top").dependencies
     assert child.by_name
     # The mark that another writer gives later is the same UUID.
     view("other", "SELECT id FROM orders")
@@ -95,15 +95,15 @@ def test_the_row_follows_every_commit_of_ours(catalog, database, hive_table, vie
     hive_table("refunds")
     top = view("top", "SELECT id FROM orders")
     top = view("top", "SELECT id FROM refunds", replace=True)
-    assert [child.name.name for child in read(catalog, database, "top").children] == ["refunds"]
+    assert [child.name.name for child in read(catalog, database, "top").dependencies] == ["refunds"]
     top = top.update().rollback(version_id=1).commit()
     top = top.update().set_properties(note="x").commit()
     lineage = read(catalog, database, "top")
-    assert [child.name.name for child in lineage.children] == ["orders"]
-    assert lineage.source is LineageOrigin.ROW
+    assert [child.name.name for child in lineage.dependencies] == ["orders"]
+    assert lineage.origin is LineageOrigin.ROW
     assert read(catalog, database, "top").view == ViewName(database, "top")
     renamed = catalog.rename_view(top.name(), (database, "best"))
-    assert read(catalog, database, "best").source is LineageOrigin.ROW
+    assert read(catalog, database, "best").origin is LineageOrigin.ROW
     assert renamed.parameters[ROW_LINEAGE_OF] in renamed.metadata_location
 
 
@@ -131,8 +131,8 @@ def test_a_java_commit_leaves_the_row_s_lineage_stale_and_the_file_s_is_read(cat
     foreign_commit(catalog, raw, f"{database}.top", back)
     assert "refunds" in raw.get_table(database, "top").parameters[ROW_LINEAGE]
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageOrigin.VERSION
-    assert [child.name.name for child in lineage.children] == ["orders"]
+    assert lineage.origin is LineageOrigin.VERSION
+    assert [child.name.name for child in lineage.dependencies] == ["orders"]
 
 
 def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(catalog, database, hive_table):
@@ -140,8 +140,8 @@ def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(ca
     text = "WITH w AS (SELECT * FROM orders) SELECT w.id, g.total FROM w JOIN gone g ON w.id = g.id"
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", text)))
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageOrigin.TEXT
-    assert [(child.name.name, child.kind) for child in lineage.children] == [("orders", ObjectKind.HIVE_TABLE)]
+    assert lineage.origin is LineageOrigin.TEXT
+    assert [(child.name.name, child.kind) for child in lineage.dependencies] == [("orders", ObjectKind.HIVE_TABLE)]
     assert lineage.missing == (ViewName(database, "gone"),)
 
 
@@ -158,13 +158,13 @@ def test_a_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
 def test_a_plain_hive_view_s_children_are_known_from_its_text(catalog, database, hive_table, hive_view):
     hive_table("orders")
     hive_view("old", f"select `orders`.`id`, `orders`.`total` from `{database}`.`orders`")
-    assert [child.name.name for child in read(catalog, database, "old").children] == ["orders"]
+    assert [child.name.name for child in read(catalog, database, "old").dependencies] == ["orders"]
 
 
 def test_a_text_that_cannot_be_read_is_said(catalog, database):
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("presto", "select 1 as id, 2 as total")))
     lineage = read(catalog, database, "top")
-    assert lineage.source is LineageOrigin.NONE
+    assert lineage.origin is LineageOrigin.NONE
     assert "dialect" in lineage.problem
 
 
@@ -175,19 +175,19 @@ def test_the_deep_lineage_walks_down(catalog, database, hive_table, view):
     middle = view("middle", "SELECT b.id, r.total FROM bottom b JOIN refunds r ON b.id = r.id")
     view("top", "SELECT m.id FROM middle m JOIN bottom b ON m.id = b.id")
     deep = catalog.lineage(f"{database}.top")
-    assert [(item.child.name.name, item.depth) for item in deep.children] == [
+    assert [(item.dependency.name.name, item.depth) for item in deep.dependencies] == [
         ("bottom", 1),
         ("middle", 1),
         ("orders", 2),
         ("refunds", 2),
     ]
-    assert {item.state for item in deep.children} == {DependencyState.SAME}
+    assert {item.state for item in deep.dependencies} == {DependencyState.SAME}
     assert deep.by_uuid()[f"{database}.bottom"] == bottom.metadata.view_uuid
     assert deep.by_uuid()[f"{database}.middle"] == middle.metadata.view_uuid
     assert deep.by_sequence() == {
         f"{database}.{name}": number for number, name in enumerate(["bottom", "middle", "orders", "refunds"], start=1)
     }
-    parents = {item.child.name.name: [parent.name for parent in item.parents] for item in deep.children}
+    parents = {item.dependency.name.name: [parent.name for parent in item.readers] for item in deep.dependencies}
     assert parents["bottom"] == ["top", "middle"]
 
 
@@ -195,7 +195,7 @@ def test_a_diamond_of_many_levels_is_walked_once(catalog, database, hive_table, 
     hive_table("t0")
     for level in range(1, 13):
         view(f"t{level}", f"SELECT a.id, b.total FROM t{level - 1} a JOIN t{level - 1} b ON a.id = b.id")
-    assert len(catalog.lineage(f"{database}.t12").children) == 12
+    assert len(catalog.lineage(f"{database}.t12").dependencies) == 12
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,10 @@ def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, 
     rename(raw, database, "orders", "moved")
     if what == "replace":
         hive_table("orders", **{HIVE_UUID: str(uuid.uuid4())})
-    (item,) = catalog.lineage(f"{database}.top").children
+    (item,) = catalog.lineage(f"{database}.top").dependencies
     assert item.state is state
-    assert item.child.name.name == ("moved" if what == "rename" else "orders")
-    assert (item.child.uuid == old) is (what == "rename")
+    assert item.dependency.name.name == ("moved" if what == "rename" else "orders")
+    assert (item.dependency.uuid == old) is (what == "rename")
 
 
 def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, raw, database, view):
@@ -222,13 +222,13 @@ def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, 
     view("top", "SELECT id FROM orders")
     uuid = str(catalog.load_table(f"{database}.orders").metadata.table_uuid)
     plain.rename_table(f"{database}.orders", f"{database}.moved")
-    (item,) = catalog.lineage(f"{database}.top").children
-    assert (item.state, item.child.name.name, item.child.uuid) == (DependencyState.RENAMED, "moved", uuid)
+    (item,) = catalog.lineage(f"{database}.top").dependencies
+    assert (item.state, item.dependency.name.name, item.dependency.uuid) == (DependencyState.RENAMED, "moved", uuid)
     (edge,) = catalog.graph(database).edges
-    assert (edge.state, edge.to.name) == (DependencyState.RENAMED, "moved")
+    assert (edge.state, edge.target.name) == (DependencyState.RENAMED, "moved")
     assert [name.name for name in catalog.dependents(f"{database}.moved").views] == ["top"]
     catalog.drop_table(f"{database}.moved")
-    (item,) = catalog.lineage(f"{database}.top").children
+    (item,) = catalog.lineage(f"{database}.top").dependencies
     assert item.state is DependencyState.MISSING
 
 
@@ -238,12 +238,12 @@ def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table,
     hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
     view("top", "SELECT id FROM old")
     deep = catalog.lineage(f"{database}.top")
-    assert [(item.child.name.name, item.state, item.depth) for item in deep.children] == [
+    assert [(item.dependency.name.name, item.state, item.depth) for item in deep.dependencies] == [
         ("old", DependencyState.SAME, 1),
         ("gone", DependencyState.MISSING, 2),
         ("orders", DependencyState.SAME, 2),
     ]
-    assert [(item.child.name.name, item.parents[0].name) for item in deep.missing] == [("gone", "old")]
+    assert [(item.dependency.name.name, item.readers[0].name) for item in deep.missing] == [("gone", "old")]
     assert deep.by_uuid().keys() == {f"{database}.old", f"{database}.orders"}
     assert deep.by_sequence() == {f"{database}.old": 1, f"{database}.orders": 2}
 
@@ -254,10 +254,12 @@ def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(cat
     )
     hive_view("top", f"select `one` from `{database}`.`lost`")
     deep = catalog.lineage(f"{database}.top")
-    assert [(item.child.name.name, item.state) for item in deep.children] == [("lost", DependencyState.UNKNOWN)]
+    assert [(item.dependency.name.name, item.state) for item in deep.dependencies] == [
+        ("lost", DependencyState.UNKNOWN)
+    ]
     assert (deep.missing, deep.by_uuid()) == ((), {})
     (edge,) = catalog.graph(database).edges
-    assert (edge.state, edge.to.name) == (DependencyState.UNKNOWN, "lost")
+    assert (edge.state, edge.target.name) == (DependencyState.UNKNOWN, "lost")
     assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
 
 
@@ -265,6 +267,6 @@ def test_a_child_that_is_gone_is_missing(catalog, raw, database, hive_table, vie
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)
-    (item,) = catalog.lineage(f"{database}.top").children
+    (item,) = catalog.lineage(f"{database}.top").dependencies
     assert item.state is DependencyState.MISSING
     assert catalog.lineage(f"{database}.top").by_uuid() == {}

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hive_views.dependencies.partition_flow import Node, Use, uses
+from hive_views.dependencies.partition_flow import Relation, TableUse, find_table_uses
 from hive_views.identifiers import ViewName
 
 TYPES = {"ds": "string", "hr": "string", "n": "bigint", "day": "date"}
-TABLES = {ViewName("d", name): Node(ViewName("d", name), TYPES) for name in ("a", "b", "c")}
+TABLES = {ViewName("d", name): Relation(ViewName("d", name), TYPES) for name in ("a", "b", "c")}
 VIEW = ViewName("d", "v")
 
 
-def found(sql: str, columns: Mapping[str, str] | None = None, **views: Node) -> list[Use]:
+def found(sql: str, columns: Mapping[str, str] | None = None, **views: Relation) -> list[TableUse]:
     known = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
-    view = Node(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, "hive"))
-    return uses(view, known.get, ["ds"])
+    view = Relation(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, "hive"))
+    return find_table_uses(view, known.get, ["ds"])
 
 
-def said(use: Use) -> str:
+def said(use: TableUse) -> str:
     """`a.ds=ds`, or `a` where nothing is restricted."""
     restricted = [
         f"{column}={bound.column or repr(bound.literal)}"
@@ -103,13 +103,15 @@ def _split(expected: str) -> list[str]:
 
 
 def test_through_views() -> None:
-    w = Node(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
+    w = Relation(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
     got = found("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
     assert [said(use) for use in got] == ["a(ds=ds)", "b(hr=ds)"]
 
 
 def test_a_view_that_cannot_be_followed_is_read_whole() -> None:
-    w = Node(ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone")))
+    w = Relation(
+        ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone"))
+    )
     got = found("SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", w=w)
     assert [(said(use), use.reasons) for use in got] == [
         ("a()", ("no text",)),
@@ -119,14 +121,14 @@ def test_a_view_that_cannot_be_followed_is_read_whole() -> None:
 
 
 def test_views_in_a_circle_end() -> None:
-    w = Node(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
+    w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
     assert found("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
 
 
 @pytest.mark.parametrize("sql", ["", "not sql (", "SELECT 1 ds, 2 n; SELECT 2", "INSERT INTO d.a SELECT 1"])
 def test_what_is_no_query_is_no_error(sql: str) -> None:
-    view = Node(VIEW, {"ds": "string"}, query=(sql, "hive"), reads=(ViewName("d", "a"),))
-    assert [(use.table.name, use.columns) for use in uses(view, TABLES.get, ["ds"])] == [("a", ())]
+    view = Relation(VIEW, {"ds": "string"}, query=(sql, "hive"), reads=(ViewName("d", "a"),))
+    assert [(use.table.name, use.columns) for use in find_table_uses(view, TABLES.get, ["ds"])] == [("a", ())]
 
 
 # -- Against a database -----------------------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def _rows(connection: sqlite3.Connection, sql: str, wanted: str) -> list[tuple[s
     return sorted((row for row in connection.execute(sql) if row[0] == wanted), key=repr)
 
 
-def _behind(use: Use, row: tuple[str, str, int], wanted: str) -> bool:
+def _behind(use: TableUse, row: tuple[str, str, int], wanted: str) -> bool:
     values = {"ds": row[0], "hr": row[1]}
     return all(
         values[column] == (bound.literal if bound.column is None else wanted)

@@ -476,8 +476,8 @@ def test_a_view_above_knows_the_converted_one_for_the_same(add, sales, catalog, 
     catalog.execute(f"CREATE VIEW {sales}.above AS SELECT id FROM base", database=sales)
 
     def state() -> DependencyState:
-        children = catalog.lineage((sales, "above")).children
-        return next(item.state for item in children if item.child.name == ViewName(sales, "base"))
+        children = catalog.lineage((sales, "above")).dependencies
+        return next(item.state for item in children if item.dependency.name == ViewName(sales, "base"))
 
     assert state() is DependencyState.SAME
     assert run_plan(plan(), catalog, journal).complete

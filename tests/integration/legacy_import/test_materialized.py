@@ -338,7 +338,9 @@ def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journa
     )
     result = run_plan(plan(), catalog, journal)
     assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 2, result
-    child = next(item for item in catalog.lineage((market, "above")).children if item.child.name.name == "mv").child
+    child = next(
+        item for item in catalog.lineage((market, "above")).dependencies if item.dependency.name.name == "mv"
+    ).dependency
     assert child.uuid == catalog.load_view((market, "mv")).metadata.view_uuid
     assert child.uuid != str(catalog.load_table((market, "mv__storage")).metadata.table_uuid)
     assert {one.result for one in revert_run(catalog, journal)} == {Reverted.REVERTED}

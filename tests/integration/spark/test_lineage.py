@@ -61,7 +61,7 @@ def test_iceberg_s_java_catalog_keeps_the_lineage_of_a_version(spark, catalog, m
     with connect(metastore.port) as raw:
         assert ROW_LINEAGE in raw.get_table(database, "top").parameters
     row = catalog.store.get_row(ViewName(database, "top"))
-    assert LineageReader(catalog.store).read(row).source is LineageOrigin.VERSION
+    assert LineageReader(catalog.store).read(row).origin is LineageOrigin.VERSION
     assert [name.name for name in catalog.dependents(f"{database}.orders", namespaces=[database]).views] == ["top"]
     assert catalog.check_view(f"{database}.top").validity is Validity.VALID
 
@@ -72,8 +72,8 @@ def test_a_replace_by_iceberg_s_java_catalog_is_noticed(spark, catalog, database
     spark.sql(f"CREATE OR REPLACE VIEW prod.{database}.top AS SELECT id FROM refunds")
     row = catalog.store.get_row(ViewName(database, "top"))
     lineage = LineageReader(catalog.store).read(row)
-    assert lineage.source is LineageOrigin.TEXT
-    assert [child.name.name for child in lineage.children] == ["refunds"]
+    assert lineage.origin is LineageOrigin.TEXT
+    assert [child.name.name for child in lineage.dependencies] == ["refunds"]
     assert catalog.dependents(f"{database}.orders", namespaces=[database]).views == ()
     assert [name.name for name in catalog.dependents(f"{database}.refunds", namespaces=[database]).views] == ["top"]
 
@@ -91,8 +91,8 @@ def test_spark_keeps_the_mark_of_a_table_and_reads_it_as_before(spark, catalog, 
         assert spark.table(f"spark_catalog.{database}.plain").count() == 2
         spark.sql(f"ALTER TABLE spark_catalog.{database}.plain RENAME TO {database}.plain2")
         assert raw.get_table(database, "plain2").parameters[HIVE_UUID] == mark
-        (found,) = catalog.lineage(f"{database}.top").children
-        assert (found.child.name.name, found.state.value) == ("plain2", "renamed")
+        (found,) = catalog.lineage(f"{database}.top").dependencies
+        assert (found.dependency.name.name, found.state.value) == ("plain2", "renamed")
         spark.sql(f"USE spark_catalog.{database}")
         spark.sql(f"CREATE TABLE {database}.copied LIKE {database}.plain2")
         assert HIVE_UUID not in raw.get_table(database, "copied").parameters

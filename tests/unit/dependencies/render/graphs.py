@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hive_views.dependencies.graph import Edge, Graph, Node
 from hive_views.dependencies.lineage import DependencyState
-from hive_views.dependencies.validity import CheckedView, Problem, Validity
+from hive_views.dependencies.validity import CheckedView, Validity, ViewProblem
 from hive_views.identifiers import ViewName
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
 
@@ -63,7 +63,7 @@ def graph(reads: Mapping[str, Sequence[str]], **kinds: ObjectKind | None) -> Gra
 
 
 def invalid(name: str, reason: str = "no such table", validity: Validity = Validity.INVALID) -> CheckedView:
-    return CheckedView(ViewName.parse(f"d.{name}"), (Problem(validity, reason, 1, 15),))
+    return CheckedView(ViewName.parse(f"d.{name}"), (ViewProblem(validity, reason, 1, 15),))
 
 
 def valid(*names: str) -> list[CheckedView]:
@@ -114,4 +114,4 @@ def graphs(draw: st.DrawFn) -> Graph:
         for view, to in pairs:
             state = draw(st.sampled_from(DependencyState)) if kinds[to] is not None else DependencyState.MISSING
             edges.append(Edge(view, Dependency(to, "", ObjectKind.TABLE), state, to))
-    return Graph(nodes, tuple(sorted(edges, key=lambda edge: (edge.view, edge.child.name))))
+    return Graph(nodes, tuple(sorted(edges, key=lambda edge: (edge.view, edge.recorded.name))))

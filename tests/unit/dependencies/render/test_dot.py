@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 
-from hive_views.dependencies.render import dot, draw
-from hive_views.dependencies.render.dot import identity
+from hive_views.dependencies.render import dot, make_picture
+from hive_views.dependencies.render.dot import node_id
 from hive_views.rendering.escaping import escape
 from tests.unit.dependencies.render.graphs import graph, graphs, hostile, invalid
 
@@ -39,17 +39,19 @@ def statements(text):
 
 @given(graphs())
 def test_it_parses_back(found):
-    parsed = statements(dot(draw(found)))
+    parsed = statements(dot(make_picture(found)))
     nodes = [line[0] for line in parsed if line[0].startswith('"') and line[1] == "["]
     edges = [(line[0], line[2]) for line in parsed if len(line) > 1 and line[1] == "->"]
-    assert sorted(nodes) == sorted(identity(name) for name in found.nodes)
+    assert sorted(nodes) == sorted(node_id(name) for name in found.nodes)
     assert len(set(nodes)) == len(nodes)
-    assert sorted(edges) == sorted({(identity(edge.to), identity(edge.view)) for edge in found.edges})
+    assert sorted(edges) == sorted({(node_id(edge.target), node_id(edge.view)) for edge in found.edges})
 
 
 def test_kinds_standings_and_databases():
     text = dot(
-        draw(graph({"v": ["t", "gone"], "e.w": ["v"]}, gone=None), [invalid("v", 'no "t"')], title='my "views" \\')
+        make_picture(
+            graph({"v": ["t", "gone"], "e.w": ["v"]}, gone=None), [invalid("v", 'no "t"')], title='my "views" \\'
+        )
     )
     assert text.startswith('digraph "my \\"views\\" \\\\" {\n')
     assert '  subgraph cluster_0 {\n    label="d";' in text
@@ -67,7 +69,9 @@ def test_graphviz_shows_every_name_as_it_is():
     if program is None:
         pytest.skip("needs Graphviz: apt-get install graphviz")
     found = hostile()
-    done = subprocess.run([program, "-Tsvg"], input=dot(draw(found)), capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(
+        [program, "-Tsvg"], input=dot(make_picture(found)), capture_output=True, text=True, encoding="utf-8"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     texts = [element.text for element in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}text")]
     for name in found.nodes:

@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given
 
-from hive_views.dependencies.render import draw, mermaid
+from hive_views.dependencies.render import make_picture, mermaid
 from hive_views.rendering.escaping import escape
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid
 
@@ -25,7 +25,7 @@ def label(text):
 
 @given(graphs())
 def test_every_line_is_one_of_six_forms(found):
-    picture = draw(found)
+    picture = make_picture(found)
     lines = mermaid(picture).splitlines()
     assert "\n".join(lines) + "\n" == mermaid(picture)
     forms = [[line for line in lines if re.fullmatch(form, line)] for form in LINES]
@@ -34,13 +34,13 @@ def test_every_line_is_one_of_six_forms(found):
     shown = [label(line) for line in forms[2]]
     for box, text in zip((box for boxes in picture.databases().values() for box in boxes), shown, strict=True):
         assert text.startswith(escape(box.name.name))
-    assert len(forms[4]) == len({(edge.view, edge.to) for edge in found.edges})
+    assert len(forms[4]) == len({(edge.view, edge.target) for edge in found.edges})
     styled = {line.split()[1] for line in forms[5]}
     assert styled == {line.rpartition(":::")[2] for line in forms[2]}
 
 
 def test_a_small_one():
-    picture = draw(graph({"v": ["t", "gone"]}, gone=None), [invalid("v")])
+    picture = make_picture(graph({"v": ["t", "gone"]}, gone=None), [invalid("v")])
     assert mermaid(picture) == (
         "flowchart LR\n"
         '  subgraph d0["d"]\n'

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from hive_views.dependencies.render import Standing, draw, html
-from hive_views.dependencies.render.page import document
-from hive_views.dependencies.validity import CheckedView, Problem, Validity
+from hive_views.dependencies.render import Standing, html, make_picture
+from hive_views.dependencies.render.page import page_data
+from hive_views.dependencies.validity import CheckedView, Validity, ViewProblem
 from hive_views.identifiers import ViewName
 from hive_views.rendering.html_page import part
 from tests.unit.dependencies.render.graphs import HOSTILE, graph, hostile, invalid, valid, warehouse
@@ -64,10 +64,10 @@ def large():
     assert len(views) == 200
     pick = random.Random(3)
     findings = [
-        CheckedView(name, (Problem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
+        CheckedView(name, (ViewProblem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
         for name in views
     ]
-    return draw(found, findings)
+    return make_picture(found, findings)
 
 
 def test_200_views_are_drawn_without_overlap_and_can_be_read(browser, large):
@@ -137,7 +137,7 @@ def test_search_narrows(browser, large):
 
 
 def test_search_finds_texts_and_columns(browser):
-    picture = draw(graph({"v": ["t"], "w": ["t"]}))
+    picture = make_picture(graph({"v": ["t"], "w": ["t"]}))
     boxes = dict(picture.boxes)
     view, table = ViewName("d", "v"), ViewName("d", "t")
     boxes[view] = dataclasses.replace(boxes[view], typed="SELECT discount FROM t")
@@ -176,7 +176,9 @@ def test_only_what_is_connected(browser, large):
 
 
 def test_details_of_a_view(browser):
-    picture = draw(graph({"v": ["t", "gone"], "w": ["v"]}, gone=None), [invalid("v", "no table gone"), *valid("w")])
+    picture = make_picture(
+        graph({"v": ["t", "gone"], "w": ["v"]}, gone=None), [invalid("v", "no table gone"), *valid("w")]
+    )
     boxes = dict(picture.boxes)
     name = ViewName("d", "v")
     boxes[name] = dataclasses.replace(
@@ -209,7 +211,7 @@ def test_details_of_a_view(browser):
 
 def test_hostile_names_stay_text(browser):
     found = hostile()
-    picture = draw(found, title="</title></script><script>window.escaped=1</script>")
+    picture = make_picture(found, title="</title></script><script>window.escaped=1</script>")
     texts = HOSTILE[:-1]
     boxes = {
         name: dataclasses.replace(
@@ -230,7 +232,7 @@ def test_hostile_names_stay_text(browser):
     assert elements == [2, 0]
     for number in range(len(boxes)):
         click(browser, f"#nodes [data-node='{number}']")
-        box = document(picture)["nodes"][number]
+        box = page_data(picture)["nodes"][number]
         shown = browser.run("return document.querySelector('#details h2').textContent")
         assert shown == f"{box['database']}.{box['name']}"
         assert browser.run("return document.getElementById('typed').textContent") == box["typed"]
@@ -246,13 +248,13 @@ def test_hostile_names_stay_text(browser):
 
 
 def test_nothing_to_show(browser):
-    browser.open(html(draw(graph({}))))
+    browser.open(html(make_picture(graph({}))))
     assert not browser.run("return document.getElementById('nothing').hidden")
     assert browser.console() == []
 
 
 def test_keys_zoom_and_choose(browser):
-    browser.open(html(draw(graph({"v": ["t"]}))))
+    browser.open(html(make_picture(graph({"v": ["t"]}))))
     before = browser.run("return state.scale")
     pressed(browser, "+")
     assert browser.run("return state.scale") > before
@@ -269,7 +271,7 @@ def test_dragging_and_the_wheel_move_the_graph(browser):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
-    browser.open(html(draw(graph({"v": ["t"]}))))
+    browser.open(html(make_picture(graph({"v": ["t"]}))))
     stage = browser.driver.find_element("id", "graph")
     x, y, scale = browser.run("return [state.x, state.y, state.scale]")
     drag = ActionChains(browser.driver).move_to_element_with_offset(stage, 0, -200).click_and_hold()
@@ -280,7 +282,7 @@ def test_dragging_and_the_wheel_move_the_graph(browser):
 
 
 def test_a_click_of_the_mouse_chooses(browser):
-    browser.open(html(draw(graph({"v": ["t"]}))))
+    browser.open(html(make_picture(graph({"v": ["t"]}))))
     browser.driver.find_element("css selector", "#nodes [data-node='1']").click()
     assert browser.run("return state.chosen") == 1
     browser.driver.find_element("css selector", "#search").send_keys("t")
@@ -292,7 +294,9 @@ def test_labels_stand_out_from_their_ground(browser, scheme):
     """WCAG 2.1, 1.4.3: at least 4.5 to 1."""
     browser.prefer(scheme)
     reads = {"good": ["t"], "bad": ["t"], "old": ["t"]}
-    browser.open(html(draw(graph(reads), [*valid("good"), invalid("bad"), invalid("old", "x", Validity.OUTDATED)])))
+    browser.open(
+        html(make_picture(graph(reads), [*valid("good"), invalid("bad"), invalid("old", "x", Validity.OUTDATED)]))
+    )
     ratios = browser.run(
         """const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
         const light = (color) => {
@@ -379,7 +383,7 @@ def test_crossings_that_need_not_be_are_not_there(browser):
 
 
 def test_the_document_is_json():
-    picture = draw(hostile())
-    assert json.loads(json.dumps(document(picture)))["nodes"][0].keys() == {
+    picture = make_picture(hostile())
+    assert json.loads(json.dumps(page_data(picture)))["nodes"][0].keys() == {
         "database", "name", "kind", "standing", "reasons", "typed", "expanded", "columns",
     }  # fmt: skip

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from hive_views.dependencies.graph import Edge, Graph, Node
 from hive_views.dependencies.lineage import DependencyState, Lineage, LineageOrigin
-from hive_views.dependencies.render import Standing, draw
+from hive_views.dependencies.render import Standing, make_picture
 from hive_views.dependencies.validity import CheckedView, Validity
 from hive_views.identifiers import ViewName
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
@@ -21,7 +21,7 @@ def reasons(picture, name):
 
 
 def test_without_a_check_only_what_is_missing_is_known():
-    picture = draw(graph({"a": ["t"], "b": ["gone"], "c": ["a"], "e": ["b"]}, gone=None))
+    picture = make_picture(graph({"a": ["t"], "b": ["gone"], "c": ["a"], "e": ["b"]}, gone=None))
     assert standings(picture) == {
         "a": "unchecked",
         "b": "invalid",
@@ -37,7 +37,7 @@ def test_without_a_check_only_what_is_missing_is_known():
 @pytest.mark.parametrize("validity", Validity)
 def test_a_finding_is_how_a_view_stands(validity):
     found = [invalid("a", "why", validity)] if validity is not Validity.VALID else valid("a")
-    picture = draw(graph({"a": ["t"]}), found)
+    picture = make_picture(graph({"a": ["t"]}), found)
     assert standings(picture) == {"a": validity.value, "t": "unchecked"}
     assert reasons(picture, "a") == (() if validity is Validity.VALID else ("line 1:15: why",))
 
@@ -47,12 +47,12 @@ def test_the_lesser_problems_of_a_view_are_named():
         ViewName("d", "a"),
         (*invalid("a", "one").problems, *invalid("a", "other", Validity.OUTDATED).problems),
     )
-    assert reasons(draw(graph({"a": ["t"]}), [found]), "a") == ("line 1:15: one", "line 1:15: outdated: other")
+    assert reasons(make_picture(graph({"a": ["t"]}), [found]), "a") == ("line 1:15: one", "line 1:15: outdated: other")
 
 
 def test_what_reads_something_broken_is_blocked_at_any_distance():
     reads = {"bad": ["t"], "over": ["bad"], "top": ["over", "fine"], "fine": ["t"]}
-    picture = draw(graph(reads), [invalid("bad"), *valid("over", "top", "fine")])
+    picture = make_picture(graph(reads), [invalid("bad"), *valid("over", "top", "fine")])
     assert standings(picture) == {
         "bad": "invalid",
         "fine": "valid",
@@ -64,13 +64,15 @@ def test_what_reads_something_broken_is_blocked_at_any_distance():
 
 
 def test_an_outdated_view_over_a_broken_one_says_both():
-    picture = draw(graph({"bad": ["t"], "over": ["bad"]}), [invalid("bad"), invalid("over", "old", Validity.OUTDATED)])
+    picture = make_picture(
+        graph({"bad": ["t"], "over": ["bad"]}), [invalid("bad"), invalid("over", "old", Validity.OUTDATED)]
+    )
     assert picture.boxes[ViewName("d", "over")].standing is Standing.BLOCKED
     assert reasons(picture, "over") == ("it reads d.bad, which is invalid", "line 1:15: old")
 
 
 def test_members_of_a_cycle_are_invalid():
-    picture = draw(graph({"a": ["b"], "b": ["a"], "c": ["a"], "own": ["own"]}), valid("a", "b", "c", "own"))
+    picture = make_picture(graph({"a": ["b"], "b": ["a"], "c": ["a"], "own": ["own"]}), valid("a", "b", "c", "own"))
     assert standings(picture) == {"a": "invalid", "b": "invalid", "c": "blocked", "own": "invalid"}
     assert reasons(picture, "a") == ("it reads itself: d.a, d.b read each other",)
 
@@ -78,7 +80,7 @@ def test_members_of_a_cycle_are_invalid():
 def test_a_view_whose_children_are_not_known():
     name = ViewName("d", "v")
     lineage = Lineage(name, (), LineageOrigin.NONE, problem="no text")
-    picture = draw(Graph({name: Node(name, ObjectKind.VIEW, None, lineage)}, ()))
+    picture = make_picture(Graph({name: Node(name, ObjectKind.VIEW, None, lineage)}, ()))
     assert (picture.boxes[name].standing, picture.boxes[name].reasons) == (Standing.UNKNOWN, ("no text",))
 
 
@@ -89,7 +91,7 @@ def test_a_renamed_and_a_replaced_child_are_told():
         Edge(view, Dependency(other, "", ObjectKind.TABLE), DependencyState.REPLACED, other),
     )
     kinds = {view: ObjectKind.VIEW, now: ObjectKind.TABLE, other: ObjectKind.TABLE}
-    picture = draw(Graph({name: Node(name, kind, None) for name, kind in kinds.items()}, edges))
+    picture = make_picture(Graph({name: Node(name, kind, None) for name, kind in kinds.items()}, edges))
     assert picture.boxes[view].standing is Standing.INVALID
     assert picture.boxes[view].reasons == (
         "d.old, which its text names, is d.now now",
@@ -99,9 +101,9 @@ def test_a_renamed_and_a_replaced_child_are_told():
 
 @given(graphs())
 def test_every_node_is_a_box_and_every_pair_one_arrow(found):
-    picture = draw(found)
+    picture = make_picture(found)
     assert list(picture.boxes) == sorted(found.nodes)
     assert [box.name for boxes in picture.databases().values() for box in boxes] == sorted(found.nodes)
-    arrows = [(edge.view, edge.to) for edge in picture.arrows()]
+    arrows = [(edge.view, edge.target) for edge in picture.arrows()]
     assert len(arrows) == len(set(arrows))
-    assert set(arrows) == {(edge.view, edge.to) for edge in found.edges}
+    assert set(arrows) == {(edge.view, edge.target) for edge in found.edges}

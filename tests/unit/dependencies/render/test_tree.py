@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_views.dependencies.render import Direction, draw, tree, tree_text
+from hive_views.dependencies.render import Direction, make_picture, tree, tree_text
 from hive_views.identifiers import ViewName
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid, valid
 
 
 def test_a_database_upstream():
     reads = {"top": ["left", "right"], "left": ["t"], "right": ["left", "gone"], "alone": ["t"]}
-    picture = draw(graph(reads, gone=None), [invalid("right", "no table gone"), *valid("top", "left", "alone")])
+    picture = make_picture(graph(reads, gone=None), [invalid("right", "no table gone"), *valid("top", "left", "alone")])
     assert tree_text(tree(picture)) == (
         "d.alone  view\n"
         "└─ d.t  table\n"
@@ -24,7 +24,7 @@ def test_a_database_upstream():
 
 
 def test_one_object_downstream():
-    picture = draw(graph({"top": ["left", "right"], "left": ["t"], "right": ["t"]}))
+    picture = make_picture(graph({"top": ["left", "right"], "left": ["t"], "right": ["t"]}))
     assert tree_text(tree(picture, [ViewName("d", "t")], Direction.DOWN)) == (
         "d.t  table\n"
         "├─ d.left  view\n"
@@ -35,9 +35,9 @@ def test_one_object_downstream():
 
 
 def test_a_cycle_is_cut_where_it_closes():
-    picture = draw(graph({"a": ["b"], "b": ["c"], "c": ["a"], "own": ["own"]}))
+    picture = make_picture(graph({"a": ["b"], "b": ["c"], "c": ["a"], "own": ["own"]}))
     lines = tree(picture)
-    assert [(line.box.name.name, line.depth, line.note) for line in lines] == [
+    assert [(line.name.name, line.depth, line.note or "") for line in lines] == [
         ("a", 0, ""),
         ("b", 1, ""),
         ("c", 2, ""),
@@ -48,7 +48,7 @@ def test_a_cycle_is_cut_where_it_closes():
 
 
 def test_a_chain_of_ten_thousand_views():
-    picture = draw(graph({f"v{number:05}": [f"v{number + 1:05}"] for number in range(10_000)}))
+    picture = make_picture(graph({f"v{number:05}": [f"v{number + 1:05}"] for number in range(10_000)}))
     lines = tree(picture)
     assert [lines[0].depth, lines[-1].depth, len(lines)] == [0, 10_000, 10_001]
 
@@ -56,27 +56,27 @@ def test_a_chain_of_ten_thousand_views():
 def test_a_diamond_of_diamonds_is_not_told_twice():
     """Each layer doubles the ways; the lines only add up."""
     reads = {f"{side}{layer}": [f"l{layer + 1}", f"r{layer + 1}"] for layer in range(40) for side in "lr"}
-    assert len(tree(draw(graph(reads)))) == 2 + 2 * 80
+    assert len(tree(make_picture(graph(reads)))) == 2 + 2 * 80
 
 
 def test_names_cannot_steer_the_terminal():
-    picture = draw(graph({"a\x1b[2m\u202eb": ["t\nt"]}))
+    picture = make_picture(graph({"a\x1b[2m\u202eb": ["t\nt"]}))
     assert tree_text(tree(picture)) == "d.a\\x1b[2m\\u202eb  view\n└─ d.t\\x0at  table\n"
 
 
 @given(graphs(), st.sampled_from(Direction))
 def test_every_object_and_every_edge_is_shown(found, direction):
-    lines = tree(draw(found), direction=direction)
-    assert {line.box.name for line in lines} == set(found.nodes)
+    lines = tree(make_picture(found), direction=direction)
+    assert {line.name for line in lines} == set(found.nodes)
     pairs, path = set(), []
     for line in lines:
         del path[line.depth :]
         assert len(path) == line.depth
         if path:
-            pairs.add((path[-1], line.box.name) if direction is Direction.UP else (line.box.name, path[-1]))
-        assert (line.note == "cycle") == (line.box.name in path)
-        path.append(line.box.name)
-    assert pairs == {(edge.view, edge.to) for edge in found.edges}
+            pairs.add((path[-1], line.name) if direction is Direction.UP else (line.name, path[-1]))
+        assert (line.note == "cycle") == (line.name in path)
+        path.append(line.name)
+    assert pairs == {(edge.view, edge.target) for edge in found.edges}
     assert len(lines) <= len(found.nodes) + len(found.edges)
     assert tree_text(lines).count("\n") == len(lines)
     tree_text(lines).encode("utf-8")

@@ -1,4 +1,4 @@
-"""What a view's author typed and what its readers run, and both resolved against tables as they are, or would be."""
+"""The typed and the expanded text of a view, and their resolution against current or hypothetical tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.queries import load_view
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import table_schema
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
@@ -20,28 +22,30 @@ from hive_views.sql.rewriting.expand import Expansion, expand
 READABLE = ("hive", "spark", "trino")
 """The dialects whose texts can be resolved."""
 
+_CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
+
 
 @dataclass(frozen=True)
 class ViewText:
-    """The texts of one view that say what it reads."""
+    """The texts of one view."""
 
     view: ViewName
     """The view."""
     typed: str
-    """What the author typed."""
+    """The text as the author typed it."""
     dialect: str
     """The author's dialect, in lower case."""
     database: str
-    """The database that unqualified names of the typed text mean."""
+    """The database of unqualified names in the typed text."""
     expanded: str | None
-    """The text that readers of the metastore's row run, if it is another one; its names are complete."""
+    """The text in the metastore's row, with qualified names; None if it equals the typed text."""
     column_names: tuple[str, ...] | None = None
-    """The column list in front of AS."""
+    """The column list before AS."""
     column_comments: tuple[str | None, ...] | None = None
-    """Its comments."""
+    """The comments in the column list."""
 
-    def expansion(self, schemas: Schemas) -> Expansion:
-        """The typed text, resolved as at creation."""
+    def expand_typed(self, schemas: Schemas) -> Expansion:
+        """Resolve the typed text, as at creation."""
         return expand(
             self.typed,
             schemas,
@@ -52,30 +56,37 @@ class ViewText:
             functions=_functions(self.typed, self.dialect),
         )
 
-    def written(self, expansion: Expansion, schemas: Schemas) -> str | None:
-        """What readers of the metastore's row would be given for what the author's text gives now."""
+    def row_text(self, expansion: Expansion, schemas: Schemas) -> str | None:
+        """Return the text that a commit of the expansion of the typed text would write into the row."""
         functions = _functions(self.typed, self.dialect)
         return hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
 
-    def reading(self, schemas: Schemas) -> Expansion:
-        """The text that readers run, resolved."""
+    def expand_stored(self, schemas: Schemas) -> Expansion:
+        """Resolve the text in the row, which readers of the row run."""
         if self.expanded is None:
-            return self.expansion(schemas)
+            return self.expand_typed(schemas)
         # Generated from the author's text, so its functions and literals are those of the author's dialect.
         dialect = "spark" if self.dialect == "spark" else HIVE
         functions = _functions(self.expanded, dialect)
         return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
 
+def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
+    """Return the texts of an Iceberg or Hive view."""
+    if row.kind is RowKind.HIVE_VIEW:
+        return text_of_hive_view(row)
+    return text_of_version(row.name, load_view(store, row.name).metadata.current_version())
+
+
 def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
-    """The texts of a version."""
+    """Return the texts of a version."""
     texts = sql_texts(version)
     dialect = next((item for item in texts if item not in version.generated_dialects and item in READABLE), None)
     if dialect is None:
         raise SqlError(f"{view} has no text in {', '.join(READABLE)}, but in {', '.join(texts) or 'no dialect'}")
-    own = next(item for item in version.sql_representations if item.dialect.lower() == dialect)
-    namespace = own.default_namespace or version.default_namespace
-    typed = version.summary.get(ORIGINAL_SQL, own.sql)
+    representation = next(item for item in version.sql_representations if item.dialect.lower() == dialect)
+    namespace = representation.default_namespace or version.default_namespace
+    typed = version.summary.get(ORIGINAL_SQL, representation.sql)
     expanded = row_texts(version).expanded if HIVE in texts else None
     return ViewText(
         view,
@@ -83,22 +94,22 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
         dialect,
         namespace[0].lower() if len(namespace) == 1 else view.database,
         expanded if expanded != typed else None,
-        tuple(own.field_aliases) if own.field_aliases is not None else None,
-        tuple(own.field_comments) if own.field_comments is not None else None,
+        tuple(representation.field_aliases) if representation.field_aliases is not None else None,
+        tuple(representation.field_comments) if representation.field_comments is not None else None,
     )
 
 
 def text_of_hive_view(row: Row) -> ViewText:
-    """The text of a plain Hive view: the expanded one, since nobody knows its author's current database."""
+    """Return the expanded text of a plain Hive view; the row does not record its author's current database."""
     text = row.texts.expanded or row.texts.original
     if not text:
         raise SqlError(f"{row.name} has no text")
-    spark = any(key.startswith("spark.sql.") for key in row.parameters)
-    return ViewText(row.name, text, "spark" if spark else HIVE, row.name.database, None)
+    is_spark = any(key.startswith("spark.sql.") for key in row.parameters)
+    return ViewText(row.name, text, "spark" if is_spark else HIVE, row.name.database, None)
 
 
 def _functions(sql: str, dialect: str) -> dict[str, str]:
-    """The functions that a stored text calls and no engine has built in: whoever stored it had them registered."""
+    """Return the user-defined functions that a stored text calls; they existed when the text was stored."""
     if dialect != HIVE and not _CALL_WITH_DATABASE.search(sql):
         return {}
     return {
@@ -108,27 +119,21 @@ def _functions(sql: str, dialect: str) -> dict[str, str]:
     }
 
 
-_CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
-
-
 class SchemaOverlay:
-    """The metastore's schemas with some of them changed in thought, or known already."""
+    """Schemas with cached, hypothetical or preloaded tables in front of them."""
 
-    def __init__(self, below: Schemas, known: Mapping[ViewName, TableSchema | None]) -> None:
-        """Put schemas over others."""
-        self._below = below
-        self.known = dict(known)
+    def __init__(self, schemas: Schemas, tables: Mapping[ViewName, TableSchema | None]) -> None:
+        self._schemas = schemas
+        self.tables = dict(tables)
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
+        """Return the columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
         key = ViewName(database, name)
-        if key in self.known:
-            return self.known[key]
-        found = self._below.table(database, name)
-        self.known[key] = found
-        return found
+        if key not in self.tables:
+            self.tables[key] = self._schemas.table(database, name)
+        return self.tables[key]
 
 
 def schemas_of_rows(rows: Mapping[ViewName, Row | None]) -> dict[ViewName, TableSchema | None]:
-    """The schemas of rows that were read already, for an `SchemaOverlay`."""
+    """Return the schemas of rows, for a `SchemaOverlay`."""
     return {name: None if row is None else table_schema(row) for name, row in rows.items()}
