@@ -137,45 +137,45 @@ def accept(*_: Any) -> None:
 class DialectRules:
     """How a dialect reads names, and what it does not accept although sqlglot parses it."""
 
-    checks_identifiers: bool
+    checks_identifiers: bool = False
     """Whether reserved words and other words that are no identifiers are rejected where they are not quoted."""
-    checks_types: bool
+    checks_types: bool = False
     """Whether operators, conditions and set operations over types that do not fit are rejected."""
-    restricts_windows: bool
+    restricts_windows: bool = False
     """Whether window functions are allowed in the SELECT list and QUALIFY only."""
-    restricts_subqueries: bool
+    restricts_subqueries: bool = False
     """Whether a subquery in an expression returns one column and names no column of a block beyond the next one."""
-    requires_aliases: bool
+    requires_aliases: bool = False
     """Whether derived tables, VALUES, table functions and lateral views need an alias."""
-    requires_over: bool
+    requires_over: bool = False
     """Whether lead() and lag() without OVER are rejected."""
-    allows_database_in_column: bool
+    allows_database_in_column: bool = False
     """Whether `database.table.column` is a column."""
-    drops_parentheses: bool
+    drops_parentheses: bool = False
     """Whether parentheses and plus signs around a name are replaced together with it."""
-    quotes_fields: bool
+    quotes_fields: bool = False
     """Whether the fields of structs are written in quotes and lower case."""
-    merges_using_columns: bool
+    merges_using_columns: bool = False
     """Whether the column of a USING clause is one column of the join's result."""
-    folds_using_names: bool
+    folds_using_names: bool = False
     """Whether the names of a USING clause are case insensitive."""
-    removes_redundant_casts: bool
+    removes_redundant_casts: bool = False
     """Whether a cast of a column to its own type is the column."""
-    derives_column_names: bool
+    derives_column_names: bool = False
     """Whether an expression takes its name from the column that Hive's planner reduces it to."""
-    hint_counts_as_item: bool
+    hint_counts_as_item: bool = False
     """Whether a hint counts in the numbers of generated column names."""
-    computes_groups_first: bool
+    computes_groups_first: bool = False
     """Whether GROUP BY and window functions are resolved before the SELECT list, which then names their results."""
-    groups_by_ordinals: bool
+    groups_by_ordinals: bool = False
     """Whether a number in GROUP BY is a position of the SELECT list, without a setting."""
-    unifies_rows_of_values: bool
+    unifies_rows_of_values: bool = False
     """Whether the types of VALUES come from all rows, not only from the first one."""
-    allows_generators_beside_columns: bool
+    allows_generators_beside_columns: bool = False
     """Whether a table generating function can stand beside other elements of the SELECT list."""
-    has_star_except: bool
+    has_star_except: bool = False
     """Whether `* EXCEPT (…)` exists."""
-    has_partitioned_functions: bool
+    has_partitioned_functions: bool = False
     """Whether FROM can contain `noop(ON t PARTITION BY …)`."""
     has_lateral_aliases: bool = False
     """Whether an element of the SELECT list can name the aliases before it."""
@@ -256,7 +256,6 @@ class ResolutionContext:
         bindings: The column that an expression refers to, by the id of its node.
         subqueries: The result of each subquery in an expression, by the id of its node.
         tables: The tables and views that the text names, with the position of the first name.
-        columns_read: The columns of tables that the text names, as (database, table, column).
         pending_edits: The replacements of the expression that is being resolved.
         pending_copies: Its token ranges that become the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
@@ -306,7 +305,6 @@ class ResolutionContext:
         self.bindings: dict[int, Column] = {}
         self.subqueries: dict[int, Scope] = {}
         self.tables: dict[tuple[str, str], int] = {}
-        self.columns_read: set[tuple[str, str, str]] = set()
         self.pending_edits: list[tuple[tuple[int, int], str]] = []
         self.pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
         self.select_items: dict[Column, exp.Expr] = {}

@@ -137,8 +137,6 @@ def _simple_column(
     if column is None or (scope.grouped and not column.table):
         return None
     context.bindings[id(node)] = column
-    if column.base is not None:
-        context.columns_read.add(column.base)
     if column.table:
         _write_reference(context, identifier if table is None else table, identifier, True, column, scope)
     return column
@@ -195,8 +193,6 @@ def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any],
             raise _unknown_column(context, parts[0], env)
     assert scope is not None
     context.bindings[id(node)] = column
-    if column.base is not None:
-        context.columns_read.add(column.base)
     if scope.grouped and env.ungrouped is not None and not column.table:
         source = context.mode.key_source(context, scope, column)
         if source is not None:

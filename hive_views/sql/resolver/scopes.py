@@ -1,7 +1,7 @@
-"""Name scopes: which columns a clause of a query can name, under which table alias (Hive's `RowResolver`).
+"""Name scopes: the columns that a clause of a query can name, and their table aliases (Hive's `RowResolver`).
 
-A scope is ordered: a star lists its columns in this order. Hive's own rules are kept where they show in a stored text:
-a second column of the same name gets its internal name (`_col3`), a column that came from an expression has no table.
+A scope is ordered: a star lists its columns in this order. Hive's rules are kept where they are visible in a stored
+text: the second column of a name gets its internal name (`_col3`), a column of an expression has no table.
 Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 """
 
@@ -17,12 +17,12 @@ VIRTUAL_COLUMNS: dict[str, str] = {
     "row__id": "struct<writeid:bigint,bucketid:int,rowid:bigint>",
     "row__is__deleted": "boolean",
 }
-"""Columns that every stored table of Hive has and no star lists, with their types."""
+"""The virtual columns of stored tables, which no star lists, with their types."""
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """What the resolver has to know about a table or view."""
+    """The columns of a table or view, and what else the resolver needs."""
 
     columns: tuple[tuple[str, str], ...]
     """Name (lower case) and Hive type text of each column, partition columns last."""
@@ -30,95 +30,83 @@ class TableSchema:
     """`table`, `view`, `materialized` or `temporary`."""
     bucket_columns: tuple[str, ...] = ()
     """The columns that the table is CLUSTERED BY, lower case."""
-    _named: dict[tuple[str, str, str], NamedColumns] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    """What `columns_of` made of it before."""
+    _named: dict[str, NamedColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The cache of `named_columns`."""
 
     def __hash__(self) -> int:
         return hash(self.columns)
 
 
 class Schemas(Protocol):
-    """Where table schemas come from: the metastore, asked lazily, table by table."""
+    """A source of table schemas, such as the metastore; each table is looked up when a text names it."""
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of one table or view."""
+        """The schema of a table or view, names in lower case; None where it does not exist."""
         ...
 
 
 TypeSource = str | Callable[[], str | None] | None
+"""A Hive type text, a function that infers it, or None where it is not known."""
 
 
 class Column:
     """One column that can be named in a scope.
 
     Attributes:
-        internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a select list.
-        table: The alias of its table as Hive writes it (lower case); None or empty where it came from an expression.
+        internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a SELECT list.
+        table: The alias of its table in lower case; None or empty for the column of an expression.
         name: Its name in the scope, lower case.
-        base: Database, table and column, where it is a table's own column.
     """
 
-    __slots__ = ("_type", "base", "internal", "name", "table")
+    __slots__ = ("_type", "internal", "name", "table")
 
-    def __init__(
-        self,
-        internal: str,
-        table: str | None,
-        name: str,
-        type_: TypeSource = None,
-        base: tuple[str, str, str] | None = None,
-    ) -> None:
+    def __init__(self, internal: str, table: str | None, name: str, type_: TypeSource = None) -> None:
         self.internal = internal
         self.table = table
         self.name = name
         self._type = type_
-        self.base = base
 
     @property
     def type(self) -> str | None:
-        """The Hive type text, or None where it is not known; worked out when first asked for."""
+        """The Hive type text, or None where it is not known; inferred when it is first needed."""
         if callable(self._type):
             try:
                 self._type = self._type()
             except RecursionError:
-                self._type = None  # an expression of a thousand operators: its type is not known
+                self._type = None  # an expression of a thousand operators
         return self._type
 
     @property
     def type_source(self) -> TypeSource:
-        """The type, or what will say it: for another column of the same type."""
+        """The type, or the function that infers it, for another column of the same type."""
         return self._type
 
 
 NamedColumns = tuple[dict[str, Column], list[Column], dict[Column, tuple[str | None, str]]]
 """A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each."""
 
-_MOST_ALIASES = 64
+_MAX_CACHED_ALIASES = 64
 
 
-def columns_of(schema: TableSchema, alias: str, database: str, table: str) -> NamedColumns:
-    """The columns of a table under an alias; shared by every query that reads this schema, so never to be changed."""
-    found = schema._named.get((alias, database, table))
-    if found is None:
-        known = {
-            name: Column(name, alias, name, type_text, (database, table, name)) for name, type_text in schema.columns
-        }
-        found = (known, list(known.values()), {column: (alias, name) for name, column in known.items()})
-        if len(schema._named) >= _MOST_ALIASES:
+def named_columns(schema: TableSchema, alias: str) -> NamedColumns:
+    """The columns of a table under an alias; cached in the schema and shared by queries, so never to be changed."""
+    named = schema._named.get(alias)
+    if named is None:
+        by_name = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
+        named = (by_name, list(by_name.values()), {column: (alias, name) for name, column in by_name.items()})
+        if len(schema._named) >= _MAX_CACHED_ALIASES:
             schema._named.clear()
-        schema._named[alias, database, table] = found
-    return found
+        schema._named[alias] = named
+    return named
 
 
 class AmbiguousName(Exception):  # noqa: N818  (the message and the position are added by the caller)
-    """A name that more than one table of a scope answers to."""
+    """More than one table of a scope has a column of a name."""
 
 
 @dataclass(slots=True)
 class Using:
-    """What a join with USING leaves for a star: the named columns come first, once."""
+    """The USING clause of a join: a star lists the named columns first and once."""
 
     left: str
     right: str
@@ -129,15 +117,27 @@ class Using:
 
 _NO_KEYS: dict[str, Column] = {}
 _NO_NODES: dict[str, Any] = {}
-"""What most scopes have none of, shared by them: a scope that gets a key makes its own."""
+"""The keys of scopes without keys: one shared pair, since most scopes have none."""
 
 
 class Scope:
     """The columns that a clause can name.
 
-    `tables` maps a table alias (lower case; None for columns of a select list that have none) to its columns by name.
-    `keys` maps an expression's key to the column that holds its value: a GROUP BY key, an aggregate, a window function;
-    `key_nodes` maps it to the expression itself.
+    Attributes:
+        tables: The columns of each table alias by name, in lower case; the alias is None for the columns of a SELECT
+            list that have no table.
+        columns: All columns in order.
+        names: The table alias and the name of each column.
+        keys: The column that holds the value of an expression (a GROUP BY key, an aggregate, a window function), by the
+            expression's key.
+        key_nodes: The expression of each key.
+        ambiguous: The table aliases and names of more than one column.
+        with_virtual: The aliases of stored tables, which have virtual columns.
+        using: The USING clause of the join that the scope is the result of.
+        hidden: Names that have to be written with their table.
+        around: The scope around a correlated subquery.
+        grouped: Whether the scope is the result of GROUP BY.
+        has_grouping_sets: Whether it is the result of GROUP BY with ROLLUP, CUBE or GROUPING SETS.
     """
 
     keys: dict[str, Column] = _NO_KEYS
@@ -165,33 +165,31 @@ class Scope:
             self.grouped = like.grouped
 
     def put(self, table: str | None, name: str, column: Column) -> None:
-        """Add a column under a table alias, or a further name for a column that is in the scope already."""
-        known = self.tables.get(table)
-        if known is None:
-            known = self.tables[table] = {}
-        elif name in known:
+        """Add a column under a table alias, or a further name for a column of the scope."""
+        columns = self.tables.setdefault(table, {})
+        if name in columns:
             self.ambiguous |= {(table, name)}
-        known[name] = column
+        columns[name] = column
         if column not in self.names:
             self.names[column] = (table, name)
             self.columns.append(column)
 
     def put_unique(self, table: str | None, name: str, column: Column) -> bool:
-        """Add a column; under its internal name where the scope has one of that name already."""
+        """Add a column, under its internal name if the scope has another one of its name; False if it has both."""
         existing = self.find(table, name)
         if existing is None:
             self.put(table, name, column)
-            return True
-        if _same(existing, column):
-            return True
-        if self.find(table, column.internal) is None:
+        elif (existing.table, existing.name, existing.internal) == (column.table, column.name, column.internal):
+            pass
+        elif self.find(table, column.internal) is None:
             self.ambiguous |= {(table, name)}
             self.put(table, column.internal, column)
-            return True
-        return False
+        else:
+            return False
+        return True
 
     def put_key(self, key: str, column: Column, node: Any = None) -> None:
-        """Remember that a column holds the value of an expression, and which one."""
+        """Add the column that holds the value of an expression."""
         if self.keys is _NO_KEYS:
             self.keys = {}
         self.keys[key] = column
@@ -208,104 +206,96 @@ class Scope:
         return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
     def find(self, table: str | None, name: str) -> Column | None:
-        """The column of a name, in one table or (None) in any."""
-        if table is not None:
-            known = self.tables.get(table)
-            if known is not None and name in known:
-                return known[name]
-        elif len(self.tables) == 1 and not self.hidden:
-            for known in self.tables.values():
-                if name in known:
-                    return known[name]
-        found = self._find(table, name)
-        if found is None and self.around is not None and (table is None or table not in self.tables):
-            return self.around.find(table, name)
-        return found
+        """The column of a name in one table, or in any if the table is None.
 
-    def _find(self, table: str | None, name: str) -> Column | None:
-        if table is not None:
-            known = self.tables.get(table)
-            found = known.get(name) if known is not None else None
-            if found is None and name in VIRTUAL_COLUMNS and table in self.with_virtual:
-                return self._virtual(table, name)
-            return found
-        found = None
+        Raises:
+            AmbiguousName: Several tables have a column of this name.
+        """
+        column = self._find_in_table(table, name) if table is not None else self._find_in_tables(name)
+        if column is None and self.around is not None and (table is None or table not in self.tables):
+            return self.around.find(table, name)
+        return column
+
+    def _find_in_table(self, table: str, name: str) -> Column | None:
+        column = self.tables.get(table, {}).get(name)
+        if column is None and name in VIRTUAL_COLUMNS and table in self.with_virtual:
+            return self._add_virtual(table, name)
+        return column
+
+    def _find_in_tables(self, name: str) -> Column | None:
         if name in self.hidden:
             return self.tables.get(None, {}).get(name)
-        found_in: str | None = None
+        match: Column | None = None
+        match_alias: str | None = None
         for alias, columns in self.tables.items():
             column = columns.get(name)
             if column is not None:
-                if found is not None and found_in is not None and alias is not None:
+                if match_alias is not None and alias is not None:
                     raise AmbiguousName(name)
-                found_in = found_in if alias is None else alias
-                found = column
-        if found is None and name in VIRTUAL_COLUMNS:
+                match_alias = match_alias if alias is None else alias
+                match = column
+        if match is None and name in VIRTUAL_COLUMNS:
             if len(self.with_virtual) > 1:
                 raise AmbiguousName(name)
             if self.with_virtual:
-                return self._virtual(self.with_virtual[0], name)
-        return found
+                return self._add_virtual(self.with_virtual[0], name)
+        return match
 
     def is_ambiguous(self, table: str | None, name: str) -> bool:
-        """Whether a name stands for several columns of one table (of any, for None)."""
-        if not self.ambiguous:
-            return False
+        """Whether several columns of one table, or of any if the table is None, have a name."""
         if table is not None:
             return (table, name) in self.ambiguous
         return any(column == name for _, column in self.ambiguous)
 
     def original(self, column: Column) -> tuple[str | None, str]:
-        """The table alias and name under which a column came into the scope."""
-        known = self.names.get(column)
-        if known is None and self.around is not None:
+        """The table alias and the name under which a column was added."""
+        alias_and_name = self.names.get(column)
+        if alias_and_name is None and self.around is not None:
             return self.around.original(column)
-        return known if known is not None else (column.table, column.name)
+        return alias_and_name if alias_and_name is not None else (column.table, column.name)
 
     def add(self, other: Scope) -> None:
-        """Add every column of another scope, as a join does."""
-        position = len(self.columns)
-        if self.around is None and other.has_own_tables(self.tables):
+        """Add every column of another scope under a new internal name, as a join does."""
+        if self.around is None and other._is_disjoint_with(self.tables):
             for table in other.tables:
                 self.tables[table] = {}
             for column in other.columns:
-                table, name = known = other.names[column]
-                new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
-                position += 1
+                table, name = other.names[column]
+                new = Column(f"_col{len(self.columns)}", column.table, column.name, column.type_source)
                 self.tables[table][name] = new
                 self.columns.append(new)
-                self.names[new] = known
+                self.names[new] = (table, name)
             self.with_virtual += other.with_virtual
             return
-        alternates: dict[Column, list[tuple[str | None, str]]] = {}
+        further_names: dict[Column, list[tuple[str | None, str]]] = {}
         for table, columns in other.tables.items():
             for name, column in columns.items():
                 if other.names[column] != (table, name):
-                    alternates.setdefault(column, []).append((table, name))
-        for column in other.columns:
+                    further_names.setdefault(column, []).append((table, name))
+        first = len(self.columns)
+        for position, column in enumerate(other.columns, first):
             table, name = other.names[column]
-            new = Column(f"_col{position}", column.table, column.name, column.type_source, column.base)
-            position += 1
+            new = Column(f"_col{position}", column.table, column.name, column.type_source)
             if table == "" and name in other.keys:
                 self.put_key(name, new)
             else:
                 self.put_unique(table, name, new)
-            for alternate in alternates.get(column, ()):
-                self.put(alternate[0], alternate[1], new)
+            for table, name in further_names.get(column, ()):
+                self.put(table, name, new)
         self.with_virtual += other.with_virtual
 
-    def has_own_tables(self, others: Container[str | None]) -> bool:
-        """Whether no table of it is among some others, and each column is there once, under its own name."""
+    def _is_disjoint_with(self, tables: Container[str | None]) -> bool:
+        """Whether no alias is among some tables, and each column is there once, under its own name."""
         return (
             not self.keys
             and not self.ambiguous
             and None not in self.tables
             and sum(map(len, self.tables.values())) == len(self.columns)
-            and not any(table in others for table in self.tables)
+            and not any(table in tables for table in self.tables)
         )
 
     def add_tables(self, other: Scope) -> None:
-        """Add another scope's columns as they are, without new internal names."""
+        """Add another scope's columns under their own internal names."""
         for table, columns in other.tables.items():
             self.tables.setdefault(table, {}).update(columns)
         self.columns += other.columns
@@ -313,21 +303,21 @@ class Scope:
         self.with_virtual += other.with_virtual
 
     def over(self, outer: Scope) -> Scope:
-        """This scope's names, and behind them those of the scope around it."""
+        """This scope, with another scope in which names are looked up that it does not have."""
         result = Scope(around=outer, like=self)
         result.with_virtual = ()
         result.add_tables(self)
         return result
 
     def find_any(self, name: str) -> Column | None:
-        """A column of a name in whichever table has it, the first of several."""
+        """The first column of a name in any table."""
         for columns in self.tables.values():
             if name in columns:
                 return columns[name]
         return None
 
     def with_inputs(self, inputs: Scope) -> Scope:
-        """This scope (of a SELECT list), and what the list was made from where no name is in the way."""
+        """This scope of a SELECT list, and the columns under the list whose names it does not have."""
         result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
@@ -356,7 +346,7 @@ class Scope:
         return result
 
     def only_names(self) -> Scope:
-        """The names of a query's result as ORDER BY sees them: without a table."""
+        """The names of a query's result without tables, as ORDER BY can name them."""
         result = Scope()
         for column in self.columns:
             _, name = self.names[column]
@@ -364,7 +354,7 @@ class Scope:
         return result
 
     def hiding(self, names: Container[str]) -> Scope:
-        """This scope without the columns of some names where these are written without a table."""
+        """This scope, in which some names have to be written with their table."""
         result = Scope(like=self)
         result.tables = self.tables
         result.columns = self.columns
@@ -373,22 +363,19 @@ class Scope:
         return result
 
     def with_aliases(self, items: list[Any]) -> Scope:
-        """This scope and the aliases of a SELECT list, which stand behind its own names."""
-        missing = {}
-        for item in items:
-            name = item.alias.lower() if item.alias else ""
-            if name and self.find_any(name) is None:
-                missing[name] = Column("", None, name)
-        return self.below(missing) if missing else self
+        """This scope and the aliases of a SELECT list that are no names of its own."""
+        names = [item.alias.lower() for item in items if item.alias]
+        missing = {name: Column("", None, name) for name in names if self.find_any(name) is None}
+        return self.with_names(missing) if missing else self
 
-    def below(self, missing: dict[str, Column]) -> Scope:
-        """This scope and further names without a table, where it does not have them itself."""
+    def with_names(self, columns: dict[str, Column]) -> Scope:
+        """This scope and further names without a table, as far as it does not have them."""
         result = Scope(like=self)
         result.with_virtual = ()
         result.add_tables(self)
         result.tables = dict(self.tables)
         own = dict(self.tables.get(None, {}))
-        for name, column in missing.items():
+        for name, column in columns.items():
             if self.find_any(name) is None:
                 own[name] = column
                 result.names[column] = (None, name)
@@ -396,18 +383,14 @@ class Scope:
         return result
 
     def visible(self) -> Iterator[str]:
-        """The names a message can offer."""
-        several = len(self.tables) > 1
+        """The names that an error message lists."""
+        has_tables = len(self.tables) > 1
         for column in self.columns:
             table, name = self.names[column]
             if not (table == "" and name in self.keys):
-                yield f"{table}.{name}" if several and table else name
+                yield f"{table}.{name}" if has_tables and table else name
 
-    def _virtual(self, table: str, name: str) -> Column:
+    def _add_virtual(self, table: str, name: str) -> Column:
         column = Column(name, table, name, VIRTUAL_COLUMNS[name])
         self.names[column] = (table, name)
         return column
-
-
-def _same(one: Column, other: Column) -> bool:
-    return (one.table, one.name, one.internal) == (other.table, other.name, other.internal)

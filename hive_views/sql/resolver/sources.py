@@ -19,7 +19,7 @@ from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, cla
 from hive_views.sql.resolver.context import CteDefinition, Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.lateral_views import resolve_lateral, resolve_unnest
 from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children
-from hive_views.sql.resolver.scopes import Column, Scope, Using, columns_of
+from hive_views.sql.resolver.scopes import Column, Scope, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -113,7 +113,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     _qualify_table(context, parts)
     quote_alias(context, identifier)
     scope = Scope()
-    by_name, columns, alias_and_name = columns_of(schema, alias, database, lower)
+    by_name, columns, alias_and_name = named_columns(schema, alias)
     scope.tables[alias] = by_name.copy()
     scope.columns = columns.copy()
     scope.names = alias_and_name.copy()

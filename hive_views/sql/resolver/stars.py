@@ -125,7 +125,7 @@ def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: 
         for name, column in output.tables.get(None, {}).items()
         if not name.startswith("_c")
     }
-    return ungrouped.below(aliases) if aliases else ungrouped
+    return ungrouped.with_names(aliases) if aliases else ungrouped
 
 
 # -- Names of columns --------------------------------------------------------------------------------------------------
@@ -289,8 +289,6 @@ def _using_columns(
         column = ungrouped.tables.get(owner, {}).get(name)
         if column is None:
             continue
-        if column.base is not None:
-            context.columns_read.add(column.base)
         new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
         output.put_unique(owner, name, new)
         columns.append((owner, name, new))
@@ -312,8 +310,6 @@ def _grouped_column(
 def _put_star_column(
     context: ResolutionContext, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr
 ) -> Column:
-    if column.base is not None:
-        context.columns_read.add(column.base)
     new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
     context.select_items[new] = item
     if not output.put_unique(owner, name, new):
