@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from hive_views.sql.analysis.aggregates import may_be_aggregate
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.syntax_tree import bare, expressions, table_nodes
+from hive_views.sql.parsing.syntax_tree import child_expressions, table_nodes, unwrapped
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 
@@ -130,10 +130,10 @@ class IncrementalQuery:
         group = select.args.get("group")
         if group is not None and any(group.args.get(key) for key in _GROUPING_SETS):
             raise NotIncrementalError("GROUP BY with grouping sets")
-        items = [bare(item) for item in select.expressions]
+        items = [unwrapped(item) for item in select.expressions]
         if len(items) != len(floats):
             raise NotIncrementalError("its columns are not those of its schema")
-        keys = [_resolve_ordinal(bare(key), items) for key in (group.expressions if group is not None else ())]
+        keys = [_resolve_ordinal(unwrapped(key), items) for key in (group.expressions if group is not None else ())]
         merge: list[str | None] = []
         for number, item in enumerate(items):
             is_key = any(item == key for key in keys)
@@ -190,7 +190,7 @@ class IncrementalQuery:
             raise NotIncrementalError("the changed table is not in the FROM clause at the top")
         if select.find(exp.Window) is not None:
             raise NotIncrementalError("a window function")
-        item = bare(select.expressions[position])
+        item = unwrapped(select.expressions[position])
         owner = node.alias_or_name.lower()
         if not isinstance(item, exp.Column) or not (
             item.table.lower() == owner or (not item.table and len(sources) == 1)
@@ -199,9 +199,9 @@ class IncrementalQuery:
         if _has_aggregates(select):
             group = select.args.get("group")
             items = list(select.expressions)
-            keys = [] if group is None else [_resolve_ordinal(bare(key), items) for key in group.expressions]
+            keys = [] if group is None else [_resolve_ordinal(unwrapped(key), items) for key in group.expressions]
             has_sets = group is not None and any(group.args.get(key) for key in _GROUPING_SETS)
-            if item not in [bare(key) for key in keys] or has_sets:
+            if item not in [unwrapped(key) for key in keys] or has_sets:
                 raise NotIncrementalError(f"it does not group by {item.sql()}")
         return item.name.lower()
 
@@ -345,7 +345,7 @@ def _merge_function(item: exp.Expr, precision: int | None, floating: bool) -> st
         raise NotIncrementalError(f"{item.sql()} cannot be merged from partial results")
     if item.find(exp.Distinct) is not None:
         raise NotIncrementalError(f"{item.sql()}: DISTINCT cannot be merged from partial results")
-    if len(expressions(item.args.get("expressions"))) > 0 and function != "sum":
+    if len(child_expressions(item.args.get("expressions"))) > 0 and function != "sum":
         raise NotIncrementalError(f"{item.sql()} has several arguments")
     if floating and function == "sum":
         raise NotIncrementalError(f"{item.sql()}: the order in which floating-point numbers are added changes the sum")

@@ -11,7 +11,7 @@ from hive_views.sql.hive_exact import operand_types, refusals
 from hive_views.sql.hive_exact.ordering import resolve_order
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.syntax_tree import span
+from hive_views.sql.parsing.syntax_tree import token_span
 from hive_views.sql.resolver.context import Environment, ExpansionMode, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.scopes import Column, Scope
@@ -22,7 +22,7 @@ def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | 
     """Hive writes the text of the first expression again."""
     if source is None:
         return
-    target_tokens, source_tokens = span(context.text, node), span(context.text, source)
+    target_tokens, source_tokens = token_span(context.text, node), token_span(context.text, source)
     if target_tokens is not None and source_tokens is not None:
         context.pending_copies.append((target_tokens, source_tokens))
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.syntax_tree import bare, span
+from hive_views.sql.parsing.syntax_tree import token_span, unwrapped
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
@@ -108,7 +108,7 @@ def _check_cast(context: ResolutionContext, node: exp.Expr) -> None:
 def _written_type(context: ResolutionContext, node: exp.Expr) -> str | None:
     """The name of the type that a cast names, without its parameters; rejected where Hive has no such type."""
     text = context.text
-    tokens = span(text, node)
+    tokens = token_span(text, node)
     at = tokens[1] if tokens is not None else 0
     while at > 0 and text.tokens[at].token_type is not TokenType.ALIAS:
         at -= 1
@@ -228,7 +228,7 @@ def _check_index(context: ResolutionContext, node: exp.Expr) -> None:
 def element_type(context: ResolutionContext, node: exp.Expr) -> str | None:
     """The type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
     type_text = context.type_of(node)
-    node = bare(node)
+    node = unwrapped(node)
     if type_text is None or hive_types.base(type_text) != "array" or type(node) not in (exp.Column, exp.Dot):
         return type_text
     column = context.bindings.get(id(node))

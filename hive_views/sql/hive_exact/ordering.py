@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.syntax_tree import span
+from hive_views.sql.parsing.syntax_tree import token_span
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
 from hive_views.sql.resolver.ordering import is_resolved, keys_of
@@ -65,11 +65,11 @@ def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Seq
         if len(column.parts) > 1 and column.parts[0].name.lower() in aliases
     ]
     for column in columns:
-        first, last = span(context.text, column.parts[0]), span(context.text, column.parts[1])
+        first, last = token_span(context.text, column.parts[0]), token_span(context.text, column.parts[1])
         if first is not None and last is not None:
             context.edits.replace(first[0], last[1], "")
         for part in column.parts[2:]:
-            tokens = span(context.text, part)
+            tokens = token_span(context.text, part)
             if tokens is not None:
                 context.edits.replace(*tokens, context.quote(part.name.lower()))
     return bool(columns)

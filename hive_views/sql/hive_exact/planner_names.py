@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.syntax_tree import bare, key
+from hive_views.sql.parsing.syntax_tree import comparison_key, unwrapped
 
 TypeOf = Callable[[exp.Expr], str | None]
 
@@ -18,29 +18,29 @@ def planned_column(node: exp.Expr, type_of: TypeOf) -> exp.Expr | None:
     """The column that is left of an expression, if nothing else is."""
     kind = type(node)
     if kind in (exp.Mul, exp.Add, exp.Sub, exp.Div):
-        left, right = bare(node.this), bare(node.expression)
+        left, right = unwrapped(node.this), unwrapped(node.expression)
         neutral = "1" if kind in (exp.Mul, exp.Div) else "0"
         if _is_number(right, neutral):
             return _column_in(left)
         return _column_in(right) if kind in (exp.Mul, exp.Add) and _is_number(left, neutral) else None
     if kind is exp.Coalesce:
-        options = [bare(item) for item in (node.this, *node.expressions)]
+        options = [unwrapped(item) for item in (node.this, *node.expressions)]
         while len(options) > 1 and type(options[0]) is exp.Null:
             options = options[1:]
-        return options[0] if len({key(item) for item in options}) == 1 else None
+        return options[0] if len({comparison_key(item) for item in options}) == 1 else None
     if kind is exp.And or kind is exp.Or:
-        sides = [planned_column(bare(side), type_of) or bare(side) for side in (node.this, node.expression)]
+        sides = [planned_column(unwrapped(side), type_of) or unwrapped(side) for side in (node.this, node.expression)]
         kept = [side for side in sides if type(side) is not exp.Boolean or side.this is not (kind is exp.And)]
-        return kept[0] if len({key(side) for side in kept}) == 1 else None
+        return kept[0] if len({comparison_key(side) for side in kept}) == 1 else None
     if kind is exp.EQ or kind is exp.NEQ:
         for side, other in ((node.this, node.expression), (node.expression, node.this)):
-            side, other = bare(side), bare(other)
+            side, other = unwrapped(side), unwrapped(other)
             if type(side) is exp.Boolean and side.this is (kind is exp.EQ) and type(other) is exp.Column:
                 return other if type_of(other) == "boolean" else None
         return None
     if kind is exp.Neg and type(node.this) is exp.Paren:
-        inner = bare(node.this)
-        return bare(inner.this) if type(inner) is exp.Neg else None
+        inner = unwrapped(node.this)
+        return unwrapped(inner.this) if type(inner) is exp.Neg else None
     if kind is exp.Case or kind is exp.If:
         return _chosen(node)
     return None
@@ -48,7 +48,7 @@ def planned_column(node: exp.Expr, type_of: TypeOf) -> exp.Expr | None:
 
 def _column_in(node: exp.Expr) -> exp.Expr:
     while type(node) in (exp.Cast, exp.TryCast):
-        node = bare(node.this)
+        node = unwrapped(node.this)
     return node
 
 
@@ -67,18 +67,18 @@ def _chosen(node: exp.Expr) -> exp.Expr | None:
             [(item.this, item.args.get("true")) for item in node.args.get("ifs") or ()],
             node.args.get("default"),
         )
-    results = [bare(item) for _, item in pairs if item is not None]
+    results = [unwrapped(item) for _, item in pairs if item is not None]
     if last is not None:
-        everything = [*results, bare(last)]
-        if type(everything[0]) is exp.Column and len({key(item) for item in everything}) == 1:
+        everything = [*results, unwrapped(last)]
+        if type(everything[0]) is exp.Column and len({comparison_key(item) for item in everything}) == 1:
             return everything[0]
     for condition, result in pairs:
-        known = _truth(bare(condition))
+        known = _truth(unwrapped(condition))
         if known is None:
             return None
         if known:
-            return bare(result) if result is not None else None
-    return bare(last) if last is not None else None
+            return unwrapped(result) if result is not None else None
+    return unwrapped(last) if last is not None else None
 
 
 def _truth(node: exp.Expr) -> bool | None:
@@ -87,7 +87,7 @@ def _truth(node: exp.Expr) -> bool | None:
         return bool(node.this)
     if type(node) not in _COMPARED:
         return None
-    left, right = bare(node.this), bare(node.expression)
+    left, right = unwrapped(node.this), unwrapped(node.expression)
     if type(left) is not exp.Literal or type(right) is not exp.Literal or left.is_string or right.is_string:
         return None
     try:

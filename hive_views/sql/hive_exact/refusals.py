@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact.operand_types import check_choice, check_comparison, element_type
-from hive_views.sql.parsing.syntax_tree import bare, function_token, key
+from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.names import function_name
@@ -50,7 +50,7 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conditions that AND combines, without parentheses."""
     stack = [node]
     while stack:
-        condition = bare(stack.pop())
+        condition = unwrapped(stack.pop())
         if type(condition) is exp.And:
             stack += [condition.expression, condition.this]
         else:
@@ -79,7 +79,7 @@ def check_grouping_sets(context: ResolutionContext, keys: Sequence[exp.Expr]) ->
     """Check that ROLLUP and CUBE have no key twice: Hive's planner fails (`must be sorted`)."""
     texts: set[str] = set()
     for item in keys:
-        text = key(item)
+        text = comparison_key(item)
         if text in texts:
             raise context.fail("ROLLUP or CUBE with the same key twice: Hive cannot plan it", item)
         texts.add(text)

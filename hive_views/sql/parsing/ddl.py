@@ -1,4 +1,7 @@
-"""The view DDL of Hive, Spark and Trino: text to statements."""
+"""Parser of the view DDL of Hive, Spark and Trino.
+
+Statement heads are read word by word here. The query inside stays a text, which `hive_views.sql.parsing.parser` reads.
+"""
 
 from __future__ import annotations
 
@@ -41,90 +44,92 @@ _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "
 
 
 class Cursor:
-    """A place in a statement.
+    """Reads a statement word by word.
 
     Args:
         sql: The statement.
         dialect: `hive`, `spark` or `trino`.
 
     Raises:
-        SqlError: If it cannot be split into tokens.
+        SqlError: If the statement cannot be split into tokens.
     """
 
     def __init__(self, sql: str, dialect: str) -> None:
-        self.first, self.first_at = first_word(sql, dialect)
+        self.first, self.first_start = first_word(sql, dialect)
         hidden = sql
         if self.first in _COMMANDS:
-            # sqlglot's tokenizer takes what follows some of these words for one string
-            end = self.first_at + len(self.first)
-            hidden = sql[: self.first_at] + " " * len(self.first) + sql[end:]
+            # sqlglot's tokenizer reads everything after some of these words as one string
+            end = self.first_start + len(self.first)
+            hidden = sql[: self.first_start] + " " * len(self.first) + sql[end:]
         self.text = Text(hidden, dialect, whole=sql)
         self.sql = sql
         self.dialect = dialect
         self.index = 0
         self._words: list[str] = []
-        self._at: list[int] = []
+        self._starts: list[int] = []
         self._ends: list[int] = []
-        self._kinds: list[TokenType] = []
         for token in self.text.tokens:
             raw = hidden[token.start : token.end + 1]
             pieces = raw.split() if token.token_type not in _WHOLE and not raw.startswith(("`", '"', "'")) else [raw]
-            at = token.start
+            start = token.start
             for piece in pieces:
-                at = hidden.index(piece, at)
+                start = hidden.index(piece, start)
                 self._words.append(piece)
-                self._at.append(at)
-                self._ends.append(at + len(piece))
-                self._kinds.append(token.token_type)
-                at += len(piece)
+                self._starts.append(start)
+                self._ends.append(start + len(piece))
+                start += len(piece)
         while self._words and self._words[-1] == ";":
-            for listed in (self._words, self._at, self._ends, self._kinds):
-                listed.pop()
+            for values in (self._words, self._starts, self._ends):
+                values.pop()
 
-    # -- Looking ---------------------------------------------------------------------------------------------------
+    # -- Lookahead ------------------------------------------------------------------------------------------------
 
     @property
     def done(self) -> bool:
-        """Whether everything was read."""
+        """Whether all words have been read."""
         return self.index >= len(self._words)
 
     @property
     def start(self) -> int:
-        """Where the next word begins."""
-        return self._at[self.index] if not self.done else len(self.sql.rstrip())
+        """Where the next word begins, in characters."""
+        return self._starts[self.index] if not self.done else len(self.sql.rstrip())
 
     def word(self, ahead: int = 0) -> str:
-        """The next word in upper case; empty at the end and for what is quoted."""
-        at = self.index + ahead
-        if at >= len(self._words) or self._words[at][:1] in "`\"'":
+        """Return the next word in upper case; empty at the end and for strings and quoted names."""
+        index = self.index + ahead
+        if index >= len(self._words) or self._words[index][:1] in "`\"'":
             return ""
-        return self._words[at].upper()
+        return self._words[index].upper()
 
     def error(self, expected: str) -> ParseTextError:
-        """An error at the next word."""
-        line, column = self.text.position(self.start)
-        found = f"'{self._words[self.index][:40]}'" if not self.done else "the end of the statement"
-        return ParseTextError(f"Expected {expected}, found {found}", line=line, column=column)
+        """Return an error that points at the next word."""
+        actual = f"'{self._words[self.index][:40]}'" if not self.done else "the end of the statement"
+        return self.error_at(self.start, f"Expected {expected}, found {actual}")
+
+    def error_at(self, start: int, reason: str) -> ParseTextError:
+        """Return an error that points at a character of the statement."""
+        line, column = self.text.position(start)
+        return ParseTextError(reason, line=line, column=column)
 
     # -- Reading ---------------------------------------------------------------------------------------------------
 
     def accept(self, *words: str) -> bool:
-        """Read some words, all of them or none."""
+        """Read these words if they come next; return whether they did."""
         if all(self.word(ahead) == word for ahead, word in enumerate(words)):
             self.index += len(words)
             return True
         return False
 
     def expect(self, *words: str) -> None:
-        """Read some words."""
+        """Read these words, which must come next."""
         if not self.accept(*words):
             raise self.error(" ".join(words))
 
     def identifier(self) -> tuple[str, int]:
-        """Read one name; returns it without quotes, and where it begins."""
+        """Read a name; return it without quotes, and where it begins."""
         if self.done:
             raise self.error("a name")
-        raw, at = self._words[self.index], self._at[self.index]
+        raw, start = self._words[self.index], self._starts[self.index]
         quotes = '`"' if self.dialect == "trino" else "`"
         if raw[0] in quotes:
             name = unquote_identifier(raw)
@@ -135,7 +140,7 @@ class Cursor:
         if not name:
             raise self.error("a name that is not empty")
         self.index += 1
-        return name, at
+        return name, start
 
     def name(self) -> ObjectName:
         """Read `view`, `database.view` or `catalog.database.view`."""
@@ -148,23 +153,23 @@ class Cursor:
         return ObjectName(tuple(parts), start)
 
     def string(self) -> str:
-        """Read a string literal; returns its value."""
+        """Read a string literal; return its value."""
         if self.done or self._words[self.index][0] not in ("'" if self.dialect == "trino" else "'\""):
             raise self.error("a string in quotes")
-        value = self._one_string()
+        value = self._single_string()
         while self.dialect != "trino" and not self.done and self._words[self.index][0] in "'\"":
-            # Measured on Spark 4.1.4 and Hive 2.3.10: strings that follow one another are one. In Spark a quote that is
-            # doubled is a quote (since 4.0); to Hive that is the end of a string, and the next one.
-            before, here = self.index - 1, self.index
-            touching = self._ends[before] == self._at[here]
-            if touching and self.dialect == "spark" and self._words[before][-1] == self._words[here][0]:
-                value += self._words[here][0]
+            # Measured on Spark 4.1.4 and Hive 2.3.10: adjacent strings are concatenated. In Spark a doubled quote is a
+            # quote (since 4.0); to Hive it ends one string and begins the next one.
+            previous, current = self.index - 1, self.index
+            touching = self._ends[previous] == self._starts[current]
+            if touching and self.dialect == "spark" and self._words[previous][-1] == self._words[current][0]:
+                value += self._words[current][0]
             elif not touching and self.dialect == "hive":
                 break
-            value += self._one_string()
+            value += self._single_string()
         return value
 
-    def _one_string(self) -> str:
+    def _single_string(self) -> str:
         raw = self._words[self.index]
         self.index += 1
         return unescape(raw, self.dialect)
@@ -180,8 +185,8 @@ class Cursor:
 
     def property_pair(self) -> tuple[str, str]:
         """Read `'key' = 'value'` (Spark and Trino: `key = value` too)."""
-        at = self._words[self.index][:1] if not self.done else ""
-        if at in ("'", '"') and not (self.dialect == "trino" and at == '"'):
+        first = self._words[self.index][:1] if not self.done else ""
+        if first in ("'", '"') and not (self.dialect == "trino" and first == '"'):
             key = self.string()
         else:
             parts = [self.identifier()[0]]
@@ -193,33 +198,37 @@ class Cursor:
         return key, self.value()
 
     def value(self) -> str:
-        """Read a string, a number, TRUE or FALSE, or Trino's ARRAY[…]; returns it as text."""
+        """Read a string, a number, TRUE or FALSE, or Trino's ARRAY[…]; return it as text."""
         if self.done:
             raise self.error("a value")
         raw = self._words[self.index]
         if raw[0] in "'\"":
             return self.string()
-        begin = self.start
+        start = self.start
         negative = self.accept("-")
         if self.word() == "ARRAY" and self.word(1) == "[":
             while not self.done and not self.accept("]"):
                 self.index += 1
-            return self.sql[begin : self._ends[self.index - 1]]
+            return self.text_since(start)
         if self.done or not (self.word()[:1].isalnum() or self.word() == "NULL"):
             raise self.error("a value")
         self.index += 1
-        return ("-" if negative else "") + self.sql[self._at[self.index - 1] : self._ends[self.index - 1]]
+        return ("-" if negative else "") + self.sql[self._starts[self.index - 1] : self._ends[self.index - 1]]
 
     def rest(self) -> tuple[str, int]:
-        """Everything that was not read yet, without the semicolon and comments behind it; and where it begins."""
+        """Read the rest without a final semicolon and trailing comments; return it, and where it begins."""
         if self.done:
             raise self.error("a query")
-        begin = self.start
+        start = self.start
         self.index = len(self._words)
-        return self.sql[begin : self._ends[-1]], begin
+        return self.text_since(start), start
+
+    def text_since(self, start: int) -> str:
+        """Return the text from a position up to the last word that was read."""
+        return self.sql[start : self._ends[self.index - 1]]
 
     def finish(self) -> None:
-        """Make sure that everything was read."""
+        """Check that all words have been read."""
         if not self.done:
             raise self.error("the end of the statement")
 
@@ -230,35 +239,40 @@ _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([0-3][0-7]{2})|\\(.)", re.DOTALL)
 
 
 def unescape(raw: str, dialect: str) -> str:
-    """The value of a string literal: with Hive's and Spark's backslashes, or Trino's doubled quotes."""
+    """Return the value of a string literal: with backslashes in Hive and Spark, doubled quotes in Trino."""
     quote, inner = raw[0], raw[1:-1]
     if dialect == "trino":
         return inner.replace(quote * 2, quote)
 
-    def replaced(found: re.Match[str]) -> str:
-        if found.group(1):
-            return chr(int(found.group(1), 16))
-        if found.group(2):
-            return chr(int(found.group(2), 8))
-        return _ESCAPES.get(found.group(3), found.group(3))
+    def unescaped(match: re.Match[str]) -> str:
+        if match.group(1):
+            return chr(int(match.group(1), 16))
+        if match.group(2):
+            return chr(int(match.group(2), 8))
+        return _ESCAPES.get(match.group(3), match.group(3))
 
-    return _ESCAPED.sub(replaced, inner)
+    return _ESCAPED.sub(unescaped, inner)
 
 
 def parse_statement(sql: str, dialect: str = "hive") -> Statement:
-    """Read one statement of the view DDL."""
+    """Parse a statement of the view DDL.
+
+    Args:
+        sql: The statement.
+        dialect: `hive`, `spark` or `trino`.
+
+    Returns:
+        A statement class of `hive_views.sql.parsing.statements`.
+
+    Raises:
+        SqlError: If the text cannot be split into tokens; ParseTextError if it is not a statement of the view DDL.
+    """
     cursor = Cursor(sql, dialect)
-    reader = _READERS.get(cursor.first)
+    reader = _STATEMENT_READERS.get(cursor.first)
     if reader is None:
-        line, column = cursor.text.position(cursor.first_at)
-        what = f"'{cursor.first}'" if cursor.first else "nothing"
-        raise ParseTextError(
-            f"Expected a statement about views (CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE), found {what}",
-            line=line,
-            column=column,
-        )
-    if cursor.first not in ("SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "CREATE"):
-        cursor.index = 1
+        actual = f"'{cursor.first}'" if cursor.first else "nothing"
+        reason = f"Expected a statement about views (CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE), found {actual}"
+        raise cursor.error_at(cursor.first_start, reason)
     statement = reader(cursor)
     cursor.finish()
     return statement
@@ -268,42 +282,37 @@ def parse_statement(sql: str, dialect: str = "hive") -> Statement:
 
 
 def _create(cursor: Cursor) -> Statement:
-    found: dict[str, Any] = {"or_replace": cursor.accept("OR", "REPLACE")}
+    fields: dict[str, Any] = {"or_replace": cursor.accept("OR", "REPLACE")}
     cursor.accept("GLOBAL")
     temporary = cursor.accept("TEMPORARY") or cursor.accept("TEMP")
     materialized = cursor.accept("MATERIALIZED")
     if not cursor.accept("VIEW"):
         raise cursor.error("VIEW or MATERIALIZED VIEW")
     start = cursor.start
-    found["if_not_exists"] = cursor.accept("IF", "NOT", "EXISTS")
-    if found["if_not_exists"] and found["or_replace"]:
-        line, column = cursor.text.position(start)
-        raise ParseTextError("Can't combine IF NOT EXISTS and OR REPLACE", line=line, column=column)
-    found["name"] = cursor.name()
+    fields["if_not_exists"] = cursor.accept("IF", "NOT", "EXISTS")
+    if fields["if_not_exists"] and fields["or_replace"]:
+        raise cursor.error_at(start, "Can't combine IF NOT EXISTS and OR REPLACE")
+    fields["name"] = cursor.name()
     if cursor.word() == "(":
-        found["columns"] = cursor.listed(lambda: _column(cursor))
+        fields["columns"] = cursor.listed(lambda: _column(cursor))
     clauses = _MATERIALIZED_CLAUSES if materialized else _VIEW_CLAUSES
-    seen: set[str] = set()
+    read_clauses: set[str] = set()
     while not cursor.done and cursor.word() != "AS":
-        before = cursor.start
-        clause = next((name for words, name in _HEADS if cursor.accept(*words)), None)
-        if clause is None or clause not in clauses:
-            raise cursor.error("AS and the query") if clause is None else _misplaced(cursor, before, clause)
-        if clause in seen:
-            raise _misplaced(cursor, before, f"a second {clause}")
-        seen.add(clause)
-        found.update(clauses[clause](cursor))
+        start = cursor.start
+        clause = next((name for keywords, name in _CLAUSE_KEYWORDS if cursor.accept(*keywords)), None)
+        if clause is None:
+            raise cursor.error("AS and the query")
+        if clause not in clauses:
+            raise cursor.error_at(start, f"{clause} is not possible here")
+        if clause in read_clauses:
+            raise cursor.error_at(start, f"a second {clause} is not possible here")
+        read_clauses.add(clause)
+        fields.update(clauses[clause](cursor))
     cursor.expect("AS")
-    text, begin = cursor.rest()
-    query = Query(text, begin)
+    query = Query(*cursor.rest())
     if materialized:
-        return CreateMaterializedView(text=cursor.sql, dialect=cursor.dialect, query=query, **found)
-    return CreateView(text=cursor.sql, dialect=cursor.dialect, query=query, temporary=temporary, **found)
-
-
-def _misplaced(cursor: Cursor, start: int, clause: str) -> ParseTextError:
-    line, column = cursor.text.position(start)
-    return ParseTextError(f"{clause} is not possible here", line=line, column=column)
+        return CreateMaterializedView(text=cursor.sql, dialect=cursor.dialect, query=query, **fields)
+    return CreateView(text=cursor.sql, dialect=cursor.dialect, query=query, temporary=temporary, **fields)
 
 
 def _column(cursor: Cursor) -> ColumnSpec:
@@ -349,24 +358,21 @@ def _stored(cursor: Cursor) -> dict[str, Any]:
 
 
 def _row_format(cursor: Cursor) -> dict[str, Any]:
-    begin = cursor.start
-    end = begin
+    start = cursor.start
     while not cursor.done and cursor.word() not in ("STORED", "LOCATION", "TBLPROPERTIES", "AS"):
-        end = cursor.start + 1
         cursor.index += 1
-        end = cursor._ends[cursor.index - 1]
-    return {"row_format": cursor.sql[begin:end]}
+    return {"row_format": cursor.text_since(start)}
 
 
-def _grace(cursor: Cursor) -> dict[str, Any]:
-    begin = cursor.start
+def _grace_period(cursor: Cursor) -> dict[str, Any]:
+    start = cursor.start
     cursor.expect("INTERVAL")
     cursor.value()
     cursor.identifier()
-    return {"grace_period": cursor.sql[begin : cursor._ends[cursor.index - 1]]}
+    return {"grace_period": cursor.text_since(start)}
 
 
-_HEADS: tuple[tuple[tuple[str, ...], str], ...] = (
+_CLAUSE_KEYWORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("COMMENT",), "COMMENT"),
     (("PARTITIONED", "ON", "SPEC"), "PARTITIONED ON"),
     (("PARTITIONED", "ON"), "PARTITIONED ON"),
@@ -386,14 +392,14 @@ _HEADS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("GRACE", "PERIOD"), "GRACE PERIOD"),
 )
 _Clause = Callable[[Cursor], dict[str, Any]]
-_SHARED: dict[str, _Clause] = {
+_COMMON_CLAUSES: dict[str, _Clause] = {
     "COMMENT": lambda cursor: {"comment": cursor.string()},
     "PARTITIONED ON": _partitioned,
     "TBLPROPERTIES": lambda cursor: {"properties": _properties(cursor)},
 }
-_VIEW_CLAUSES: dict[str, _Clause] = {**_SHARED, "SECURITY": _security, "WITH SCHEMA": _schema_mode}
+_VIEW_CLAUSES: dict[str, _Clause] = {**_COMMON_CLAUSES, "SECURITY": _security, "WITH SCHEMA": _schema_mode}
 _MATERIALIZED_CLAUSES: dict[str, _Clause] = {
-    **_SHARED,
+    **_COMMON_CLAUSES,
     "WITH": lambda cursor: {"properties": _properties(cursor)},
     "CLUSTERED ON": lambda cursor: {"clustered_on": _names(cursor)},
     "DISTRIBUTED ON": lambda cursor: {"distributed_on": _names(cursor)},
@@ -403,7 +409,7 @@ _MATERIALIZED_CLAUSES: dict[str, _Clause] = {
     "ROW FORMAT": _row_format,
     "STORED": _stored,
     "LOCATION": lambda cursor: {"location": cursor.string()},
-    "GRACE PERIOD": _grace,
+    "GRACE PERIOD": _grace_period,
 }
 
 
@@ -419,13 +425,12 @@ def _alter(cursor: Cursor) -> Statement:
     if cursor.accept("RENAME", "TO"):
         return AlterViewRename(**common, new_name=cursor.name(), if_exists=if_exists, materialized=materialized)
     if cursor.accept("SET", "TBLPROPERTIES") or cursor.accept("SET", "PROPERTIES"):
-        listed = cursor.word() == "("
-        pairs = _properties(cursor) if listed else _bare_properties(cursor)
+        pairs = _properties(cursor) if cursor.word() == "(" else _bare_properties(cursor)
         return AlterViewSetProperties(**common, properties=pairs, materialized=materialized)
     if cursor.accept("UNSET", "TBLPROPERTIES"):
-        missing_is_fine = cursor.accept("IF", "EXISTS")
+        ignore_missing = cursor.accept("IF", "EXISTS")
         keys = cursor.listed(cursor.string)
-        return AlterViewUnsetProperties(**common, keys=keys, if_exists=missing_is_fine, materialized=materialized)
+        return AlterViewUnsetProperties(**common, keys=keys, if_exists=ignore_missing, materialized=materialized)
     if materialized:
         if cursor.accept("REBUILD"):
             return RefreshMaterializedView(**common)
@@ -434,8 +439,7 @@ def _alter(cursor: Cursor) -> Statement:
         if cursor.accept("DISABLE", "REWRITE"):
             return AlterMaterializedViewRewrite(**common, enabled=False)
         if cursor.accept("AS"):
-            sql, begin = cursor.rest()
-            return AlterViewAs(**common, query=Query(sql, begin), materialized=True)
+            return AlterViewAs(**common, query=Query(*cursor.rest()), materialized=True)
         raise cursor.error("AS, REBUILD, ENABLE REWRITE, DISABLE REWRITE, RENAME TO, SET or UNSET")
     if cursor.accept("RECOMPILE"):
         return AlterViewRecompile(**common)
@@ -443,15 +447,13 @@ def _alter(cursor: Cursor) -> Statement:
         if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
         return AlterViewAddPartitions(**common, partitions=_partitions(cursor), if_not_exists=if_not_exists)
     if cursor.accept("DROP"):
-        missing_is_fine = cursor.accept("IF", "EXISTS")
-        return AlterViewDropPartitions(**common, partitions=_partitions(cursor), if_exists=missing_is_fine)
+        ignore_missing = cursor.accept("IF", "EXISTS")
+        return AlterViewDropPartitions(**common, partitions=_partitions(cursor), if_exists=ignore_missing)
     if cursor.word() == "WITH" and cursor.word(1) == "SCHEMA" and cursor.word(2) in _SCHEMA_MODES:
-        line, column = cursor.text.position(cursor.start)
-        raise ParseTextError("WITH SCHEMA: an Iceberg view does not keep it. Leave it out", line=line, column=column)
+        raise cursor.error_at(cursor.start, "WITH SCHEMA: an Iceberg view does not keep it. Leave it out")
     if not cursor.accept("AS") and cursor.word() not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         raise cursor.error("AS, SET, UNSET, RENAME TO, RECOMPILE, ADD PARTITION or DROP PARTITION")
-    sql, begin = cursor.rest()
-    return AlterViewAs(**common, query=Query(sql, begin))
+    return AlterViewAs(**common, query=Query(*cursor.rest()))
 
 
 _SCHEMA_MODES = frozenset({"BINDING", "COMPENSATION", "EVOLUTION", "TYPE"})
@@ -465,15 +467,15 @@ def _bare_properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
 
 
 def _partitions(cursor: Cursor) -> tuple[PartitionSpec, ...]:
-    found = []
+    partitions = []
     while cursor.accept("PARTITION"):
-        found.append(cursor.listed(lambda: _partition_value(cursor)))
+        partitions.append(cursor.listed(lambda: _partition_value(cursor)))
         if cursor.word() == "LOCATION":
             raise cursor.error("no LOCATION: a view's partition has no files")
         cursor.accept(",")
-    if not found:
+    if not partitions:
         raise cursor.error("PARTITION")
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _partition_value(cursor: Cursor) -> tuple[str, str | None]:
@@ -483,7 +485,7 @@ def _partition_value(cursor: Cursor) -> tuple[str, str | None]:
     return name.lower(), cursor.value()
 
 
-# -- The others --------------------------------------------------------------------------------------------------------
+# -- DROP, REFRESH, SHOW, DESCRIBE -------------------------------------------------------------------------------------
 
 
 def _drop(cursor: Cursor) -> Statement:
@@ -550,7 +552,7 @@ def _describe(cursor: Cursor) -> Statement:
     return Describe(text=cursor.sql, dialect=cursor.dialect, name=name, extended=extended, formatted=formatted)
 
 
-_READERS: dict[str, Callable[[Cursor], Statement]] = {
+_STATEMENT_READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
     "ALTER": _alter,
     "DROP": _drop,

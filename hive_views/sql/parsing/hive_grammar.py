@@ -1,4 +1,7 @@
-"""Reserved words and token rules of Hive's grammar, measured on Hive 4.1.0."""
+"""Reserved words of Hive's grammar, and tokens that sqlglot reads in Hive's dialect although Hive does not.
+
+Each rule was measured on Hive 4.1.0. A view with a token of another engine would have a text that no Hive can compile.
+"""
 # ruff: noqa: SIM905 (long lists of words)
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ RESERVED = frozenset(
     when where window with
     """.split()
 )
-"""The words that are not read as a name unless they are quoted, in lower case."""
+"""The words that are no names unless they are quoted, in lower case."""
 
 INTERVAL_UNITS = frozenset(
     f"{unit}{plural}" for unit in ("year", "month", "day", "hour", "minute", "second") for plural in ("", "s")
@@ -33,12 +36,12 @@ INTERVAL_UNITS = frozenset(
 CAST_TARGETS = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
 )
-"""The types for which a cast of a column that has it already is no cast (Hive's CONVERSION_FUNCTION_TEXT_MAP)."""
+"""The types to which Hive drops a cast of a column of that type (its CONVERSION_FUNCTION_TEXT_MAP)."""
 
 PARSED_ELSEWHERE = frozenset(
     {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
 )
-"""Words in front of a parenthesis that are no functions of the registry."""
+"""Words in front of a parenthesis that the grammar reads without the function registry."""
 
 BEFORE_OPERAND = frozenset(
     {
@@ -89,17 +92,17 @@ BEFORE_OPERAND = frozenset(
         TokenType.ALL,
     }
 )
-"""The tokens behind which an operand begins: there a plus sign and a parenthesis belong to the operand."""
+"""The tokens after which an operand begins: there a plus sign or a parenthesis belongs to the operand."""
 
 
-_FOREIGN = frozenset(
+_UNSUPPORTED = frozenset(
     {
         *(TokenType.L_BRACE, TokenType.PARAMETER, TokenType.ILIKE, TokenType.NATIONAL_STRING, TokenType.ESCAPE),
         *(TokenType.COLON, TokenType.GLOB, TokenType.SIMILAR_TO, TokenType.ARROW, TokenType.FARROW),
     }
 )
 _SIGNS = frozenset({TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
-FOREIGN_PAIRS = frozenset(
+UNSUPPORTED_PAIRS = frozenset(
     {
         *product(_SIGNS, _SIGNS),
         (TokenType.NOT, TokenType.NOT),
@@ -112,32 +115,32 @@ FOREIGN_PAIRS = frozenset(
 )
 """Pairs of tokens that Hive does not read, or signs that it reads only between operands."""
 _BEFORE_OUTER = frozenset({TokenType.LEFT, TokenType.RIGHT, TokenType.FULL})
-_SUSPICIOUS = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
+_POSITIONAL = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
 _SMALL_SUFFIXES = frozenset({"l", "s", "y"})
 _EXTRACTED = frozenset({"year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second"})
 
 
-def foreign(text: Text) -> int | None:
-    """The first token that Hive's grammar does not read where it stands."""
+def unsupported_token(text: Text) -> int | None:
+    """Return the index of the first token that Hive's grammar does not allow at its position."""
     kinds, seen = text.kinds, text.kind_set
-    if not _FOREIGN.isdisjoint(seen):
-        return next(index for index, kind in enumerate(kinds) if kind in _FOREIGN)
+    if not _UNSUPPORTED.isdisjoint(seen):
+        return next(index for index, kind in enumerate(kinds) if kind in _UNSUPPORTED)
     if TokenType.IDENTIFIER in seen and "``" in text.sql:
         for index, kind in enumerate(kinds):
             if kind is TokenType.IDENTIFIER and not text.tokens[index].text:
                 return index
     lower = text.lower
-    if not _SUSPICIOUS.isdisjoint(seen) or "substr" in lower or "position" in lower or "extract" in lower:
-        return _suspicious(text)
+    if not _POSITIONAL.isdisjoint(seen) or "substr" in lower or "position" in lower or "extract" in lower:
+        return _unsupported_position(text)
     return None
 
 
-def foreign_pair(text: Text) -> int | None:
-    """The first token that Hive's grammar does not read behind the one before it: `- -`, `>>`, `array[`."""
+def unsupported_pair(text: Text) -> int | None:
+    """Return the index of the first token that Hive does not allow after the previous one: `- -`, `>>`, `array[`."""
     kinds = text.kinds
     for index in range(1, len(kinds)):
         pair = kinds[index - 1], kinds[index]
-        if pair in FOREIGN_PAIRS and (pair[0] not in _SIGNS or _is_prefix(text, index - 1)):
+        if pair in UNSUPPORTED_PAIRS and (pair[0] not in _SIGNS or _is_prefix(text, index - 1)):
             return index
     return None
 
@@ -146,8 +149,8 @@ def _is_prefix(text: Text, index: int) -> bool:
     return index == 0 or text.kinds[index - 1] in BEFORE_OPERAND
 
 
-def _suspicious(text: Text) -> int | None:
-    """Tokens that are Hive's in some places only."""
+def _unsupported_position(text: Text) -> int | None:
+    """Return the index of the first token that Hive allows in other positions only."""
     kinds = text.kinds
     for index, kind in enumerate(kinds):
         if kind is TokenType.L_BRACKET and _is_prefix(text, index):
@@ -159,27 +162,27 @@ def _suspicious(text: Text) -> int | None:
             if text.sql[text.tokens[index].start : text.tokens[index].start + 2] == "::":
                 return index
             if index + 1 < len(kinds) and text.tokens[index + 1].text in _SMALL_SUFFIXES:
-                return index + 1  # sqlglot's own cast of `7l`: Hive's suffixes are capitals
+                return index + 1  # sqlglot reads `7l` as a cast; Hive's suffixes are upper case
         elif kind is TokenType.L_PAREN and index:
             word = text.tokens[index - 1].text.lower()
             if word in ("substring", "substr", "position", "extract"):
-                found = _inside(text, index, word)
-                if found is not None:
-                    return found
+                unsupported = _unsupported_argument(text, index, word)
+                if unsupported is not None:
+                    return unsupported
     return None
 
 
-def _inside(text: Text, opened: int, word: str) -> int | None:
-    """`substring(a FROM 1)`, `position(a IN b)` and parts of a time that EXTRACT does not know."""
+def _unsupported_argument(text: Text, opened: int, word: str) -> int | None:
+    """Check the arguments of `substring(a FROM 1)`, `position(a IN b)` and `extract(part FROM a)`."""
     kinds = text.kinds
     if word == "extract":
         part = text.tokens[opened + 1].text.lower() if opened + 1 < len(kinds) else "year"
         is_part = opened + 2 < len(kinds) and kinds[opened + 2] is TokenType.FROM
         return opened + 1 if not is_part or part not in _EXTRACTED else None
-    wanted = TokenType.IN if word == "position" else TokenType.FROM
+    keyword = TokenType.IN if word == "position" else TokenType.FROM
     depth = 0
     for index in range(opened, text.match.get(opened, opened)):
         depth += (kinds[index] is TokenType.L_PAREN) - (kinds[index] is TokenType.R_PAREN)
-        if depth == 1 and kinds[index] is wanted:
+        if depth == 1 and kinds[index] is keyword:
             return index
     return None

@@ -1,4 +1,4 @@
-"""A query's text to sqlglot's tree, with every failure a typed error that points into the text."""
+"""Parser of queries: a text to sqlglot's syntax tree. Every failure is a typed error that points into the text."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from hive_views.sql.parsing.builtin_functions import (
 )
 from hive_views.sql.parsing.hive_grammar import (
     BEFORE_OPERAND,
-    FOREIGN_PAIRS,
     INTERVAL_UNITS,
     PARSED_ELSEWHERE,
-    foreign,
-    foreign_pair,
+    UNSUPPORTED_PAIRS,
+    unsupported_pair,
+    unsupported_token,
 )
 from hive_views.sql.parsing.lexer import Text, parser_of
 
 MAX_DEPTH = 120
-"""The deepest nesting of parentheses, CASE, NOT and signs that is read."""
+"""The maximum nesting of parentheses, CASE, NOT and signs."""
 MAX_TYPE_DEPTH = 40
-"""The deepest nesting of `array<…>`, `map<…>` and `struct<…>` that is read."""
+"""The maximum nesting of `array<…>`, `map<…>` and `struct<…>`."""
 MAX_BARE_JOINS = 12
-"""The most joins in a row without a condition: for each of them sqlglot looks for a condition in two places."""
+"""The maximum number of joins in a row without a condition: sqlglot's time doubles with each of them."""
 MAX_CALL_DEPTH = 9
-"""The deepest nesting of `date(…)`, `struct(…)` and the like: for each of them sqlglot reads what is inside twice."""
+"""The maximum nesting of calls named like types, such as `date(…)`: sqlglot reads the inside of each one twice."""
 MAX_TOKENS = 400_000
-"""The longest text that is read, in tokens."""
+"""The maximum length of a text, in tokens."""
 
 
 class ParseTextError(SqlError):
@@ -80,9 +80,9 @@ def _tree(text: Text) -> exp.Expr:
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
     if text.dialect == "hive":
         _check_pairs(text)
-        at = foreign(text)
-        if at is not None:
-            raise _foreign_error(text, at)
+        index = unsupported_token(text)
+        if index is not None:
+            raise _unsupported_error(text, index)
     try:
         trees = _trees(text)
     except ParseError as error:
@@ -91,38 +91,36 @@ def _tree(text: Text) -> exp.Expr:
         raise _error(text, "The text is nested too deeply", 0) from error
     except (sqlglot.errors.SqlglotError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
         raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
-    found = [tree for tree in trees if tree is not None]
-    if len(found) != 1:
-        extra = next((token.start for token in tokens if token.token_type is TokenType.SEMICOLON), 0)
-        raise _error(text, "A view has exactly one query", extra)
-    tree = found[0]
+    queries = [tree for tree in trees if tree is not None]
+    if len(queries) != 1:
+        semicolon = next((token.start for token in tokens if token.token_type is TokenType.SEMICOLON), 0)
+        raise _error(text, "A view has exactly one query", semicolon)
+    tree = queries[0]
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
     return tree
 
 
 def _trees(text: Text) -> list[exp.Expr | None]:
-    """Sqlglot's trees of a text; a function that it knows of another engine, with other arguments, is no error."""
+    """Return sqlglot's trees; retry with renamed functions where sqlglot expects another engine's arguments."""
     parser = parser_of(text.dialect)
-    tokens = _masked(text)
+    tokens = _readable_tokens(text)
     try:
         return parser.parse(tokens, text.sql)
     except ParseError:
-        disguised = _disguised(text, tokens)
-        if disguised is None:
+        renamed = _rename_foreign_functions(text, tokens)
+        if renamed is None:
             raise
-        return parser.parse(disguised, text.sql)
+        return parser.parse(renamed, text.sql)
 
 
-def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
-    """The tokens with other names for the functions that only other engines have; None where there are none."""
-    own = (
-        HIVE_FUNCTIONS | PARSED_ELSEWHERE
-        if text.dialect == "hive"
-        else HIVE_FUNCTIONS | SPARK_FUNCTIONS | PARSED_ELSEWHERE
-    )
-    kept: list[Token] = []
-    found = False
+def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | None:
+    """Rename the functions that sqlglot has rules for and the dialect does not have built in; None without any."""
+    built_in = HIVE_FUNCTIONS | PARSED_ELSEWHERE
+    if text.dialect != "hive":
+        built_in |= SPARK_FUNCTIONS
+    renamed: list[Token] = []
+    is_changed = False
     for index, token in enumerate(tokens):
         if (
             token.token_type is TokenType.VAR
@@ -131,18 +129,17 @@ def _disguised(text: Text, tokens: list[Token]) -> list[Token] | None:
             and tokens[index - 1].token_type in BEFORE_OPERAND
             and token.text.upper() in Parser.FUNCTIONS
             and token.text.upper() not in Parser.FUNCTION_PARSERS
-            and token.text.lower() not in own
+            and token.text.lower() not in built_in
         ):
-            found = True
-            token = Token(
-                TokenType.VAR, f"a_{token.text}_of_its_own", token.line, token.col, token.start, token.end, []
-            )
-        kept.append(token)
-    return kept if found else None
+            is_changed = True
+            name = f"a_{token.text}_of_its_own"
+            token = Token(TokenType.VAR, name, token.line, token.col, token.start, token.end, [])
+        renamed.append(token)
+    return renamed if is_changed else None
 
 
 def check_depth(text: Text) -> None:
-    """Refuse a text that is too long or too deeply nested to be read safely."""
+    """Refuse a text that is too long or too deeply nested to be parsed safely."""
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
@@ -153,8 +150,8 @@ def check_depth(text: Text) -> None:
         and sql.count("(") <= MAX_CALL_DEPTH
         and text.lower.count("join") <= MAX_BARE_JOINS
     ):
-        return  # too short for any of these
-    depth = run = types = casts = joins = run_of_indexes = 0
+        return  # too short to exceed a limit
+    depth = prefixes = types = casts = joins = indexes = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
         kind = token.token_type
@@ -181,73 +178,74 @@ def check_depth(text: Text) -> None:
         elif kind in (TokenType.ON, TokenType.USING):
             joins = 0
         if kind is TokenType.L_BRACKET and tokens[index - 1].token_type is TokenType.R_BRACKET:
-            run_of_indexes += 1
-            if run_of_indexes > MAX_DEPTH:
+            indexes += 1
+            if indexes > MAX_DEPTH:
                 raise _error(text, f"More than {MAX_DEPTH} indexes in a row", token.start)
         elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
-            run_of_indexes = 0
-        run = run + 1 if kind in _PREFIX else 0
-        if depth + run > MAX_DEPTH:
+            indexes = 0
+        prefixes = prefixes + 1 if kind in _PREFIX else 0
+        if depth + prefixes > MAX_DEPTH:
             raise _error(text, f"The text is nested too deeply: more than {MAX_DEPTH} levels", token.start)
 
 
-def _masked(text: Text) -> list[Token]:
-    """The tokens without what sqlglot does not read as Hive does: TABLESAMPLE (…) and `noop(on t …)`'s arguments."""
+def _readable_tokens(text: Text) -> list[Token]:
+    """Drop what sqlglot does not read as Hive does: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
     if text.dialect != "hive":
         return tokens
-    if ("day" in lower or "hour" in lower or "month" in lower or "year" in lower) or (
-        "minute" in lower or "second" in lower
-    ):
-        tokens = _with_intervals(text)
+    if any(unit in lower for unit in ("day", "hour", "month", "year", "minute", "second")):
+        tokens = _with_interval_keywords(text)
     if not ("tablesample" in lower or may_call_partitioned_function(lower)):
         return tokens
-    kept: list[Token] = []
-    skip = -1
+    readable: list[Token] = []
+    skipped_to = -1
     for index, token in enumerate(tokens):
-        if index <= skip:
+        if index <= skipped_to:
             continue
         if token.token_type is TokenType.TABLE_SAMPLE:
-            skip = text.match.get(index + 1, index)
+            skipped_to = text.match.get(index + 1, index)
             continue
-        kept.append(token)
+        readable.append(token)
         if (
             token.text.lower() in HIVE_PARTITIONED_FUNCTIONS
             and index + 2 < len(tokens)
             and tokens[index + 1].token_type is TokenType.L_PAREN
             and tokens[index + 2].token_type is TokenType.ON
         ):
-            skip = text.match.get(index + 1, index)
-    return kept
+            skipped_to = text.match.get(index + 1, index)
+    return readable
 
 
-def _with_intervals(text: Text) -> list[Token]:
-    """The tokens with INTERVAL in front of `1 day` and the like, where Hive's grammar does not need it."""
-    kept: list[Token] = []
+def _with_interval_keywords(text: Text) -> list[Token]:
+    """Insert INTERVAL in front of `1 day` and the like, where Hive's grammar does not need it."""
+    tokens: list[Token] = []
     for index, token in enumerate(text.tokens):
         if token.token_type in _MEASURES and index + 1 < len(text.tokens):
-            before = text.kinds[index - 1] if index else TokenType.COMMA
+            previous = text.kinds[index - 1] if index else TokenType.COMMA
             unit = text.raw(index + 1).lower()
-            if unit in INTERVAL_UNITS and before not in _WITH_LITERAL:
-                kept.append(Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, []))
-        kept.append(token)
-    return kept
+            if unit in INTERVAL_UNITS and previous not in _LITERAL_KEYWORDS:
+                tokens.append(
+                    Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, [])
+                )
+        tokens.append(token)
+    return tokens
 
 
-def _foreign_error(text: Text, at: int) -> ParseTextError:
-    return _error(text, f"Cannot read the text: Hive does not read '{text.raw(at)[:40]}' here", text.tokens[at].start)
+def _unsupported_error(text: Text, index: int) -> ParseTextError:
+    reason = f"Cannot read the text: Hive does not read '{text.raw(index)[:40]}' here"
+    return _error(text, reason, text.tokens[index].start)
 
 
 def _check_pairs(text: Text) -> None:
-    """Refuse what sqlglot passes over: commas and AS with nothing behind them, names that begin with an underscore."""
+    """Refuse what sqlglot accepts: a comma or AS that nothing follows, names that begin with an underscore."""
     tokens, kinds = text.tokens, text.kinds
-    if kinds[-1] in _BEFORE_SOMETHING or not _PAIRS.isdisjoint(pairwise(kinds)):
-        at = foreign_pair(text)
-        if at is not None:
-            raise _foreign_error(text, at)
+    if kinds[-1] in _NEVER_LAST or not _PAIRS.isdisjoint(pairwise(kinds)):
+        pair = unsupported_pair(text)
+        if pair is not None:
+            raise _unsupported_error(text, pair)
         for index, kind in enumerate(kinds):
-            if kind in _BEFORE_SOMETHING and (index + 1 == len(kinds) or kinds[index + 1] in _NOT_AFTER_COMMA):
+            if kind in _NEVER_LAST and (index + 1 == len(kinds) or kinds[index + 1] in _NEVER_AFTER_COMMA):
                 token = tokens[index]
                 raise _error(text, f"Cannot read the text: nothing follows '{token.text}'", token.start)
     if _UNDERSCORE.search(text.sql) is not None:
@@ -270,8 +268,8 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
     if isinstance(line, int) and isinstance(column, int):
         lines = text.sql.split("\n")
         start = sum(len(item) + 1 for item in lines[: line - 1]) + max(column - len(near), 0)
-    what = f" near '{near[:60]}'" if near else ""
-    return _error(text, f"Cannot read the text: {reason.rstrip('.')}{what}", start)
+    suffix = f" near '{near[:60]}'" if near else ""
+    return _error(text, f"Cannot read the text: {reason.rstrip('.')}{suffix}", start)
 
 
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
@@ -279,11 +277,11 @@ _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, T
 _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
-_BEFORE_SOMETHING = frozenset({TokenType.COMMA, TokenType.ALIAS})
+_NEVER_LAST = frozenset({TokenType.COMMA, TokenType.ALIAS})
 _MEASURES = frozenset({TokenType.NUMBER, TokenType.STRING})
-_WITH_LITERAL = frozenset({TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP})
+_LITERAL_KEYWORDS = frozenset({TokenType.INTERVAL, TokenType.DATE, TokenType.TIMESTAMP})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")
-_NOT_AFTER_COMMA = frozenset(
+_NEVER_AFTER_COMMA = frozenset(
     {
         TokenType.COMMA,
         TokenType.FROM,
@@ -296,7 +294,7 @@ _NOT_AFTER_COMMA = frozenset(
         TokenType.ALIAS,
     }
 )
-_PAIRS = frozenset(product(_BEFORE_SOMETHING, _NOT_AFTER_COMMA)) | FOREIGN_PAIRS
+_PAIRS = frozenset(product(_NEVER_LAST, _NEVER_AFTER_COMMA)) | UNSUPPORTED_PAIRS
 _TYPES = frozenset(Parser.TYPE_TOKENS)
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -1,6 +1,6 @@
-"""The view DDL as values: what a statement asks for, and where in its text it stands.
+"""Statements of the view DDL as dataclasses, as `hive_views.sql.parsing.ddl` reads them.
 
-Heads are read in `ddl`; the query inside stays text, which `expand` reads.
+Positions are offsets into the statement's text, in characters.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 
 @dataclass(frozen=True)
 class ObjectName:
-    """A name as it was written, without quotes: `view`, `database.view` or `catalog.database.view`."""
+    """A name as written, without quotes: `view`, `database.view` or `catalog.database.view`."""
 
     parts: tuple[str, ...]
     start: int = field(compare=False, default=0)
-    """Where it begins in the statement's text, in characters."""
+    """Where the name begins."""
 
     @property
     def name(self) -> str:
-        """The last part, in lower case."""
+        """The last part in lower case."""
         return self.parts[-1].lower()
 
     def database(self, current: str) -> str:
-        """The database that is meant, in lower case."""
+        """Return the database in lower case: the one in the name, or the current database."""
         return self.parts[-2].lower() if len(self.parts) > 1 else current.lower()
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class ObjectName:
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """One name of a column list, with its comment."""
+    """A column of a column list, with its comment."""
 
     name: str
     comment: str | None = None
@@ -43,7 +43,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True)
 class Query:
-    """The query inside a statement: its text, and where in the statement it begins."""
+    """The query inside a statement: its text, and where it begins."""
 
     sql: str
     start: int = field(compare=False, default=0)
@@ -51,7 +51,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Statement:
-    """Any statement; `text` is the whole of it, `dialect` the one in which it was read."""
+    """A statement: its text, and the dialect that it was read in."""
 
     text: str = field(repr=False)
     dialect: str
@@ -96,7 +96,7 @@ class CreateMaterializedView(DefiningStatement):
     columns: tuple[ColumnSpec, ...] | None = None
     comment: str | None = None
     rewrite: bool | None = None
-    """ENABLE or DISABLE REWRITE, or None where nothing is said."""
+    """True for ENABLE REWRITE, False for DISABLE REWRITE, None without either."""
     partitioned_on: tuple[str, ...] | None = None
     clustered_on: tuple[str, ...] = ()
     distributed_on: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class AlterViewRename(Statement):
 
 @dataclass(frozen=True)
 class AlterViewRecompile(Statement):
-    """ALTER VIEW … RECOMPILE: expand the typed text again."""
+    """ALTER VIEW … RECOMPILE: expand the author's text again."""
 
     name: ObjectName
 
@@ -209,7 +209,7 @@ class Drop(Statement):
     name: ObjectName
     if_exists: bool = False
     behavior: str | None = None
-    """`restrict`, `cascade`, or None where nothing is said."""
+    """`restrict`, `cascade`, or None without either."""
     purge: bool = False
 
 

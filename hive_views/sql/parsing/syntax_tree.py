@@ -11,8 +11,8 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.lexer import Text
 
 
-def expressions(value: Any) -> list[exp.Expr]:
-    """The nodes in one argument of a node: itself, or those of its list."""
+def child_expressions(value: Any) -> list[exp.Expr]:
+    """Return the nodes in one argument of a node: the argument itself, or the nodes in its list."""
     if isinstance(value, exp.Expr):
         return [value]
     if isinstance(value, list):
@@ -20,25 +20,25 @@ def expressions(value: Any) -> list[exp.Expr]:
     return []
 
 
-def starts(node: exp.Expr) -> list[int]:
-    """The first characters, in the text, of all names and calls in an expression; in no order."""
-    found: list[int] = []
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
+def start_offsets(node: exp.Expr) -> list[int]:
+    """Return the text offsets of all names and calls in an expression, in no order."""
+    offsets: list[int] = []
+    stack = [node]
+    while stack:
+        current = stack.pop()
         meta = current._meta
         if meta and "start" in meta:
-            found.append(meta["start"])
+            offsets.append(meta["start"])
         for value in current.args.values():
             if isinstance(value, exp.Expr):
-                waiting.append(value)
+                stack.append(value)
             elif isinstance(value, list):
-                waiting += [item for item in value if isinstance(item, exp.Expr)]
-    return found
+                stack += [item for item in value if isinstance(item, exp.Expr)]
+    return offsets
 
 
-def bare(node: exp.Expr) -> exp.Expr:
-    """An expression without its alias and the parentheses around it."""
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """Return an expression without its alias and the parentheses around it."""
     if type(node) is exp.Alias:
         node = node.this
     while type(node) is exp.Paren:
@@ -85,15 +85,15 @@ def begins_with_with(query: exp.Expr) -> bool:
 
 
 def is_star(item: exp.Expr) -> bool:
-    """Whether an element of a SELECT list is `*` or `t.*`."""
+    """Whether an item of a SELECT list is `*` or `t.*`."""
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)
 
 
-def key(node: exp.Expr) -> str:
-    """A text that two expressions share when Hive's trees of them are equal, whatever parentheses and case."""
+def comparison_key(node: exp.Expr) -> str:
+    """Return a text that is equal for expressions whose Hive trees are equal, ignoring parentheses and case."""
     kind = type(node)
     if kind is exp.Paren:
-        return key(node.this)
+        return comparison_key(node.this)
     if kind is exp.Column and "db" not in node.args:
         table = node.args.get("table")
         name = f"(tok_table_or_col {(table or node.args['this']).name.lower()})"
@@ -101,7 +101,7 @@ def key(node: exp.Expr) -> str:
     if isinstance(node, exp.Column):
         return _dotted([part.name.lower() for part in node.parts])
     if kind is exp.Dot:
-        return f"(. {key(node.this)} {node.expression.name.lower()})"
+        return f"(. {comparison_key(node.this)} {node.expression.name.lower()})"
     if kind is exp.Literal:
         return f"'{node.this}'" if node.is_string else node.this
     if kind is exp.Identifier or kind is exp.Var:
@@ -109,11 +109,10 @@ def key(node: exp.Expr) -> str:
     pieces = []
     for name, value in node.args.items():
         if isinstance(value, exp.Expr):
-            pieces.append(f"{name}={key(value)}")
+            pieces.append(f"{name}={comparison_key(value)}")
         elif isinstance(value, list):
-            pieces.append(
-                f"{name}=[{','.join(key(item) if isinstance(item, exp.Expr) else str(item) for item in value)}]"
-            )
+            items = (comparison_key(item) if isinstance(item, exp.Expr) else str(item) for item in value)
+            pieces.append(f"{name}=[{','.join(items)}]")
         elif value is not None and value is not False:
             pieces.append(f"{name}={str(value).lower()}")
     return f"{kind.__name__}({';'.join(pieces)})"
@@ -127,13 +126,13 @@ def _dotted(names: list[str]) -> str:
 
 
 def function_token(text: Text, node: exp.Expr) -> int | None:
-    """The index of the token that is a function's name; None where the node is written otherwise."""
+    """Return the index of the token that is a function's name; None if the node is not written as a call."""
     meta = node._meta
     if meta and "start" in meta:
         return text.starts.get(meta["start"])
     if isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case):
         return None
-    index = text.starts.get(min(starts(node), default=-1))
+    index = text.starts.get(min(start_offsets(node), default=-1))
     if index is None:
         return None
     at = index - 1
@@ -144,8 +143,8 @@ def function_token(text: Text, node: exp.Expr) -> int | None:
     return None
 
 
-def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
-    """The first and last token of an expression, or None where the tree does not tell."""
+def token_span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """Return the first and last token of an expression; None if the tree does not contain them."""
     first: int | None = None
     last: int | None = None
     meta = node._meta
@@ -162,9 +161,9 @@ def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
     unknown = False
     for value in node.args.values():
         for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, exp.Expr) or type(item) in _WITHOUT_PLACE:
+            if not isinstance(item, exp.Expr) or type(item) in _WITHOUT_POSITION:
                 continue
-            inner = span(text, item)
+            inner = token_span(text, item)
             if inner is None:
                 unknown = True
                 continue
@@ -176,23 +175,23 @@ def span(text: Text, node: exp.Expr) -> tuple[int, int] | None:
 
 
 def _chain(text: Text, node: exp.Expr) -> tuple[int, int] | None:
-    """The tokens of `a + b + …`, however long: from the leftmost operand to the last."""
+    """Return the tokens of `a + b + …` without recursion: from the leftmost operand to the last one."""
     left: exp.Expr = node
     while isinstance(left, exp.Binary) and not (left._meta and "start" in left._meta):
         left = left.this
     right = node.args.get("expression")
-    begin = span(text, left) if isinstance(left, exp.Expr) else None
+    begin = token_span(text, left) if isinstance(left, exp.Expr) else None
     if begin is None:
         return None
-    if type(right) in _WITHOUT_PLACE:
-        inner = span(text, node.this)
+    if type(right) in _WITHOUT_POSITION:
+        inner = token_span(text, node.this)
         return _around(text, node, begin[0], inner[1]) if inner is not None else None
-    finish = span(text, right) if isinstance(right, exp.Expr) else None
+    finish = token_span(text, right) if isinstance(right, exp.Expr) else None
     return (begin[0], finish[1]) if finish is not None else None
 
 
 def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int] | None:
-    """The tokens of an expression's own words around its parts."""
+    """Extend the token range of an expression's operands by the expression's own keywords and parentheses."""
     kind = type(node)
     if kind is exp.Paren:
         return first - 1, last + 1
@@ -226,8 +225,8 @@ def _around(text: Text, node: exp.Expr, first: int, last: int) -> tuple[int, int
 
 
 def _window_end(text: Text, node: exp.Expr, last: int) -> int:
-    """The last token of `f(…) OVER (…)` or `f(…) OVER name`."""
-    function = span(text, node.this)
+    """Return the last token of `f(…) OVER (…)` or `f(…) OVER name`."""
+    function = token_span(text, node.this)
     at = function[1] if function is not None else last
     while at < len(text.tokens) - 1 and text.tokens[at].token_type is not TokenType.OVER:
         at += 1
@@ -239,29 +238,29 @@ def _is(text: Text, index: int, kind: TokenType) -> bool:
 
 
 _NO_FUNCTION = (exp.Binary, exp.Connector, exp.Cast, exp.Case, exp.Interval, exp.Subquery, exp.Predicate)
-_WITHOUT_PLACE = (exp.DataType, exp.Null, exp.Boolean, exp.Var)
+_WITHOUT_POSITION = (exp.DataType, exp.Null, exp.Boolean, exp.Var)
 _SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.TILDE)
 _CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)
 
 
-def item_ends(text: Text, select: exp.Select) -> list[int | None]:
-    """The last token of each element of a SELECT list, as far as that can be told.
+def select_item_ends(text: Text, select: exp.Select) -> list[int | None]:
+    """Return the last token of each item of a SELECT list; None where it is unknown.
 
-    An element whose nodes have no place in the text (`true`, `current_date`) ends where the next comma stands.
+    An item whose nodes have no position (`true`, `current_date`) ends at the next comma.
     """
-    ends = [end_of(text, item) for item in select.expressions]
+    ends = [select_item_end(text, item) for item in select.expressions]
     for position in range(1, len(ends)):
         before = ends[position - 1]
         if ends[position] is None and before is not None:
-            ends[position] = _forward(text, before + 2)
+            ends[position] = _end_forward(text, before + 2)
     missing = next((position for position in range(len(ends) - 1, -1, -1) if ends[position] is None), None)
     if missing is not None:
-        _backward(text, select, ends, missing)
+        _fill_backward(text, select, ends, missing)
     return ends
 
 
-def _forward(text: Text, index: int) -> int | None:
-    """The last token of the element that begins at a token."""
+def _end_forward(text: Text, index: int) -> int | None:
+    """Return the last token of the item that begins at a token."""
     if index >= len(text.tokens):
         return None
     while index < len(text.tokens):
@@ -273,9 +272,9 @@ def _forward(text: Text, index: int) -> int | None:
     return None
 
 
-def _backward(text: Text, select: exp.Select, ends: list[int | None], position: int) -> None:
-    """Fill in the ends of the first elements, from the place of what stands behind them."""
-    index = _start_behind(text, select, position)
+def _fill_backward(text: Text, select: exp.Select, ends: list[int | None], position: int) -> None:
+    """Fill in the ends of the first items, backwards from the position of what follows them."""
+    index = _start_of_next(text, select, position)
     while index is not None and position >= 0:
         index -= 1
         if index < 0 or text.tokens[index].token_type not in (TokenType.COMMA, TokenType.FROM):
@@ -290,28 +289,28 @@ def _backward(text: Text, select: exp.Select, ends: list[int | None], position: 
                 return
 
 
-def _start_behind(text: Text, select: exp.Select, position: int) -> int | None:
-    """The first token of the element behind one, or of the FROM clause's table."""
+def _start_of_next(text: Text, select: exp.Select, position: int) -> int | None:
+    """Return the first token of the next item, or of the FROM clause's table."""
     clause = select.args.get("from_")
     behind = select.expressions[position + 1] if position + 1 < len(select.expressions) else clause
     if behind is None or (behind is clause and not isinstance(clause.this, exp.Table)):
         return None
-    return text.starts.get(min(starts(behind), default=-1))
+    return text.starts.get(min(start_offsets(behind), default=-1))
 
 
-def end_of(text: Text, item: exp.Expr) -> int | None:
-    """The last token of an element of a SELECT list; None where nothing in it has a place.
+def select_item_end(text: Text, item: exp.Expr) -> int | None:
+    """Return the last token of an item of a SELECT list; None if no node in it has a position.
 
-    The tree does not tell the ends of CASE, INTERVAL and others.
+    The tree does not contain the ends of CASE, INTERVAL and others, so the tokens are searched.
     """
-    indexes = [text.starts[start] for start in starts(item) if start in text.starts]
+    indexes = [text.starts[start] for start in start_offsets(item) if start in text.starts]
     if not indexes:
         return None
     first, index = min(indexes), max(indexes)
-    known = span(text, item)
-    if known is not None:
-        index = max(index, known[1])
-    query = _begins_with_query(item)
+    tokens = token_span(text, item)
+    if tokens is not None:
+        index = max(index, tokens[1])
+    is_query = _begins_with_query(item)
     while index + 1 < len(text.kinds):
         following = text.kinds[index + 1]
         if following in _ITEM_ENDS:
@@ -321,15 +320,15 @@ def end_of(text: Text, item: exp.Expr) -> int | None:
             continue
         if following is TokenType.R_PAREN:
             opened = text.match.get(index + 1, -1)
-            around = opened < first and text.tokens[opened + 1].token_type in (TokenType.SELECT, TokenType.WITH)
-            if opened < 0 or (around and not (query and opened >= first - 2)):
+            is_enclosing = opened < first and text.tokens[opened + 1].token_type in (TokenType.SELECT, TokenType.WITH)
+            if opened < 0 or (is_enclosing and not (is_query and opened >= first - 2)):
                 return index
         index += 1
     return index
 
 
 def _begins_with_query(node: Any) -> bool:
-    """Whether the first thing in an expression is a query in parentheses."""
+    """Whether an expression begins with a query in parentheses."""
     while isinstance(node, exp.Expr):
         if isinstance(node, (exp.Subquery, exp.Select)):
             return True

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.syntax_tree import starts
+from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.scopes import Column, Schemas, Scope, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
@@ -361,4 +361,4 @@ class ResolutionContext:
 
 def start_of(node: exp.Expr) -> int | None:
     """The position of the first character of an expression, where the tree has it."""
-    return min(starts(node), default=None)
+    return min(start_offsets(node), default=None)

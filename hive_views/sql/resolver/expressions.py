@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
-from hive_views.sql.parsing.syntax_tree import key, span
+from hive_views.sql.parsing.syntax_tree import comparison_key, token_span
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Column, Scope
@@ -20,7 +20,7 @@ from hive_views.sql.resolver.scopes import Column, Scope
 
 def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
     """The type that a cast names, as it is written, in lower case; None where it is more than one word."""
-    tokens = span(context.text, node)
+    tokens = token_span(context.text, node)
     if tokens is None or tokens[1] < 2 or context.text.tokens[tokens[1] - 2].token_type is not TokenType.ALIAS:
         return None
     written = context.text.raw(tokens[1] - 1).lower()
@@ -56,7 +56,7 @@ def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> Non
     left: exp.Expr = node
     kind = type(node)
     keys = env.scopes[0].keys if env.reuses_computed else None
-    while type(left) is kind and not (keys and left is not node and key(left) in keys):
+    while type(left) is kind and not (keys and left is not node and comparison_key(left) in keys):
         chain.append(left)
         left = left.this
     chain.reverse()
@@ -90,7 +90,7 @@ def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> Colum
         return None
     context.bindings[id(node)] = column
     if column.table:
-        tokens = span(context.text, node)
+        tokens = token_span(context.text, node)
         if tokens is not None and context.pending_edits:
             first, last = widen(context, *tokens)
             context.pending_edits.append(((first, -last), context.pending_edits[-1][1]))

@@ -12,7 +12,14 @@ from sqlglot import exp
 
 from hive_views.sql.parsing.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.syntax_tree import bare, expressions, function_token, is_star, key, span
+from hive_views.sql.parsing.syntax_tree import (
+    child_expressions,
+    comparison_key,
+    function_token,
+    is_star,
+    token_span,
+    unwrapped,
+)
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.names import function_name, resolve
 from hive_views.sql.resolver.scopes import Column, Scope
@@ -51,10 +58,10 @@ def _collect_calls_in(context: ResolutionContext, node: exp.Expr, calls: BlockCa
         current, in_window = stack.pop()
         kind = type(current)
         if kind is exp.Window:
-            calls.windows.setdefault(key(current), current)
+            calls.windows.setdefault(comparison_key(current), current)
             inner = [*windowed_function(current).args.values()]
             inner += [current.args.get(name) for name in ("partition_by", "order")]
-            stack += [(item, True) for value in reversed(inner) for item in expressions(value)]
+            stack += [(item, True) for value in reversed(inner) for item in child_expressions(value)]
             continue
         if kind is exp.WithinGroup:
             aggregates.append(current)
@@ -75,7 +82,7 @@ def _collect_calls_in(context: ResolutionContext, node: exp.Expr, calls: BlockCa
             elif isinstance(value, exp.Expr) and type(value) not in _OPAQUE:
                 stack.append((value, in_window))
     for item in aggregates:
-        calls.aggregates[key(item)] = item
+        calls.aggregates[comparison_key(item)] = item
 
 
 # -- GROUP BY ----------------------------------------------------------------------------------------------------------
@@ -98,11 +105,11 @@ def resolve_groups(
         source = resolve(context, item, env)
         type_source = source.type_source if source is not None else context.type_source(item)
         column = Column(f"_col{len(scope.columns)}", "", "", type_source)
-        text = key(item)
+        text = comparison_key(item)
         if text in scope.keys:
             continue
         scope.put_key(text, column, item)
-        _name_key(bare(item), ungrouped, scope, column)
+        _name_key(unwrapped(item), ungrouped, scope, column)
     for text, item in aggregates.items():
         _resolve_aggregate(context, item, ungrouped)
         column = Column(f"_col{len(scope.columns)}", "", "", context.type_source(item))
@@ -129,7 +136,7 @@ def resolve_plain_groups(
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
-        if not any(item is bare(selected) for selected in items):
+        if not any(item is unwrapped(selected) for selected in items):
             resolve(context, item, Environment((ungrouped,), block.outer, ungrouped, False, True, True))
 
 
@@ -152,7 +159,7 @@ def _keys_of_group(
     set_members: list[exp.Expr] | None = None
     has_ordinals = context.dialect.groups_by_ordinals or context.conf.get("hive.groupby.position.alias") == "true"
     for item in group.expressions:
-        inner = bare(item)
+        inner = unwrapped(item)
         if type(inner) is exp.Literal and not inner.is_string:
             if has_ordinals:
                 keys.append(_item_of_ordinal(context, inner, items))
@@ -166,12 +173,12 @@ def _keys_of_group(
             set_members = set_members or []
             if name == "grouping_sets":
                 for element in part.expressions:
-                    members = element.expressions if isinstance(element, exp.Tuple) else [bare(element)]
-                    set_members += [bare(member) for member in members]
+                    members = element.expressions if isinstance(element, exp.Tuple) else [unwrapped(element)]
+                    set_members += [unwrapped(member) for member in members]
                 if not keys:
                     raise context.fail("GROUPING SETS needs the grouping columns in front of it", part)
             elif isinstance(part, exp.Expr):
-                keys += [bare(member) for member in part.expressions]
+                keys += [unwrapped(member) for member in part.expressions]
     return keys, set_members
 
 
@@ -183,9 +190,9 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, items: list[e
             f"the Select List is indexed from 1 to {len(items)}",
             number,
         )
-    item = bare(items[position - 1])
+    item = unwrapped(items[position - 1])
     if context.mode.replaces_ordinals:
-        target, source = span(context.text, number), span(context.text, item)
+        target, source = token_span(context.text, number), token_span(context.text, item)
         if target is not None and source is not None:
             context.edits.copy(target, source)
     return item
@@ -210,7 +217,7 @@ def _resolve_aggregate(context: ResolutionContext, node: exp.Expr, ungrouped: Sc
     if type(node) is exp.WithinGroup:
         values = [*node.this.args.values(), node.args.get("expression")]
     for value in values:
-        for item in expressions(value):
+        for item in child_expressions(value):
             if type(item) is exp.Column and isinstance(item.this, exp.Star):
                 raise context.fail("TOK_ALLCOLREF is not supported in current context", item)
             resolve(context, item, env)
@@ -244,7 +251,7 @@ def resolve_having(
         raise context.fail("Having clause without any group-by", having)
     for item in items:
         if type(item) is exp.Alias:
-            column = scope.keys.get(key(item.this))
+            column = scope.keys.get(comparison_key(item.this))
             if column is not None:
                 scope.put("", item.alias.lower(), column)
     resolve(context, having.this, Environment((scope,), None, ungrouped, allows_aggregates=True))
@@ -272,7 +279,7 @@ def resolve_windows(
         if name is not None and name not in HIVE_FUNCTIONS and name not in context.functions:
             raise context.fail(f"Invalid function '{name}'", function, name)
         for value in function.args.values():
-            for item in expressions(value):
+            for item in child_expressions(value):
                 resolve(context, item, env)
         if context.mode.resolves_all_names:
             _quote_registered_function(context, function)
@@ -335,11 +342,13 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
     if level > 0 or arguments.get("distinct") is not None or arguments.get("qualify") is not None:
         return []
     items = node.expressions
-    selected = {key(bare(item)) for item in items}
+    selected = {comparison_key(unwrapped(item)) for item in items}
     selected |= {f"(tok_table_or_col {item.alias.lower()})" for item in items if type(item) is exp.Alias}
-    selected -= {key(item.this) for item in items if type(item) is exp.Alias}
+    selected -= {comparison_key(item.this) for item in items if type(item) is exp.Alias}
     for ordered in _order_keys(node):
-        if type(ordered) is not exp.Literal and (type(ordered) is not exp.Column or key(ordered) not in selected):
+        if type(ordered) is not exp.Literal and (
+            type(ordered) is not exp.Column or comparison_key(ordered) not in selected
+        ):
             return []
     definitions = _window_definitions(node)
     groups: dict[str, list[exp.Expr]] = {}
@@ -351,16 +360,16 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
 def _order_keys(node: exp.Select) -> Iterator[exp.Expr]:
     for name in ("order", "sort"):
         for item in _ordered_expressions(node.args.get(name)):
-            yield bare(item.this if type(item) is exp.Ordered else item)
+            yield unwrapped(item.this if type(item) is exp.Ordered else item)
 
 
 def _window_key(window: exp.Expr, definitions: dict[str, exp.Expr]) -> str:
     """A text that two window functions share when Hive computes them together: PARTITION BY and ORDER BY."""
-    partition = [key(item) for item in window.args.get("partition_by") or ()]
+    partition = [comparison_key(item) for item in window.args.get("partition_by") or ()]
     order = [
-        f"{key(item.this)} {bool(item.args.get('desc'))} {item.args.get('nulls_first')}"
+        f"{comparison_key(item.this)} {bool(item.args.get('desc'))} {item.args.get('nulls_first')}"
         if type(item) is exp.Ordered
-        else key(item)
+        else comparison_key(item)
         for item in _ordered_expressions(window.args.get("order"))
     ]
     reference = window.args.get("alias")

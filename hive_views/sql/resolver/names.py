@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.syntax_tree import bare, function_token, key
+from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError
 from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.rewriting.quoting import quote_qualified
@@ -84,14 +84,14 @@ def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
 def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
     """The column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
     scope = env.scopes[0]
-    text = key(node)
+    text = comparison_key(node)
     column = scope.keys.get(text)
     if column is None and env.outer is not None:
         column = env.outer.keys.get(text)
     if column is None:
         return None
     source = scope.key_nodes.get(text)
-    if type(node) is exp.Paren and source is bare(node):
+    if type(node) is exp.Paren and source is unwrapped(node):
         node = source  # Hive's tree has no parentheses: this is the expression itself, not a copy of it
     if source is not node:
         context.bindings.setdefault(id(node), column)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.syntax_tree import bare
+from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
 from hive_views.sql.resolver.scopes import Scope
@@ -30,7 +30,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
 def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
     """The expressions of some clauses, without direction and parentheses."""
     return [
-        bare(item.this if type(item) is exp.Ordered else item)
+        unwrapped(item.this if type(item) is exp.Ordered else item)
         for name in clauses
         if node.args.get(name) is not None
         for item in node.args[name].expressions
@@ -65,5 +65,5 @@ def _order_scope(output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> 
 
 def _repeats_name(item: exp.Expr) -> bool:
     """Whether an alias is the name of the column that it stands for."""
-    inner = bare(item.this)
+    inner = unwrapped(item.this)
     return type(inner) is exp.Column and inner.name.lower() == item.alias.lower() and len(inner.parts) <= 2

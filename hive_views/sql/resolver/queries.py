@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.syntax_tree import expressions, is_star
+from hive_views.sql.parsing.syntax_tree import child_expressions, is_star
 from hive_views.sql.resolver.aliases import rename_columns
 from hive_views.sql.resolver.context import CteDefinition, Environment, OrderedQuery, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.grouping import (
@@ -251,7 +251,7 @@ def _resolve_plain_block(
     env = Environment((ungrouped,), block.outer, ungrouped, False, True, True)
     for definition in node.args.get("windows") or ():
         for value in definition.args.values():
-            for item in expressions(value):
+            for item in child_expressions(value):
                 if not isinstance(item, exp.Identifier):
                     resolve(context, item, env)
     return output

@@ -10,7 +10,7 @@ from sqlglot import exp
 from hive_views.sql.hive_exact.planner_names import planned_column
 from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.syntax_tree import end_of, is_star, item_ends, starts
+from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
@@ -67,9 +67,9 @@ def _add_names(
     context: ResolutionContext, node: exp.Select, items: list[exp.Expr], nameless: list[tuple[exp.Expr, str]]
 ) -> None:
     """Note where the names of nameless columns are added."""
-    ends = [end_of(context.text, item) for item, _ in nameless]
+    ends = [select_item_end(context.text, item) for item, _ in nameless]
     if None in ends:
-        end_by_item = dict(zip(map(id, items), item_ends(context.text, node), strict=True))
+        end_by_item = dict(zip(map(id, items), select_item_ends(context.text, node), strict=True))
         ends = [end_by_item.get(id(item)) for item, _ in nameless]
     context.added_names += [(last, name) for last, (_, name) in zip(ends, nameless, strict=True) if last is not None]
 
@@ -347,7 +347,7 @@ def write_expanded_stars(context: ResolutionContext) -> None:
 
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:
     """The first and the last token of a star."""
-    positions = starts(item)
+    positions = start_offsets(item)
     first, last = (context.starts.get(end(positions, default=-1)) for end in (min, max))
     if first is None or last is None:
         return None
