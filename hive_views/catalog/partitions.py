@@ -13,7 +13,6 @@ from hive_views.metastore.partitions import (
     add_partitions,
     checked_values,
     drop_partitions,
-    partition_keys,
     partition_values,
 )
 from hive_views.metastore.row_codec import Row
@@ -78,11 +77,11 @@ class ViewPartitions:
         row = self._store.get_row(name)
         if row is None or not row.kind.is_view:
             raise NoSuchViewError(str(name))
-        if not partition_keys(row):
+        if not row.partition_keys:
             checked_values(row, ())  # raises: the view has no partition columns
         return row
 
 
 def _matches(row: Row, values: Values, wanted: Mapping[str, str]) -> bool:
-    by_column = dict(zip((column for column, _ in partition_keys(row)), values, strict=False))
+    by_column = dict(zip((column for column, _ in row.partition_keys), values, strict=False))
     return all(by_column.get(column) == value for column, value in wanted.items())

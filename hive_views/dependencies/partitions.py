@@ -33,7 +33,6 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.partitions import (
     DEFAULT_PARTITION,
     canonical,
-    partition_keys,
     partition_values,
     row_changed,
     stored_partitions,
@@ -334,7 +333,7 @@ class _TablePartitions:
 def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
     if row.kind is RowKind.ICEBERG_TABLE:
         return _iceberg_partitions(store.files, row)
-    keys = partition_keys(row)
+    keys = row.partition_keys
     if not keys:
         written, is_creation = row_changed(row)
         table = BasePartition((), written, _trust(written, is_creation))
@@ -440,7 +439,7 @@ def _trust(written: datetime | None, is_creation: bool, otherwise: Trust = Trust
 
 def _registered_partitions(store: MetastoreStore, row: Row, given: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the partitions that were added to the view and match the given values."""
-    keys = partition_keys(row)
+    keys = row.partition_keys
     if not keys:
         return []
     partitions = []

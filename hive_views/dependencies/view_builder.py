@@ -11,7 +11,6 @@ from pyiceberg.types import NestedField
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
-from hive_views.metastore.partitions import partition_keys
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
@@ -155,7 +154,7 @@ def _partitioned_on(
     if isinstance(statement, CreateView) and statement.partitioned_on:
         return statement.partitioned_on
     row = store.get_row(name)
-    keys = tuple(key for key, _ in partition_keys(row)) if row is not None and row.kind.is_view else ()
+    keys = tuple(key for key, _ in row.partition_keys) if row is not None and row.kind.is_view else ()
     if not keys:
         return None
     if isinstance(statement, CreateView) and statement.or_replace:

@@ -11,7 +11,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.queries import load_view, view_names
-from hive_views.metastore.row_codec import EXTERNAL, RowKind, columns_of, plain_hive_row
+from hive_views.metastore.row_codec import EXTERNAL, RowKind, column_definitions, plain_hive_row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
@@ -115,7 +115,7 @@ def export_rows(
         try:
             loaded = load_view(catalog.store, name)
             statement = _statement(catalog.store, loaded)
-            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, dropped=_is_own))
+            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_own))
             found.append(Exported(name, statement, None, loaded.row.metadata_location))
         except HiveViewsError as error:
             found.append(Exported(name, None, str(error)))
@@ -146,7 +146,7 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
     if text is None:
         raise _NoTextError(f"{name} has no text that Hive and plain Spark can run")
     listed = []
-    for column, _, comment in columns_of(name, metadata, store.config):
+    for column, _, comment in column_definitions(name, metadata, store.config):
         listed.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
     lines = []
     if loaded.row.table.partitionKeys:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 import uuid
@@ -263,17 +262,15 @@ def row_as_converted(store: MetastoreStore, legacy: Row, metadata: ViewMetadata,
         and comment is not None
         and comment == demangled(legacy.parameters.get("comment", ""))
     ):
-        table = copy.copy(legacy.table)
-        table.parameters = {**legacy.parameters, "comment": comment}
-        legacy = read_row(table)
+        legacy = legacy.with_parameters({**legacy.parameters, "comment": comment})
     return converted_row(
         store.config,
         legacy,
         metadata,
         location,
-        dropped=lambda key: writer is Writer.SPARK and not spark.outlives(key),
+        is_dropped=lambda key: writer is Writer.SPARK and not spark.outlives(key),
         # Trino finds its views by their text and flags alone, and reads no Iceberg view of this metastore.
-        face=(legacy.texts.original, legacy.texts.expanded) if writer is Writer.TRINO else None,
+        view_texts=(legacy.texts.original, legacy.texts.expanded) if writer is Writer.TRINO else None,
     )
 
 

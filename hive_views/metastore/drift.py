@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidViewError
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import MAX_KEY_LENGTH, Row, columns_of
+from hive_views.metastore.row_codec import MAX_KEY_LENGTH, Row, column_definitions
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import row_texts, sql_texts
 
@@ -48,7 +48,7 @@ def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple
     if row.texts.original not in (expected.original, expected.expanded):
         drift.append(Difference("original-text", row.texts.original, expected.original))
     try:
-        columns = columns_of(row.name, metadata, config)
+        columns = column_definitions(row.name, metadata, config)
     except InvalidViewError:
         # Another catalog wrote a column type that Hive does not know; there is nothing to compare.
         return tuple(drift)

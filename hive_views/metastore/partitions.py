@@ -48,11 +48,6 @@ class StoredPartition:
     """Whether that time is only its creation time."""
 
 
-def partition_keys(row: Row) -> tuple[tuple[str, str], ...]:
-    """Return the partition columns of a row, as name and type in lower case."""
-    return tuple((field.name.lower(), field.type.lower()) for field in row.table.partitionKeys or ())
-
-
 def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
     """Return the values of all partitions of a Hive table or a view by name, with one call."""
     try:
@@ -69,7 +64,7 @@ def values_of(name: str) -> Values:
 
 def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -> tuple[StoredPartition, ...]:
     """Return partitions with the times of their last change."""
-    keys = [name for name, _ in partition_keys(row)]
+    keys = [name for name, _ in row.partition_keys]
     by_values = {values_of(name): name for name in names}
     stored = []
     try:
@@ -102,7 +97,7 @@ def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table:
     The server would accept it, and then could neither list nor drop the partitions, nor drop the view (measured on
     2.3.10). Hive rejects it too (error 10217).
     """
-    before = partition_keys(current)
+    before = current.partition_keys
     after = tuple((field.name.lower(), field.type.lower()) for field in table.partitionKeys or ())
     if not before or before == after:
         return
@@ -165,7 +160,7 @@ def checked_values(
 
     `whole` requires a value for each column. Returns the canonical values in the order of the columns.
     """
-    keys = dict(partition_keys(row))
+    keys = dict(row.partition_keys)
     pairs = list(spec.items()) if isinstance(spec, Mapping) else list(spec)
     names = [name.lower() for name, _ in pairs]
     columns = ", ".join(keys)

@@ -1,8 +1,8 @@
-"""The row: an Iceberg view as one HMS Table object of type VIRTUAL_VIEW (Hive's flat model).
+"""The row codec: an Iceberg view as one HMS Table object of type VIRTUAL_VIEW.
 
-The one place that knows the row's layout. Keys and values are those of Iceberg's Java catalog
-(HMSTablePropertyHelper, HiveOperationsBase), so both write the same row. What others put there is kept: a changed row
-starts as a copy of the row that the server gave.
+The only module that knows the row layout. Keys and values are those of Iceberg's Java catalog (HMSTablePropertyHelper,
+HiveOperationsBase), so both write the same row. Everything written by other programs is preserved: a changed row starts
+as a copy of the server's row. Also here: rows of plain Hive views, their conversion, serialization and fingerprint.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ METADATA_LOCATION = "metadata_location"
 PREVIOUS_METADATA_LOCATION = "previous_metadata_location"
 UUID = "uuid"
 CURRENT_SCHEMA = "current-schema"
-"""Row parameters that Iceberg's catalogs write: the kind of row, the pointer, the pointer before, the identity and the
+"""Row parameters of Iceberg's catalogs: the kind of row, the current and the previous metadata file, the UUID, and the
 schema as JSON."""
 
 CHANGE_TIME = "transient_lastDdlTime"
-"""Row parameter: when the row was last changed, in seconds from the epoch. The server writes it where it is missing."""
+"""Row parameter: when the row was last changed, in seconds since the epoch. The server adds it if it is missing."""
 
 HIVE_UUID = "hive_views_uuid"
 """Row parameter of a Hive table or plain Hive view: the UUID that `hive_views.metastore.identities` assigned to it."""
 
 EXTERNAL = "EXTERNAL"
-"""Row parameter of Hive's. `TRUE` keeps a server from deleting the location, with all metadata files in it, when plain
-Spark or Hive drops the row "with its data" (decision 0010). Iceberg's Java catalog does not write it for views."""
+"""Row parameter of Hive. `TRUE` prevents the server from deleting the location, with all metadata files in it, when
+plain Spark or Hive drops the row with its data. Iceberg's Java catalog does not write it for views."""
 
 ICEBERG_VIEW = "ICEBERG-VIEW"
 ICEBERG_TABLE = "ICEBERG"
-"""Values of `table_type`; read without regard to case."""
+"""Values of `table_type`, compared case-insensitively."""
 
 OWNER_PROPERTY = "hive.metastore.table.owner"
 """View property that names the row's owner (Iceberg's HiveCatalog.HMS_TABLE_OWNER); it does not become a parameter."""
 
 MAX_KEY_LENGTH = 256
-"""The longest parameter key that a metastore's own database holds (TABLE_PARAMS.PARAM_KEY)."""
+"""The longest parameter key that a metastore's database can store (TABLE_PARAMS.PARAM_KEY)."""
 
 _FINGERPRINT_EXCLUDED = frozenset({CHANGE_TIME, HIVE_UUID})
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
@@ -82,7 +82,7 @@ _SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 
 
 class RowKind(Enum):
-    """What a row of the metastore is."""
+    """The kind of object that a row of the metastore is."""
 
     ICEBERG_VIEW = "Iceberg view"
     ICEBERG_TABLE = "Iceberg table"
@@ -91,55 +91,76 @@ class RowKind(Enum):
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a view of any sort."""
+        """Whether it is a view, of Iceberg or Hive."""
         return self in (RowKind.ICEBERG_VIEW, RowKind.HIVE_VIEW)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row as the server gave it, or as it was sent to the server."""
+    """A row of the metastore, as received from or sent to the server."""
 
     name: ViewName
-    """Its name."""
+    """The name of the table or view."""
     kind: RowKind
-    """What it is."""
+    """The kind of object."""
     parameters: Mapping[str, str]
-    """Its parameters, those of others included."""
+    """All row parameters, including those of other programs."""
     columns: tuple[tuple[str, str, str | None], ...]
     """Name, Hive type and comment of each column, partition columns last."""
     texts: RowTexts
-    """Its two view texts."""
+    """The two view texts."""
     owner: str | None
-    """Its owner."""
+    """The owner."""
     create_time: int
-    """When it was created, in seconds from the epoch, as the server says."""
+    """The creation time, in seconds since the epoch, by the server's clock."""
     table_type: str | None
-    """Its tableType, e.g. VIRTUAL_VIEW."""
+    """The tableType, e.g. VIRTUAL_VIEW."""
     table: Table
-    """The Thrift object itself: not for use outside of this package's metastore layer."""
+    """The Thrift object, for use in `hive_views.metastore` only."""
 
     @property
     def metadata_location(self) -> str | None:
-        """The pointer to the metadata file."""
+        """The location of the current metadata file."""
         return self.parameters.get(METADATA_LOCATION)
 
     @property
     def location(self) -> str | None:
-        """The directory that the server has for it; views may have none."""
+        """The directory of the table or view; views may have none."""
         return None if self.table.sd is None else self.table.sd.location or None
 
     @property
     def previous_metadata_location(self) -> str | None:
-        """The pointer before the last commit."""
+        """The location of the metadata file before the last commit."""
         return self.parameters.get(PREVIOUS_METADATA_LOCATION)
 
     @property
     def uuid(self) -> str | None:
-        """The identity that Iceberg's catalogs write beside the pointer; None on rows written by hand."""
+        """The UUID that Iceberg's catalogs write; None in rows of other programs."""
         return self.parameters.get(UUID)
 
+    @property
+    def partition_keys(self) -> tuple[tuple[str, str], ...]:
+        """Name and type of each partition column, in lower case."""
+        return tuple((field.name.lower(), field.type.lower()) for field in self.table.partitionKeys or ())
+
+    @property
+    def has_creation_metadata(self) -> bool:
+        """Whether it has the creation metadata of Hive's materialized views."""
+        return self.table.creationMetadata is not None
+
+    @property
+    def is_rewrite_enabled(self) -> bool:
+        """Whether Hive may use this materialized view to rewrite queries."""
+        return bool(self.table.rewriteEnabled)
+
+    def with_parameters(self, parameters: Mapping[str, str]) -> Row:
+        """Return a copy of the row with other parameters."""
+        table = copy.copy(self.table)
+        table.parameters = dict(parameters)
+        return read_row(table)
+
     def is_same_view(self, other: Row) -> bool:
-        """Whether this is the Iceberg view that `other` is, in whatever state and under whatever name."""
+        """Return whether both rows are of the same Iceberg view, in any state and under any name."""
         if self.kind is not RowKind.ICEBERG_VIEW:
             return False
         if other.uuid is None:
@@ -147,7 +168,7 @@ class Row:
         return self.uuid == other.uuid
 
     def require_iceberg_view(self) -> Row:
-        """The row itself."""
+        """Return the row, or raise an error if it is not an Iceberg view with a metadata location."""
         if self.kind is RowKind.ICEBERG_TABLE:
             raise NoSuchViewError(str(self.name), "an Iceberg table has that name")
         if self.kind is RowKind.ICEBERG_VIEW and not self.metadata_location:
@@ -158,7 +179,7 @@ class Row:
 
 
 def read_row(table: Table) -> Row:
-    """Take a row apart."""
+    """Convert a Thrift object to a row."""
     descriptor = table.sd
     fields = [*(descriptor.cols or [] if descriptor is not None else []), *(table.partitionKeys or [])]
     return Row(
@@ -175,7 +196,7 @@ def read_row(table: Table) -> Row:
 
 
 def row_kind(table: Table) -> RowKind:
-    """What a row is, as Iceberg's Java catalog tells it (HiveOperationsBase.validateTableIsIcebergView)."""
+    """Return the kind of a row, as Iceberg's Java catalog does (HiveOperationsBase.validateTableIsIcebergView)."""
     format_type = (table.parameters or {}).get(TABLE_TYPE, "").upper()
     if (table.tableType or "").upper() == VIRTUAL_VIEW:
         return RowKind.ICEBERG_VIEW if format_type == ICEBERG_VIEW else RowKind.HIVE_VIEW
@@ -183,7 +204,7 @@ def row_kind(table: Table) -> RowKind:
 
 
 def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: CatalogConfig, *, now_s: int) -> Table:
-    """The row of a view that does not exist yet."""
+    """Return the row of a new view."""
     table = Table(
         tableName=name.name,
         dbName=name.database,
@@ -201,7 +222,7 @@ def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: Catal
 def changed_row(
     current: Row, base: ViewMetadata, metadata: ViewMetadata, location: str, config: CatalogConfig
 ) -> Table:
-    """The row of a view after a commit: what stands there, with the pointer and all that follows from it changed."""
+    """Return the row of a view after a commit: the current one with a new metadata location and all derived fields."""
     table = copy.copy(current.table)
     table.parameters = dict(current.parameters)
     previous = current.metadata_location
@@ -213,14 +234,14 @@ def changed_row(
     keys = table.partitionKeys
     removed = frozenset(base.properties) - metadata.properties.keys()
     table = _fill(table, current.name, metadata, location, config, removed=removed)
-    own = {str(field.get("name")).lower() for field in _current_schema(base).get("fields", ())}
-    if keys and not table.partitionKeys and own.isdisjoint(field.name.lower() for field in keys):
-        table.partitionKeys = keys  # somebody else's: they never were columns of the view
+    base_columns = {str(field.get("name")).lower() for field in _current_schema(base).get("fields", ())}
+    if keys and not table.partitionKeys and base_columns.isdisjoint(field.name.lower() for field in keys):
+        table.partitionKeys = keys  # set by another program: they never were columns of the view
     return table
 
 
 def renamed_row(current: Row, name: ViewName) -> Table:
-    """The row under another name; nothing else of it changes."""
+    """Return the row under another name, otherwise unchanged."""
     table = copy.copy(current.table)
     table.parameters = dict(current.parameters)
     table.dbName, table.tableName = name.database, name.name
@@ -228,29 +249,31 @@ def renamed_row(current: Row, name: ViewName) -> Table:
 
 
 def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> None:
-    """Refuse a view whose current columns a row cannot show, before anything is written."""
-    columns = [column.lower() for column, _, _ in columns_of(name, metadata, config)]
-    wanted = partition_columns(metadata.current_version())
-    if wanted and not _are_last(wanted, columns):
+    """Reject a view whose current columns a row cannot represent, before anything is written."""
+    columns = [column.lower() for column, _, _ in column_definitions(name, metadata, config)]
+    partition_names = partition_columns(metadata.current_version())
+    if partition_names and not _are_last(partition_names, columns):
         raise InvalidViewError(
             str(name),
-            f"PARTITIONED ON names {', '.join(wanted)}, which must be its last columns, behind at least one other. "
-            f"It has {', '.join(columns)}",
+            f"PARTITIONED ON names {', '.join(partition_names)}, which must be its last columns, behind at least one "
+            f"other. It has {', '.join(columns)}",
         )
 
 
 def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str]]:
-    """The columns that a view's row has by its metadata."""
-    return [(column, kind) for column, kind, _ in columns_of(name, metadata, config)]
+    """Return name and Hive type of a view's columns, as its row has them."""
+    return [(column, kind) for column, kind, _ in column_definitions(name, metadata, config)]
 
 
-def columns_of(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str, str | None]]:
-    """A view's columns as its row has them."""
+def column_definitions(
+    name: ViewName, metadata: ViewMetadata, config: CatalogConfig
+) -> list[tuple[str, str, str | None]]:
+    """Return name, Hive type and comment of a view's columns, as its row has them."""
     return hive_columns(_current_schema(metadata), str(name), hive2_compatible=config.hive2_compatible)
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
-    """Refuse view properties that a row cannot show, before anything is written."""
+    """Reject view properties that a row cannot represent, before anything is written."""
     for key, value in properties.items():
         if not isinstance(key, str) or not key:
             raise InvalidPropertyError(key, value, "a key must be a string that is not empty")
@@ -271,10 +294,10 @@ def _fill(
     *,
     removed: frozenset[str],
 ) -> Table:
-    """Set all that follows from the metadata; in the order of Iceberg's HMSTablePropertyHelper."""
+    """Set all fields derived from the metadata, in the order of Iceberg's HMSTablePropertyHelper."""
     parameters = table.parameters
     properties = {key: value for key, value in metadata.properties.items() if key.lower() != OWNER_PROPERTY}
-    # Files of other catalogs may hold properties under the row's own keys, which must go on saying what they say.
+    # Metadata files of other catalogs may have properties with reserved keys, which must not overwrite the row's own.
     parameters.update({key: value for key, value in properties.items() if key not in _RESERVED})
     for key in removed - _RESERVED:
         parameters.pop(key, None)
@@ -293,27 +316,27 @@ def _fill(
     texts = row_texts(metadata.current_version())
     if texts.expanded is not None:
         table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
-    fields = [FieldSchema(*column) for column in columns_of(name, metadata, config)]
-    count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
-    keys = fields[len(fields) - count :]
+    fields = [FieldSchema(*column) for column in column_definitions(name, metadata, config)]
+    key_count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
+    keys = fields[len(fields) - key_count :]
     if [(field.name, field.type) for field in keys] != [
         (field.name, field.type) for field in table.partitionKeys or ()
     ]:
         table.partitionKeys = keys
-    table.sd = _descriptor(table, fields[: len(fields) - count], metadata)
+    table.sd = _descriptor(table, fields[: len(fields) - key_count], metadata)
     return table
 
 
 def _partition_columns(table: Table, metadata: ViewMetadata, columns: list[str]) -> tuple[str, ...]:
-    """The columns of PARTITIONED ON; those of the row where the version does not say, if they still are the last."""
-    wanted = partition_columns(metadata.current_version())
-    if wanted is None:
-        wanted = tuple(field.name.lower() for field in table.partitionKeys or [])
-    return wanted if _are_last(wanted, columns) else ()
+    """Return the columns of PARTITIONED ON, or else the row's partition columns if they still are the last columns."""
+    names = partition_columns(metadata.current_version())
+    if names is None:
+        names = tuple(field.name.lower() for field in table.partitionKeys or [])
+    return names if _are_last(names, columns) else ()
 
 
-def _are_last(wanted: tuple[str, ...], columns: list[str]) -> bool:
-    return len(wanted) < len(columns) and columns[len(columns) - len(wanted) :] == list(wanted)
+def _are_last(names: tuple[str, ...], columns: list[str]) -> bool:
+    return len(names) < len(columns) and columns[len(columns) - len(names) :] == list(names)
 
 
 def _descriptor(table: Table, columns: list[FieldSchema], metadata: ViewMetadata) -> StorageDescriptor:
@@ -333,7 +356,7 @@ def _descriptor(table: Table, columns: list[FieldSchema], metadata: ViewMetadata
 
 def _current_schema(metadata: ViewMetadata) -> dict[str, Any]:
     schema = metadata.raw_schema(metadata.current_schema_id)
-    assert schema is not None, "every version's schema-id was checked when the metadata was made"
+    assert schema is not None, "every version's schema-id was checked when the metadata was created"
     return schema
 
 
@@ -341,7 +364,9 @@ def _owner(properties: Mapping[str, str]) -> str | None:
     return next((value for key, value in properties.items() if key.lower() == OWNER_PROPERTY), None)
 
 
-_NAMES = {
+# -- Column types -----------------------------------------------------------------------------------------------------
+
+_HIVE_TYPES = {
     "boolean": "boolean",
     "int": "int",
     "long": "bigint",
@@ -361,7 +386,11 @@ _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 
 
 def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
-    """Hive's name of an Iceberg type."""
+    """Return Hive's name of an Iceberg type (Iceberg Java: HiveSchemaUtil.convertToTypeString).
+
+    Types are the JSON values of a metadata file, because a view of another catalog may have types that PyIceberg does
+    not know. Raises KeyError with the name of a type that Hive lacks.
+    """
     if isinstance(field_type, str):
         return _primitive(field_type, hive2_compatible)
     kind = field_type["type"]
@@ -382,17 +411,17 @@ def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
 def hive_columns(
     schema: Mapping[str, Any], identifier: str, *, hive2_compatible: bool = False
 ) -> list[tuple[str, str, str | None]]:
-    """The columns of a schema as a row has them."""
+    """Return name, Hive type and comment of each column of a schema."""
     columns: list[tuple[str, str, str | None]] = []
-    seen: dict[str, str] = {}
+    names: dict[str, str] = {}
     for field in schema["fields"]:
         name = field["name"]
-        if name.lower() in seen:
+        if name.lower() in names:
             raise InvalidViewError(
                 identifier,
-                f"columns {seen[name.lower()]!r} and {name!r}: a Hive Metastore does not tell names apart by case",
+                f"columns {names[name.lower()]!r} and {name!r}: names in a Hive Metastore are case-insensitive",
             )
-        seen[name.lower()] = name
+        names[name.lower()] = name
         try:
             columns.append((name, hive_type(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
         except KeyError as error:
@@ -410,16 +439,22 @@ def _primitive(name: str, hive2_compatible: bool) -> str:
         return f"decimal({decimal[1]},{decimal[2]})"
     if _FIXED.fullmatch(name):
         return "binary"
-    return _NAMES[name]
+    return _HIVE_TYPES[name]
+
+
+# -- Serialized rows --------------------------------------------------------------------------------------------------
 
 
 def encode_row(row: Row) -> bytes:
-    """A row as Thrift's binary protocol writes it, with all that the server gave, its maps sorted. See `decode`."""
-    return _bytes(row.table)
+    """Serialize a row with all fields by Thrift's binary protocol."""
+    buffer = TMemoryBuffer()
+    # The order of maps in a server's answer is arbitrary.
+    _sorted(copy.deepcopy(row.table)).write(TBinaryProtocol(buffer))
+    return bytes(buffer.getvalue())
 
 
 def decode_row(data: bytes) -> Row:
-    """Read what `encode` wrote."""
+    """Deserialize a row; raises ValueError if the data are not a row."""
     table = Table()
     try:
         table.read(TBinaryProtocol(TMemoryBuffer(data)))
@@ -431,29 +466,32 @@ def decode_row(data: bytes) -> Row:
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
-    """A row as a JSON object for people: field names and values, without those that are not set."""
-    found = _plain(row.table)
-    assert isinstance(found, dict)
-    return found
+    """Return a row as a JSON object with all fields that are set."""
+    document = _as_json(row.table)
+    assert isinstance(document, dict)
+    return document
 
 
 def row_fingerprint(row: Row) -> str:
-    """What tells whether a row was changed: a digest of all its fields, the order of its parameters apart.
+    """Return a digest of a row by which a change is detected.
 
-    The time of the last change and the mark that lineage gives to Hive's own tables do not count.
+    Not included are the order of parameters, the time of the last change and the UUID assigned to Hive's tables.
     """
-    plain = row_as_json(row)
-    parameters = plain.get("parameters", {})
-    plain["parameters"] = {key: value for key, value in parameters.items() if key not in _FINGERPRINT_EXCLUDED}
-    plain.pop("privileges", None)
-    # Not of this row: the server puts the rows of its source tables there, as they are when it is asked.
-    plain.get("creationMetadata", {}).pop("sourceTables", None)
-    data = json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()
+    document = row_as_json(row)
+    parameters = document.get("parameters", {})
+    document["parameters"] = {key: value for key, value in parameters.items() if key not in _FINGERPRINT_EXCLUDED}
+    document.pop("privileges", None)
+    # The server inserts the current rows of the source tables here.
+    document.get("creationMetadata", {}).pop("sourceTables", None)
+    data = json.dumps(document, sort_keys=True, ensure_ascii=True).encode()
     return hashlib.sha256(data).hexdigest()
 
 
+# -- Conversion of legacy rows ----------------------------------------------------------------------------------------
+
+
 def row_with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...]) -> Row:
-    """A row with other columns, for those who resolve names against it; `row` is not touched."""
+    """Return a copy of a row with other columns, given by name, type and comment, for name resolution."""
     table = copy.copy(row.table)
     table.sd = copy.copy(table.sd)
     table.sd.cols = [FieldSchema(name=name, type=kind, comment=comment) for name, kind, comment in columns]
@@ -463,85 +501,84 @@ def row_with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...])
 
 def converted_row(
     config: CatalogConfig,
-    seen: Row,
+    legacy: Row,
     metadata: ViewMetadata,
     location: str,
     *,
-    dropped: Callable[[str], bool],
-    face: tuple[str | None, str | None] | None = None,
+    is_dropped: Callable[[str], bool],
+    view_texts: tuple[str | None, str | None] | None = None,
 ) -> Row:
-    """The Iceberg view's row that takes a legacy row's place: a copy of it with what Iceberg's readers need."""
-    table = changed_row(seen, metadata, metadata, location, config)
-    original = seen.parameters
-    # View properties never overwrite what a row of others says under the same key.
+    """Return the Iceberg view's row that replaces a legacy row: a copy with everything that Iceberg's readers need.
+
+    `is_dropped` selects the parameters to remove; `view_texts` overrides the original and the expanded text.
+    """
+    table = changed_row(legacy, metadata, metadata, location, config)
+    original = legacy.parameters
+    # View properties never overwrite existing parameters of the same key.
     table.parameters.update({key: value for key, value in original.items() if key != CHANGE_TIME})
-    for key in [key for key in table.parameters if dropped(key)]:
+    for key in [key for key in table.parameters if is_dropped(key)]:
         del table.parameters[key]
-    if face is not None:
-        table.viewOriginalText, table.viewExpandedText = face
-    if seen.table.partitionKeys:
-        # A server rewrites the partitions of a view whose columns change, and stumbles over those without a storage
-        # descriptor (HIVE-2966): so a partitioned view keeps its columns' own types.
-        table.partitionKeys, table.sd.cols = seen.table.partitionKeys, list(seen.table.sd.cols)
-    # As every server stores them, so that the row can be told from one that somebody changed.
+    if view_texts is not None:
+        table.viewOriginalText, table.viewExpandedText = view_texts
+    if legacy.table.partitionKeys:
+        # If the columns of a view change, a server rewrites its partitions, and fails on those without a storage
+        # descriptor (HIVE-2966): so a partitioned view keeps its column types.
+        table.partitionKeys, table.sd.cols = legacy.table.partitionKeys, list(legacy.table.sd.cols)
+    # Servers store names in lower case; with the same names here the fingerprint detects later changes only.
     table.sd = copy.copy(table.sd)
     table.sd.cols = [
-        FieldSchema(name=item.name.lower(), type=item.type, comment=item.comment) for item in table.sd.cols
+        FieldSchema(name=field.name.lower(), type=field.type, comment=field.comment) for field in table.sd.cols
     ]
-    table.parameters[CHANGE_TIME] = _later(original.get(CHANGE_TIME))
+    table.parameters[CHANGE_TIME] = _next_change_time(original.get(CHANGE_TIME))
     return read_row(table)
 
 
-def plain_hive_row(row: Row, *, dropped: Callable[[str], bool]) -> Row:
-    """A plain Hive view's row in an Iceberg view's place: the same texts and columns, without what Iceberg reads."""
+def plain_hive_row(row: Row, *, is_dropped: Callable[[str], bool]) -> Row:
+    """Return a plain Hive view's row that replaces an Iceberg view's: the same texts and columns, no metadata file."""
     table = copy.copy(row.table)
-    own = {TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}
-    table.parameters = {key: value for key, value in row.parameters.items() if key not in own and not dropped(key)}
-    table.parameters[CHANGE_TIME] = _later(row.parameters.get(CHANGE_TIME))
+    iceberg_keys = {TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}
+    table.parameters = {
+        key: value for key, value in row.parameters.items() if key not in iceberg_keys and not is_dropped(key)
+    }
+    table.parameters[CHANGE_TIME] = _next_change_time(row.parameters.get(CHANGE_TIME))
     table.sd = copy.copy(table.sd)
     table.sd.location = None
     table.sd.inputFormat, table.sd.outputFormat = _PLAIN_INPUT_FORMAT, _PLAIN_OUTPUT_FORMAT
     return read_row(table)
 
 
-def _later(before: str | None) -> str:
-    then = int(before) if before and before.isdigit() else 0
-    return str(max(int(time.time()), then + 1))
-
-
-def _bytes(table: Table) -> bytes:
-    buffer = TMemoryBuffer()
-    # Servers give maps in an order that means nothing and changes.
-    _sorted(copy.deepcopy(table)).write(TBinaryProtocol(buffer))
-    return bytes(buffer.getvalue())
+def _next_change_time(previous: str | None) -> str:
+    """Return the current time in seconds, or a later one if the row was changed within this second."""
+    previous_seconds = int(previous) if previous and previous.isdigit() else 0
+    return str(max(int(time.time()), previous_seconds + 1))
 
 
 def _sorted(value: Any) -> Any:
-    """A Thrift value whose maps are sorted by key, in place; it is of the caller's own."""
+    """Sort the maps of a Thrift value by key, in place, and return it."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     if isinstance(value, list):
         return [_sorted(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(value)  # of strings alone: `CreationMetadata.tablesUsed`
-    for item in getattr(value, "thrift_spec", None) or ():
-        if item is not None:
-            setattr(value, item[2], _sorted(getattr(value, item[2])))
+        return sorted(value)  # only `CreationMetadata.tablesUsed`, of strings
+    for field in getattr(value, "thrift_spec", None) or ():
+        if field is not None:
+            setattr(value, field[2], _sorted(getattr(value, field[2])))
     return value
 
 
-def _plain(value: Any) -> Any:
-    """A Thrift value as JSON values, what is not set left out."""
+def _as_json(value: Any) -> Any:
+    """Convert a Thrift value to JSON values, without fields that are not set."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, (set, frozenset)):
-        return sorted(map(_plain, value))  # Python gives a set of texts in another order in each process
+        return sorted(map(_as_json, value))  # the iteration order of a set of strings differs between processes
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     spec = getattr(value, "thrift_spec", None)
     if spec is None:
         return value
     fields = ((item[2], getattr(value, item[2])) for item in spec if item is not None)
-    return {name: _plain(item) for name, item in fields if item is not None}
+    return {name: _as_json(item) for name, item in fields if item is not None}

@@ -7,7 +7,6 @@ from typing import Any
 
 from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.partitions import partition_keys
 from hive_views.metastore.row_codec import RowKind
 from hive_views.sql.parsing import statements as sql
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
@@ -81,7 +80,7 @@ def _alter_as(context: StatementContext) -> Result[Any]:
     before = context.catalog.load_view(name.identifier)
     definition = context.define_view(name)
     row = context.catalog.store.get_row(name)
-    if row is not None and partition_keys(row) and context.catalog.list_partitions(name.identifier):
+    if row is not None and row.partition_keys and context.catalog.list_partitions(name.identifier):
         raise unsupported(
             context.statement,
             f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "

@@ -65,7 +65,7 @@ def test_a_place_that_no_program_reads(location: str) -> None:
 
 
 def test_a_place_that_is_no_uri_is_refused() -> None:
-    with pytest.raises(RefusedLocationError, match="it is no URI"):
+    with pytest.raises(RefusedLocationError, match="it is not a URI"):
         MetadataFiles({}).check("s3://[/x")
 
 
