@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from hive_views.cli import exit_codes as exits
 from hive_views.cli import text
 from hive_views.cli.binding import bind
-from hive_views.cli.commands import dependency_text, materialized, metastore, reading, sql, upgrade, writing
+from hive_views.cli.commands import dependencies, materialized, metastore, reading, sql, upgrade, writing
 from hive_views.cli.commands import doctor as diagnosis
 from hive_views.cli.commands import legacy_import as importing
 from hive_views.cli.connection import Connection, parse_properties
@@ -186,7 +186,7 @@ bind(
     question=writing.question_before_drop,
     code=writing.drop_code,
 )
-dependency_text.register(app, look=_LOOK, change=_CHANGE)
+dependencies.register(app, look=_LOOK, change=_CHANGE)
 sql.register(app, panel=_CHANGE)
 bind(
     app,

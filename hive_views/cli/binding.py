@@ -96,7 +96,7 @@ def bind(
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    first_sentence = summary.split(". ")[0].rstrip(".")
+    first_sentence = re.split(r"\.\s", summary)[0].rstrip(".")
     app.command(name, help=summary, short_help=first_sentence, rich_help_panel=panel)(command)
 
 

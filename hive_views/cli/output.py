@@ -6,8 +6,12 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from hive_views.identifiers import ViewName
 from hive_views.rendering.escaping import escape, escape_json
 
 if TYPE_CHECKING:
@@ -21,14 +25,32 @@ _VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\
 _VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
-def print_json(value: Any) -> None:
-    """Print a command's result as one JSON document on stdout.
+def json_value(value: Any) -> Any:
+    """Convert a result to JSON types: dataclasses to objects, names and times to text, enum members to their values.
 
-    Args:
-        value: A frozen dataclass; its fields are the document's keys.
+    An object whose JSON fields differ from its own defines `to_json()`.
     """
-    unicode = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
-    text = json.dumps(dataclasses.asdict(value), ensure_ascii=not unicode, indent=2)
+    if hasattr(value, "to_json"):
+        value = value.to_json()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, ViewName):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if dataclasses.is_dataclass(value):
+        return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Print a command's result as one JSON document on stdout."""
+    is_utf8 = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    text = json.dumps(json_value(value), ensure_ascii=not is_utf8, indent=2)
     sys.stdout.write(escape_json(text) + "\n")
 
 

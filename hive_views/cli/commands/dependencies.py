@@ -1,83 +1,199 @@
-"""`deps` and `recompile`, `adopt`, `repair`. Plain functions, for Python as for the command line."""
+"""The commands of `deps`, and `recompile`, `adopt` and `repair`: functions, results and their output as text."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_views.cli import text
+from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_type
-from hive_views.cli.commands.dependency_values import (
-    AffectedView,
-    CheckReport,
-    DependencyGraph,
-    DependencyTree,
-    DependencyTrees,
-    FoundProblem,
-    GraphEdge,
-    GraphNode,
-    ImpactReport,
-    RecompiledView,
-    RecompileReport,
-    TreeNode,
-)
-from hive_views.cli.commands.dependency_values import (
-    CheckedView as CheckedViewJson,
-)
+from hive_views.cli.commands import partitions
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import written
 from hive_views.cli.exit_codes import ExitCode
+from hive_views.cli.output import console, json_value, print_json, shown
 from hive_views.cli.values import Written
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
+from hive_views.identifiers import ViewName
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.render import Picture, TreeLine
+    from hive_views.dependencies.impact import AffectedView
+    from hive_views.dependencies.render import Direction, Picture, TreeLine
     from hive_views.dependencies.validity import CheckedView
 
-_HIVE_ALONE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")
+_HIVE_ONLY_TYPE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")
 
 FORMATS = ("tree", "dot", "mermaid", "html", "json")
 
 Databases = Annotated[list[str], typer.Argument(metavar="[DATABASE]...")]
 ColumnOption = Annotated[list[str], typer.Option(metavar="NAME:TYPE")]
 
+_STYLES = {
+    "valid": "green",
+    "outdated": "yellow",
+    "drifted": "yellow",
+    "invalid": "red",
+    "missing": "red",
+    "blocked": "red",
+    "unknown": "magenta",
+    "breaks": "red",
+    "broken already": "red",
+    "changes types": "yellow",
+    "stays frozen": "yellow",
+}
+
+_ASCII = str.maketrans("├└│─", "|`|-")
+
+
+def register(app: typer.Typer, *, look: str, change: str) -> None:
+    """Add the commands to the application; `look` and `change` are headings of its help."""
+    group = typer.Typer(help="Show what views depend on, whether they are valid, and what a change would break.")
+    bind(group, "tree", show_tree, print_trees)
+    bind(group, "graph", show_graph, print_graph)
+    bind(group, "impact", show_impact, print_impact, code=impact_code)
+    bind(group, "check", check, print_check, code=check_code)
+    partitions.register(group)
+    app.add_typer(group, name="deps", rich_help_panel=look)
+    bind(app, "recompile", recompile, print_recompiled, panel=change, code=recompile_code)
+    bind(app, "adopt", adopt, text.print_written, panel=change)
+    bind(app, "repair", repair, text.print_written, panel=change, question=question_before_repair)
+
+
+# -- deps tree --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DependencyTree:
+    """One direction of `deps tree`."""
+
+    direction: Direction
+    """`up`: what the object reads; `down`: what reads it."""
+    lines: tuple[TreeLine, ...]
+    """The object and everything up- or downstream of it, in the order of the tree."""
+
+
+@dataclass(frozen=True)
+class DependencyTrees:
+    """The result of `deps tree`."""
+
+    name: ViewName
+    """The object."""
+    trees: tuple[DependencyTree, ...]
+    """One or both directions."""
+
 
 def show_tree(catalog: HiveViewCatalog, name: ViewArgument, *, up: bool = False, down: bool = False) -> DependencyTrees:
-    """Show what an object reads, and what reads it, as trees; each view with how it stands. Both by default.
+    """Show what an object reads, and what reads it, as trees, and whether each view is valid. Both by default.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: A table or view, as database.name.
         up: Only what it reads, directly and through other views.
         down: Only what reads it.
-
-    Returns:
-        The trees.
-
-    Raises:
-        NoSuchViewError: If nothing has the name, and nothing reads it.
-        HiveViewsError: As `HiveViewCatalog.picture_of` says.
     """
     from hive_views.dependencies.render import Direction, tree
-    from hive_views.identifiers import ViewName
 
-    wanted = [Direction.UP] if up else []
-    wanted += [Direction.DOWN] if down else []
-    trees = []
     root = ViewName.parse(name, catalog=catalog.name)
-    for direction in wanted or list(Direction):
-        picture = catalog.picture_of(name, direction)
-        trees.append(DependencyTree(direction.value, _lines(tree(picture, [root], direction))))
+    directions = [Direction.UP] * up + [Direction.DOWN] * down
+    trees = tuple(
+        DependencyTree(direction, tree(catalog.picture_of(name, direction), [root], direction))
+        for direction in directions or Direction
+    )
     if all(len(item.lines) == 1 and item.lines[0].kind == "missing" for item in trees):
         raise NoSuchViewError(str(root))
-    return DependencyTrees(str(root), tuple(trees))
+    return DependencyTrees(root, trees)
+
+
+def print_trees(value: DependencyTrees) -> None:
+    """Print the trees, with headings if there are two."""
+    out = console()
+    headings = {"up": "Reads", "down": "Is read by"}
+    for number, tree in enumerate(value.trees):
+        if len(value.trees) > 1:
+            out.print(f"{chr(10) if number else ''}{headings[tree.direction.value]}", style="bold")
+        for line in tree.lines:
+            _print_line(out, line)
+
+
+def _print_line(out: Console, line: TreeLine) -> None:
+    from rich.text import Text
+
+    from hive_views.dependencies.render import NOTES
+
+    printed = Text(line.branch if _has_line_drawing() else line.branch.translate(_ASCII), style="dim")
+    printed.append(shown(line.name), style="not dim")
+    standing = line.standing.value
+    if line.kind != "missing":
+        printed.append(f"  {line.kind}")
+    if line.note is not None:
+        printed.append(f"  {NOTES[line.note]}")
+    elif standing not in ("valid", "unchecked"):
+        printed.append(f"  {standing}", style=f"not dim {_STYLES.get(standing, '')}")
+        if line.reasons and standing != "missing":
+            printed.append(f": {shown(line.reasons[0])}", style="not dim")
+    out.print(printed, soft_wrap=True)
+
+
+# -- deps graph -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A table or view of a graph."""
+
+    name: str
+    """`database.name`."""
+    kind: str
+    """`table`, `view`, `hive-table`, `hive-view`, or `missing`."""
+    uuid: str | None
+    """Its UUID; null if it has none."""
+    standing: str
+    """As in [TreeLine](#treeline)."""
+    reasons: tuple[str, ...]
+    """What is wrong with it, worst first."""
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """A view reads an object."""
+
+    view: str
+    """The view."""
+    reads: str
+    """The object, by its current name."""
+    state: str
+    """The object compared with what the view recorded: `same`, `renamed`, `replaced`, `unknown` or `missing`."""
+
+
+@dataclass(frozen=True)
+class DependencyGraph:
+    """The result of `deps graph`."""
+
+    format: str
+    """The picture's format."""
+    output: str | None
+    """The file that the picture was written to; null if none was."""
+    nodes: tuple[GraphNode, ...]
+    """All objects, by name."""
+    edges: tuple[GraphEdge, ...]
+    """Which view reads which object."""
+    cycles: tuple[tuple[str, ...], ...]
+    """Groups of views that read each other, or themselves."""
+    picture: str | None
+    """The picture; null if it was written to a file, and for the format `json`."""
 
 
 def show_graph(
@@ -91,39 +207,77 @@ def show_graph(
     """Draw what the views of databases read: as a tree, as DOT or Mermaid text, as an HTML page, as JSON.
 
     Args:
-        catalog: Where they are.
+        catalog: The catalog.
         databases: The databases; all by default.
         format: The picture's format. A page needs --output.
         output: The file to write the picture to; - is standard output.
-        unchecked: Do not look how each view stands, which takes longest.
-
-    Returns:
-        The graph and its picture.
-
-    Raises:
-        UsageError: If there is no such format, or the file cannot be written.
-        NoSuchNamespaceError: If there is no such database.
-        HiveViewsError: As `HiveViewCatalog.picture` says.
+        unchecked: Do not check whether each view is valid, which takes most of the time.
     """
     if format not in FORMATS:
         raise UsageError("--format", f"{format!r} is none of {', '.join(FORMATS)}")
     if format == "html" and output is None:
         raise UsageError("--output", "name the page's file, e.g. --output views.html (- is standard output)")
     for database in databases:
-        catalog.load_namespace_properties(database)  # what is not there would be drawn as nothing
+        catalog.load_namespace_properties(database)  # a missing database would be drawn as an empty picture
     picture = catalog.picture(*databases, check=not unchecked)
-    value = _graph(picture, format, output if output != "-" else None)
-    text = json.dumps(dataclasses.asdict(value), indent=2) + "\n" if format == "json" else _drawn(picture, format)
+    graph = DependencyGraph(
+        format,
+        output if output != "-" else None,
+        tuple(
+            GraphNode(str(name), box.kind_text, picture.graph.nodes[name].uuid, box.standing.value, box.reasons)
+            for name, box in picture.boxes.items()
+        ),
+        tuple(GraphEdge(str(edge.view), str(edge.target), edge.state.value) for edge in picture.arrows()),
+        tuple(tuple(map(str, group)) for group in picture.graph.cycles()),
+        None,
+    )
+    drawing = json.dumps(json_value(graph), indent=2) + "\n" if format == "json" else _draw(picture, format)
     if output is None or output == "-":
-        return dataclasses.replace(value, picture=None if format == "json" else text)
+        return dataclasses.replace(graph, picture=None if format == "json" else drawing)
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        Path(output).write_text(drawing, encoding="utf-8")
     except OSError as error:
         raise UsageError("--output", f"{output} cannot be written: {error}") from error
-    return value
+    return graph
 
 
-def tell_impact(
+def _draw(picture: Picture, format: str) -> str:
+    from hive_views.dependencies.render import dot, html, mermaid, tree, tree_text
+
+    if format == "tree":
+        return tree_text(tree(picture))
+    return {"dot": dot, "mermaid": mermaid, "html": html}[format](picture)
+
+
+def print_graph(value: DependencyGraph) -> None:
+    """Print the picture, or where it was written."""
+    if value.output is not None:
+        cycles = f", {len(value.cycles)} cycles" if value.cycles else ""
+        console().print(f"{value.output}: {len(value.nodes)} objects, {len(value.edges)} edges{cycles}", soft_wrap=True)
+    elif value.picture is None:
+        print_json(value)
+    else:
+        sys.stdout.write(value.picture if _has_line_drawing() else value.picture.translate(_ASCII))
+
+
+# -- deps impact ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ImpactReport:
+    """The result of `deps impact`."""
+
+    name: ViewName
+    """The object."""
+    columns: tuple[tuple[str, str], ...] | None
+    """Name and Hive type of each column that it would have; null for a drop."""
+    breaks: bool
+    """Whether any view would break."""
+    views: tuple[AffectedView, ...]
+    """Every dependent, each after what it reads."""
+
+
+def show_impact(
     catalog: HiveViewCatalog,
     name: ViewArgument,
     *,
@@ -133,42 +287,96 @@ def tell_impact(
     change_column: ColumnOption = [],  # noqa: B006
     drop_column: Annotated[list[str], typer.Option(metavar="NAME")] = [],  # noqa: B006
 ) -> ImpactReport:
-    """Tell what a change to a table or view would do to every view that depends on it. Nothing is changed.
+    """Show what a change to a table or view would do to every view that depends on it. Nothing is changed.
+
+    Exits with 1 if a view would break.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: A table or view, as database.name.
-        drop: It would be dropped, or renamed; what is told without any option.
+        drop: It would be dropped or renamed. This is the default.
         column: A column that it would have: name all of them, in order.
-        add_column: A column that it would have behind its others.
+        add_column: A column that would be added after the others.
         change_column: A column that would have this type.
-        drop_column: A column that would be gone.
-
-    Returns:
-        What becomes of each dependent. The exit code is 1 if one would break.
-
-    Raises:
-        UsageError: If options contradict each other, or name columns that are not there.
-        NoSuchTableError: If columns are added, changed or dropped, and nothing has the name.
-        HiveViewsError: As `HiveViewCatalog.impact` says.
+        drop_column: A column that would be removed.
     """
     edits = bool(add_column or change_column or drop_column)
     if drop + bool(column) + edits > 1:
-        raise UsageError("--drop", "tell one change at a time: --drop, or every --column, or columns to add and drop")
-    columns = [_column(text, "--column") for text in column] or None
+        raise UsageError("--drop", "name one change at a time: --drop, or every --column, or columns to add and drop")
+    columns = [_column(value, "--column") for value in column] or None
     if edits:
-        columns = _edited(catalog, name, add_column, change_column, drop_column)
-    affected = tuple(
-        AffectedView(str(item.view), item.effect.value, item.reason, item.line, item.column, item.types)
-        for item in catalog.impact(name, columns)
+        columns = _edited_columns(catalog, name, add_column, change_column, drop_column)
+    views = catalog.impact(name, columns)
+    return ImpactReport(
+        ViewName.parse(name, catalog=catalog.name),
+        None if columns is None else tuple(columns),
+        any(view.effect.value == "breaks" for view in views),
+        views,
     )
-    breaks = any(item.effect == "breaks" for item in affected)
-    return ImpactReport(_plain(catalog, name), None if columns is None else tuple(columns), breaks, affected)
 
 
 def impact_code(value: ImpactReport) -> ExitCode:
-    """The exit code that an impact means."""
+    """Return the exit code: 1 if a view would break."""
     return ExitCode.FAILED if value.breaks else ExitCode.OK
+
+
+def print_impact(value: ImpactReport) -> None:
+    """Print a line for each view, and how many would break."""
+    out = console()
+    for view in value.views:
+        _print_state(out, view.view, view.effect.value, view.reason, view.line, view.column)
+    broken = sum(view.effect.value == "breaks" for view in value.views)
+    change = "changed" if value.columns is not None else "dropped"
+    out.print(f"{_count(broken, 'view')} of {len(value.views)} would break if {shown(value.name)} was {change}")
+
+
+def _edited_columns(
+    catalog: HiveViewCatalog, name: str, added: Sequence[str], changed: Sequence[str], dropped: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the columns that an object would have after some edits."""
+    columns = dict(catalog.columns(name))
+    if not columns:
+        raise NoSuchTableError(str(ViewName.parse(name, catalog=catalog.name)))
+    for option, values in (("--change-column", changed), ("--drop-column", dropped)):
+        for column in (value.partition(":")[0].strip().lower() for value in values):
+            if column not in columns:
+                raise UsageError(option, f"{name} has no column {column} (it has {', '.join(columns)})")
+    for column, kind in (_column(value, "--change-column") for value in changed):
+        columns[column] = kind
+    for value in dropped:
+        columns.pop(value.strip().lower(), None)
+    for column, kind in (_column(value, "--add-column") for value in added):
+        if column in columns:
+            raise UsageError("--add-column", f"{name} has a column {column} already")
+        columns[column] = kind
+    return list(columns.items())
+
+
+def _column(value: str, option: str) -> tuple[str, str]:
+    """Parse `name:type`, with a type of Hive or Iceberg, to a name and a Hive type."""
+    from hive_views.metastore.row_codec import hive_type
+
+    name, separator, kind = (part.strip().lower() for part in value.partition(":"))
+    if not name or not separator or not kind:
+        raise UsageError(option, f"{value!r} is not of the form name:type")
+    iceberg = parse_type(kind, value)
+    # A Hive type that Iceberg does not have is not converted.
+    return name, kind if _HIVE_ONLY_TYPE.search(kind) else hive_type(json.loads(iceberg.model_dump_json()))
+
+
+# -- deps check -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The result of `deps check`."""
+
+    ok: bool
+    """Whether the exit code is 0: no view is invalid; with `--strict` every view is valid."""
+    counts: dict[str, int]
+    """How many views have each validity."""
+    views: tuple[CheckedView, ...]
+    """Every view, by name."""
 
 
 def check(
@@ -178,44 +386,73 @@ def check(
     strict: bool = False,
     workers: Annotated[int, typer.Option(metavar="N", min=1, max=64)] = 4,
 ) -> CheckReport:
-    """Check whether views can be read, and still say what their authors typed: one, a database's, or all.
+    """Check whether views can be read and still mean what their authors typed: one, a database's, or all.
+
+    Exits with 1 if a view is invalid.
 
     Args:
-        catalog: Where they are.
+        catalog: The catalog.
         name: A database, or a view as database.name; all databases by default.
-        strict: Exit with 1 not for invalid views alone, but for every one that is not valid.
+        strict: Exit with 1 unless every view is valid.
         workers: Threads that read metadata files.
-
-    Returns:
-        What was found. The exit code is 1 if a view is invalid.
-
-    Raises:
-        NoSuchViewError, NoSuchNamespaceError: If there is no such view or database.
-        HiveViewsError: As `HiveViewCatalog.check_views` says.
     """
-    found: Iterable[CheckedView]
+    checked: Iterable[CheckedView]
     if name is not None and "." in name:
-        found = [catalog.check_view(name)]
+        checked = [catalog.check_view(name)]
     else:
         if name is not None:
-            catalog.load_namespace_properties(name)  # a sweep finds nothing in a database that is not there
-        found = catalog.check_views(*([] if name is None else [name]), workers=workers)
-    views = tuple(
-        CheckedViewJson(
-            str(item.view),
-            item.validity.value,
-            tuple(FoundProblem(each.validity.value, each.reason, each.line, each.column) for each in item.problems),
-        )
-        for item in found
-    )
-    counts = Counter(view.validity for view in views)
-    bad = sum(counts.values()) - counts["valid"] if strict else counts["invalid"]
-    return CheckReport(bad == 0, {key: counts[key] for key in sorted(counts)}, views)
+            catalog.load_namespace_properties(name)  # a missing database would be reported as one without views
+        checked = catalog.check_views(*([] if name is None else [name]), workers=workers)
+    views = tuple(checked)
+    counts = Counter(view.validity.value for view in views)
+    failed = len(views) - counts["valid"] if strict else counts["invalid"]
+    return CheckReport(failed == 0, {key: counts[key] for key in sorted(counts)}, views)
 
 
 def check_code(value: CheckReport) -> ExitCode:
-    """The exit code that a check means."""
+    """Return the exit code: 1 if the check failed."""
     return ExitCode.OK if value.ok else ExitCode.FAILED
+
+
+def print_check(value: CheckReport) -> None:
+    """Print the problems of each view, then how many views have each validity."""
+    out = console()
+    for view in value.views:
+        for problem in view.problems:
+            _print_state(out, view.view, problem.validity.value, problem.reason, problem.line, problem.column)
+    counts = ", ".join(f"{count} {validity}" for validity, count in value.counts.items()) or "none"
+    out.print(f"{_count(len(value.views), 'view')}: {counts}")
+
+
+# -- recompile, adopt, repair -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RecompiledView:
+    """The result of `recompile` for one view."""
+
+    view: str
+    """The view."""
+    outcome: str
+    """`recompiled`, `unchanged` or `failed`."""
+    version_id: int | None
+    """The current version; null if it failed."""
+    added: tuple[str, ...]
+    """New columns."""
+    removed: tuple[str, ...]
+    """Removed columns."""
+    retyped: tuple[str, ...]
+    """Columns whose type changed."""
+    error: str | None
+    """Why it failed; the view was not changed then."""
+
+
+@dataclass(frozen=True)
+class RecompileReport:
+    """The result of `recompile`."""
+
+    views: tuple[RecompiledView, ...]
+    """The views, in the order in which they were recompiled."""
 
 
 def recompile(
@@ -224,51 +461,70 @@ def recompile(
     *,
     database: Annotated[str | None, typer.Option(metavar="NAME")] = None,
 ) -> RecompileReport:
-    """Expand what the authors of views typed again: a star takes in new columns, types follow their tables.
+    """Expand the typed texts of views again: a star includes new columns, types follow their tables.
 
-    A view gets a new version only if something changed.
+    A view gets a new version only if something changed. A view that cannot be recompiled stays as it is, and the others
+    are recompiled; the exit code is 1 then.
 
     Args:
-        catalog: Where they are.
+        catalog: The catalog.
         views: The views, as database.name.
-        database: All Iceberg views of this database, each behind what it reads.
-
-    Returns:
-        What was done to each. One that cannot be recompiled stays as it is, and the others go on; the exit code is 1.
-
-    Raises:
-        UsageError: If neither or both are given.
-        NoSuchNamespaceError: If there is no such database.
-        MetastoreError: If the metastore fails; what was done stays done.
+        database: All Iceberg views of this database, each after what it reads.
     """
     if bool(views) == (database is not None):
         raise UsageError("--database", "name views, or --database for all of one")
     names: Sequence[str] = views
     if database is not None:
-        there = {".".join(name) for name in catalog.list_views(database)}
-        names = [str(name) for name in catalog.graph(database).order() if str(name) in there]
-    return RecompileReport(tuple(_recompiled(catalog, name) for name in names))
+        iceberg_views = {".".join(name) for name in catalog.list_views(database)}
+        names = [str(name) for name in catalog.graph(database).order() if str(name) in iceberg_views]
+    return RecompileReport(tuple(_recompile_view(catalog, name) for name in names))
 
 
 def recompile_code(value: RecompileReport) -> ExitCode:
-    """The exit code that a recompilation means."""
+    """Return the exit code: 1 if a view could not be recompiled."""
     return ExitCode.FAILED if any(view.error is not None for view in value.views) else ExitCode.OK
 
 
+def _recompile_view(catalog: HiveViewCatalog, name: str) -> RecompiledView:
+    try:
+        result = catalog.recompile_view(name)
+    except MetastoreError:
+        raise
+    except HiveViewsError as error:
+        view = str(ViewName.parse(name, catalog=catalog.name))
+        return RecompiledView(view, "failed", None, (), (), (), str(error))
+    return RecompiledView(
+        str(result.loaded.row.name),
+        "recompiled" if result.changed else "unchanged",
+        result.loaded.metadata.current_version_id,
+        result.added,
+        result.removed,
+        result.retyped,
+        None,
+    )
+
+
+def print_recompiled(value: RecompileReport) -> None:
+    """Print a line for each view."""
+    out = console()
+    for view in value.views:
+        if view.error is not None:
+            out.print(f"{shown(view.view)}: failed: {shown(view.error)}", style="red", soft_wrap=True)
+            continue
+        changes = "".join(
+            f"; {sign} {', '.join(map(shown, columns))}"
+            for sign, columns in (("+", view.added), ("-", view.removed), ("~", view.retyped))
+            if columns
+        )
+        out.print(f"{shown(view.view)}: {view.outcome}, version {view.version_id} is current{changes}", soft_wrap=True)
+
+
 def adopt(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
-    """Make what another program wrote into a view's row the view's new version; the one before stays in its history.
+    """Make what another program wrote into a view's row its new version; the previous one stays in the history.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        SqlError: If the row's text cannot be resolved.
-        HiveViewsError: As `HiveViewCatalog.adopt_view` says.
     """
     before = catalog.load_view(name)
     after = catalog.adopt_view(name)
@@ -276,18 +532,11 @@ def adopt(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
 
 
 def repair(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
-    """Write a view's row again from its metadata file. What another program wrote into the row is lost.
+    """Rewrite a view's row from its metadata file. What another program wrote into the row is lost.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        HiveViewsError: As `HiveViewCatalog.repair_view` says.
     """
     before = catalog.load_view(name)
     after = catalog.repair_view(name)
@@ -295,96 +544,25 @@ def repair(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
 
 
 def question_before_repair(name: str, **_: object) -> str:
-    """What is asked before a row is overwritten."""
+    """Return the question asked before a row is overwritten."""
     return f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
 
 
-def _recompiled(catalog: HiveViewCatalog, name: str) -> RecompiledView:
-    try:
-        done = catalog.recompile_view(name)
-    except MetastoreError:
-        raise
-    except HiveViewsError as error:
-        return RecompiledView(_plain(catalog, name), "failed", None, (), (), (), str(error))
-    return RecompiledView(
-        str(done.loaded.row.name),
-        "recompiled" if done.changed else "unchanged",
-        done.loaded.metadata.current_version_id,
-        done.added,
-        done.removed,
-        done.retyped,
-        None,
-    )
+# -- Output -----------------------------------------------------------------------------------------------------------
 
 
-def _edited(
-    catalog: HiveViewCatalog, name: str, added: Sequence[str], changed: Sequence[str], dropped: Sequence[str]
-) -> list[tuple[str, str]]:
-    """The columns that an object would have."""
-    now = dict(catalog.columns(name))
-    if not now:
-        raise NoSuchTableError(_plain(catalog, name))
-    for option, texts in (("--change-column", changed), ("--drop-column", dropped)):
-        for column in (text.partition(":")[0].strip().lower() for text in texts):
-            if column not in now:
-                raise UsageError(option, f"{name} has no column {column} (it has {', '.join(now)})")
-    for column, kind in (_column(text, "--change-column") for text in changed):
-        now[column] = kind
-    for text in dropped:
-        now.pop(text.strip().lower(), None)
-    for column, kind in (_column(text, "--add-column") for text in added):
-        if column in now:
-            raise UsageError("--add-column", f"{name} has a column {column} already")
-        now[column] = kind
-    return list(now.items())
+def _print_state(out: Console, view: ViewName, state: str, reason: str, line: int | None, column: int | None) -> None:
+    from rich.text import Text
+
+    position = f" (line {line}:{column})" if line is not None else ""
+    printed = Text.assemble(shown(view), "  ", (state, _STYLES.get(state, "")))
+    out.print(printed.append(f": {shown(reason)}{position}" if reason or position else ""), soft_wrap=True)
 
 
-def _column(text: str, option: str) -> tuple[str, str]:
-    """Name and Hive type of `name:type`, with Hive's or Iceberg's names of types."""
-    from hive_views.metastore.row_codec import hive_type
-
-    name, separator, kind = (part.strip().lower() for part in text.partition(":"))
-    if not name or not separator or not kind:
-        raise UsageError(option, f"{text!r} is not of the form name:type")
-    iceberg = parse_type(kind, text)
-    # Hive's types that Iceberg has not are told as they are written.
-    return name, kind if _HIVE_ALONE.search(kind) else hive_type(json.loads(iceberg.model_dump_json()))
+def _has_line_drawing() -> bool:
+    """Whether stdout can encode the lines of a tree."""
+    return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
-def _plain(catalog: HiveViewCatalog, name: str) -> str:
-    from hive_views.identifiers import ViewName
-
-    return str(ViewName.parse(name, catalog=catalog.name))
-
-
-def _graph(picture: Picture, format: str, output: str | None) -> DependencyGraph:
-    nodes = tuple(
-        GraphNode(str(name), box.kind_text, picture.graph.nodes[name].uuid, box.standing.value, box.reasons)
-        for name, box in picture.boxes.items()
-    )
-    edges = tuple(GraphEdge(str(edge.view), str(edge.target), edge.state.value) for edge in picture.arrows())
-    cycles = tuple(tuple(map(str, group)) for group in picture.graph.cycles())
-    return DependencyGraph(format, output, nodes, edges, cycles, None)
-
-
-def _drawn(picture: Picture, format: str) -> str:
-    from hive_views.dependencies.render import dot, html, mermaid, tree, tree_text
-
-    if format == "tree":
-        return tree_text(tree(picture))
-    return {"dot": dot, "mermaid": mermaid, "html": html}[format](picture)
-
-
-def _lines(lines: Iterable[TreeLine]) -> tuple[TreeNode, ...]:
-    return tuple(
-        TreeNode(
-            str(line.name),
-            line.kind,
-            line.standing.value,
-            line.reasons,
-            line.depth,
-            line.note,
-            line.branch,
-        )
-        for line in lines
-    )
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

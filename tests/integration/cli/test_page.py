@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 from hive_views.cli import values
-from hive_views.cli.commands import dependency_values, materialized_values
+from hive_views.cli.commands import dependencies, materialized_values
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
+from hive_views.dependencies.impact import AffectedView
+from hive_views.dependencies.render import TreeLine
+from hive_views.dependencies.validity import CheckedView, ViewProblem
 from hive_views.doctor import Finding, Report
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
@@ -29,10 +32,14 @@ BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE
 DOCUMENTS = [
     *(
         item
-        for each in (values, dependency_values, materialized_values)
+        for each in (values, dependencies, materialized_values)
         for item in vars(each).values()
-        if dataclasses.is_dataclass(item)
+        if dataclasses.is_dataclass(item) and item.__module__ == each.__name__
     ),
+    TreeLine,
+    AffectedView,
+    ViewProblem,
+    CheckedView,
     Report,
     Finding,
     SqlResult,
