@@ -24,9 +24,8 @@ from benchmarks.raw import RawMetastore, write_file
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import read_journal
-from hive_views.legacy_import.plan import Plan
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.report.report import report_of
+from hive_views.legacy_import.plan import Plan, plan_import
+from hive_views.legacy_import.report.report import report_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.local_metastore.process import MetastoreProcess
@@ -89,7 +88,7 @@ def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
         told["run"] = _memory()
     del plan
     started = perf_counter()
-    report = report_of(read_journal(Path(journal)))
+    report = report_run(read_journal(Path(journal)))
     told["swapping"] = report.swapping
     told["reported"] = perf_counter() - started
     told["report"] = _memory()
@@ -277,7 +276,7 @@ def _row(
 
 def _check(plan: Plan, size: int) -> None:
     if len(plan.ready) != size:
-        raise AssertionError(f"{len(plan.ready)} of {size} views are ready: {[e.refusal for e in plan.entries][:3]}")
+        raise AssertionError(f"{len(plan.ready)} of {size} views are ready: {[e.problem for e in plan.entries][:3]}")
 
 
 def _memory() -> float:

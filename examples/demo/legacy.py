@@ -11,8 +11,8 @@ from rich.text import Text
 from examples.demo.flights import DATABASE
 from examples.demo.reader import rows_of
 from hive_views.legacy_import.journal import read_journal
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.report.report import Line, report_of
+from hive_views.legacy_import.plan import plan_import
+from hive_views.legacy_import.report.report import ReportEntry, report_run
 from hive_views.legacy_import.revert import revert_run
 from hive_views.spark.legacy_import.command import run_on_spark
 from hive_views.spark.legacy_import.verified_run import ROWS
@@ -53,7 +53,7 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
     said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
     imported = [name for _, name in catalog.list_views(LEGACY)]
     after = rows("prod")
-    report = report_of(read_journal(journal))
+    report = report_run(read_journal(journal))
     revert_run(catalog, journal)
     back = rows("spark_catalog")
     same = (
@@ -65,21 +65,21 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
     table = Table(title=f"9. Legacy views of plain Spark in database {LEGACY}: planned, imported, reverted")
     for column in ("view", "plan", "import", "--verify rows, or the reason", "rows before, after, reverted"):
         table.add_column(column)
-    for line in report.lines:
+    for line in report.entries:
         name = line.entry.name.name
         counts = ", ".join(str(len(found[name])) for found in (before, after, back) if name in found)
         verdict = said.checks.get(line.entry.name)
         told = verdict.text if verdict is not None else line.outcome.text or ""
-        table.add_row(name, line.entry.verdict.value, line.status, told, counts)
+        table.add_row(name, line.entry.status.value, line.status, told, counts)
     console.print(table)
-    console.print(_difference(next(line for line in report.lines if line.entry.name.name == "named")))
+    console.print(_difference(next(line for line in report.entries if line.entry.name.name == "named")))
     spark.sql("USE spark_catalog.default")
     return same
 
 
-def _difference(line: Line) -> Text:
+def _difference(line: ReportEntry) -> Text:
     """What became of a view's text, in colors."""
     text = Text(f"{line.entry.name}: ")
-    for kind, piece in line.pieces():
+    for kind, piece in line.diff():
         text.append(piece, style=_STYLES[kind])
     return text

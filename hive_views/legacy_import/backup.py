@@ -1,4 +1,4 @@
-"""The file that holds a legacy row, next to the metadata of the view that took its place."""
+"""Legacy rows as text, and the files that hold them next to the metadata of the views that replaced them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hive_views.io.metadata_files import MetadataFiles, sync_local_file
 from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
 
 FORMAT = 1
-"""The number of the file's form."""
+"""Version of the file's format."""
 
 
-def packed(row: Row) -> str:
-    """A row as text: its Thrift bytes in base64. See `unpacked`."""
+def row_to_text(row: Row) -> str:
+    """Return the Thrift bytes of a row in base64."""
     return base64.b64encode(encode_row(row)).decode("ascii")
 
 
-def unpacked(text: str) -> Row:
-    """Read what `packed` gave."""
+def row_from_text(text: str) -> Row:
+    """Parse what `row_to_text` returned; raises ValueError."""
     try:
         return decode_row(base64.b64decode(text, validate=True))
     except binascii.Error as error:
@@ -28,12 +28,12 @@ def unpacked(text: str) -> Row:
 
 
 def write_backup(files: MetadataFiles, location: str, row: Row) -> None:
-    """Write a row to a new file; a local one is on the disk when this returns."""
+    """Write a row to a new file; a local file is on disk when this returns. Raises MetadataWriteError."""
     document = {
         "format": FORMAT,
         "name": str(row.name),
         "fingerprint": row_fingerprint(row),
-        "thrift": packed(row),
+        "thrift": row_to_text(row),
         "row": row_as_json(row),
     }
     data = json.dumps(document, ensure_ascii=True, indent=1).encode()
@@ -46,11 +46,11 @@ def write_backup(files: MetadataFiles, location: str, row: Row) -> None:
 
 
 def read_backup(files: MetadataFiles, location: str, identifier: str) -> Row:
-    """Read a row back."""
+    """Read the row in a backup file; raises RevertError."""
     try:
         with files.io(location).new_input(location).open() as stream:
             document = json.loads(stream.read())
-        row = unpacked(document["thrift"])
+        row = row_from_text(document["thrift"])
         if document["format"] != FORMAT or row_fingerprint(row) != document["fingerprint"]:
             raise ValueError("it does not hold the row that it was written for")
     except (OSError, ValueError, KeyError, TypeError) as error:

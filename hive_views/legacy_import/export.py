@@ -1,4 +1,4 @@
-"""The way out: Iceberg views as plain Hive views, or as a script of CREATE VIEW statements in dependency order."""
+"""Exporting Iceberg views as plain Hive views, or as a script of CREATE VIEW statements in dependency order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.row_conversion import LEGACY_FINGERPRINT, LEGACY_ROW
+from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.queries import load_view, view_names
 from hive_views.metastore.row_codec import EXTERNAL, RowKind, column_definitions, plain_hive_row
@@ -18,70 +18,69 @@ from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 
-_OWN = ("hive-views.", "hive_views_", "view.", "spark.sql.")
-_OWN_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})
+_INTERNAL = ("hive-views.", "hive_views_", "view.", "spark.sql.")
+_INTERNAL_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})
 _COMMENT = "comment"
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedView:
     """One view of an export."""
 
     name: ViewName
     """The view."""
     statement: str | None
-    """Its CREATE VIEW; None where it was not exported."""
+    """Its CREATE VIEW statement; None if it was not exported."""
     problem: str | None = None
-    """Why not."""
+    """Why it was not exported."""
     metadata_location: str | None = None
-    """The metadata file that it had; `register_view` makes the Iceberg view again from it."""
+    """URI of its metadata file, from which `register_view` creates the Iceberg view again."""
 
 
 def export_script(
     catalog: HiveViewCatalog, databases: Sequence[str] = (), names: Sequence[ViewName] = ()
-) -> tuple[Exported, ...]:
-    """CREATE VIEW statements of Iceberg views, each behind those that it reads.
+) -> tuple[ExportedView, ...]:
+    """Export Iceberg views as CREATE VIEW statements, each after those of the views that it reads.
 
-    The statements hold the expanded text, so they mean the same under any current database, and the view's columns
-    by name. Hive and Spark both run them.
+    A statement has the expanded text, which means the same under any current database, and the names of the view's
+    columns. Both Hive and Spark run it.
 
     Args:
-        catalog: Where the views are.
-        databases: All views of these, and
-        names: these views.
+        catalog: The catalog of the views.
+        databases: Databases whose views are all exported.
+        names: Further views.
 
     Returns:
-        One entry a view, in the order in which the statements have to be run; one that has no text for Hive and plain
-        Spark has a problem in place of a statement.
+        One entry per view, in the order in which the statements have to be run. A view without a text for Hive and
+        plain Spark has a problem instead of a statement.
 
     Raises:
         NoSuchNamespaceError: If a database does not exist.
     """
-    found = []
-    for name in _ordered(catalog, databases, names):
+    exported = []
+    for name in _order_names(catalog, databases, names):
         try:
             loaded = load_view(catalog.store, name)
-            found.append(Exported(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
+            exported.append(ExportedView(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
         except HiveViewsError as error:
-            found.append(Exported(name, None, str(error)))
-    return tuple(found)
+            exported.append(ExportedView(name, None, str(error)))
+    return tuple(exported)
 
 
-def script_text(exported: Sequence[Exported]) -> str:
-    """A script that people can run by hand, statement by statement.
+def script_text(exported: Sequence[ExportedView]) -> str:
+    """Return an export as a script.
 
     Args:
-        exported: What `export_script` gave.
+        exported: The result of `export_script` or `export_rows`.
 
     Returns:
-        The statements, each ended by a semicolon; what could not be exported as comments. In front, where a name or a
-        comment holds `${name}`, what keeps Hive and Spark from putting a value there; strings need none of that.
+        The statements, each ended by a semicolon. Views that could not be exported are comments. If a name or a comment
+        contains `${name}`, the script begins with settings that turn off the variable substitution of Hive and Spark.
     """
     parts = []
     if any("${" in (item.statement or "") for item in exported):
-        parts.append(
-            "\n".join(["-- All in ${ } is meant to the letter.", *(f"{each};" for each in NO_SUBSTITUTION.values())])
-        )
+        settings = (f"{setting};" for setting in NO_SUBSTITUTION.values())
+        parts.append("\n".join(["-- ${ } is not a variable in these statements.", *settings]))
     for item in exported:
         if item.statement is None:
             problem = " ".join((item.problem or "").split())
@@ -93,45 +92,45 @@ def script_text(exported: Sequence[Exported]) -> str:
 
 def export_rows(
     catalog: HiveViewCatalog, databases: Sequence[str] = (), names: Sequence[ViewName] = ()
-) -> tuple[Exported, ...]:
-    """Turn Iceberg views into plain Hive views, in place: what Iceberg's readers need is taken from their rows.
+) -> tuple[ExportedView, ...]:
+    """Turn Iceberg views into plain Hive views in place, by removing what only Iceberg readers need from their rows.
 
-    Metadata files stay, so `register_view` can bring a view back after it was dropped.
+    Metadata files are kept, so `register_view` can restore a view after the Hive view is dropped.
 
     Args:
-        catalog: Where the views are.
-        databases: All views of these, and
-        names: these views.
+        catalog: The catalog of the views.
+        databases: Databases whose views are all exported.
+        names: Further views.
 
     Returns:
-        One entry a view.
+        One entry per view.
 
     Raises:
         NoSuchNamespaceError: If a database does not exist.
     """
-    found = []
-    # From the top down: a view that is still Iceberg's may read a plain one no more than before.
-    for name in reversed(_ordered(catalog, databases, names)):
+    exported = []
+    # Views are exported before those that they read.
+    for name in reversed(_order_names(catalog, databases, names)):
         try:
             loaded = load_view(catalog.store, name)
             statement = _statement(catalog.store, loaded)
-            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_own))
-            found.append(Exported(name, statement, None, loaded.row.metadata_location))
+            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_internal))
+            exported.append(ExportedView(name, statement, None, loaded.row.metadata_location))
         except HiveViewsError as error:
-            found.append(Exported(name, None, str(error)))
-    return tuple(found)
+            exported.append(ExportedView(name, None, str(error)))
+    return tuple(exported)
 
 
-def _ordered(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequence[ViewName]) -> list[ViewName]:
+def _order_names(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequence[ViewName]) -> list[ViewName]:
     store = catalog.store
-    wanted = {*names, *(name for database in databases for name in view_names(store, database))}
-    graph = catalog.graph(*sorted({name.database for name in wanted})) if wanted else None
+    selected = {*names, *(name for database in databases for name in view_names(store, database))}
+    graph = catalog.graph(*sorted({name.database for name in selected})) if selected else None
     order = list(graph.order()) if graph is not None else []
-    return [*(name for name in order if name in wanted), *sorted(wanted - set(order))]
+    return [*(name for name in order if name in selected), *sorted(selected - set(order))]
 
 
-def _is_own(key: str) -> bool:
-    return key in _OWN_KEYS or key.startswith(_OWN)
+def _is_internal(key: str) -> bool:
+    return key in _INTERNAL_KEYS or key.startswith(_INTERNAL)
 
 
 class _NoTextError(HiveViewsError):
@@ -141,21 +140,21 @@ class _NoTextError(HiveViewsError):
 def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
     name, metadata = loaded.row.name, loaded.metadata
     if loaded.row.kind is not RowKind.ICEBERG_VIEW:
-        raise _NoTextError(f"{name} is no Iceberg view")
+        raise _NoTextError(f"{name} is not an Iceberg view")
     text = sql_texts(metadata.current_version()).get(HIVE)
     if text is None:
         raise _NoTextError(f"{name} has no text that Hive and plain Spark can run")
-    listed = []
+    columns = []
     for column, _, comment in column_definitions(name, metadata, store.config):
-        listed.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
+        columns.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
     lines = []
-    if loaded.row.table.partitionKeys:
-        keys = ", ".join(quote_identifier(key.name) for key in loaded.row.table.partitionKeys)
+    if loaded.row.partition_keys:
+        keys = ", ".join(quote_identifier(key) for key, _ in loaded.row.partition_keys)
         lines.append(
-            f"-- Its partitions are not here. Hive takes PARTITIONED ON ({keys}) in front of AS, Spark does not."
+            f"-- Its partitions are not exported. Hive accepts PARTITIONED ON ({keys}) before AS, Spark does not."
         )
-    lines += [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(listed) + ")"]
-    properties = {key: value for key, value in metadata.properties.items() if not _is_own(key)}
+    lines += [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(columns) + ")"]
+    properties = {key: value for key, value in metadata.properties.items() if not _is_internal(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
         lines.append(f"COMMENT {string_literal(comment, HIVE)}")

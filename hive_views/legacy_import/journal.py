@@ -1,8 +1,8 @@
-"""The journal of a run: one JSON object a line; what announces a change is on the disk before that is made.
+"""The journal of a run: one JSON object per line. A line that announces a change is on disk before the change is made.
 
-The first line holds the plan. `prepared` says which files were written, and holds the legacy row, before the row is
-swapped; `outcome` says how it ended; `reverted` that the legacy row is back. A line that was cut off by a crash is the
-last one, and is taken away when the journal is opened again. One process at a time writes it.
+The first line holds the plan. `prepared` names the files that will be written and holds the legacy row, before the row
+is swapped; `outcome` says how the conversion ended; `reverted` says that the legacy row was restored. A crash can leave
+an incomplete last line, which is removed when the journal is opened again. Only one process at a time writes a journal.
 """
 
 from __future__ import annotations
@@ -13,97 +13,221 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.outcome import Outcome
-from hive_views.legacy_import.plan import Plan, plan_hook
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.plan import Plan, PlanEntry, PlanStatus
 
 FORMAT = 1
-"""The number of the journal's form."""
+"""Version of the journal's format."""
 
-_SIGN = b'{"event": "plan", "format": '
-_BEGIN = _SIGN + f'{FORMAT}, "plan": '.encode()
+_SIGNATURE = b'{"event": "plan", "format": '
+
+
+class ImportStatus(str, Enum):
+    """How the import of a view ended."""
+
+    CONVERTED = "converted"
+    """It is an Iceberg view now."""
+    WOULD_CONVERT = "would-convert"
+    """A dry run: it would be converted."""
+    REFUSED = "refused"
+    """It cannot be converted and is unchanged."""
+    BLOCKED = "blocked"
+    """It reads a view that was not converted, and is unchanged."""
+    REPORTED = "reported"
+    """It is a materialized view that the options leave unchanged."""
+    FAILED = "failed"
+    """The metastore or the storage failed; it is unchanged. Run again."""
+    UNKNOWN = "unknown"
+    """The metastore did not answer whether it was converted. Run again: the next run reads the row."""
+    PENDING = "pending"
+    """It is not processed yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What was announced for a view before its row was swapped."""
+class ImportOutcome:
+    """How the import of one view ended."""
+
+    name: ViewName
+    """The legacy view."""
+    target: ViewName
+    """The Iceberg view."""
+    status: ImportStatus
+    """How it ended."""
+    reason: Reason | None = None
+    """The kind of problem, if it was not converted."""
+    text: str | None = None
+    """A sentence about the problem."""
+    blocked_by: ViewName | None = None
+    """The view that blocks it."""
+    seconds: float = 0.0
+    """Time that the view took, in seconds."""
+    writing: float = 0.0
+    """The part of `seconds` spent in writes to metastore and storage."""
+    swapping: float = 0.0
+    """The part of `writing` spent in the swap of the row: lock, reads, comparison, alter and unlock, including waits
+    for locks and for other threads of this process; more than the metastore's own work."""
+    metadata_location: str | None = None
+    """URI of the metadata file."""
+    backup: str | None = None
+    """URI of the file with the legacy row."""
+    was_converted_before: bool = False
+    """Whether an earlier or a concurrent run converted it."""
+    damages: tuple[str, ...] = ()
+    """Fields of the row that the metastore's database changed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as a JSON object."""
+        return {
+            "name": str(self.name),
+            "target": str(self.target),
+            "status": self.status.value,
+            "reason": None if self.reason is None else self.reason.value,
+            "text": self.text,
+            "blocked_by": None if self.blocked_by is None else str(self.blocked_by),
+            "seconds": round(self.seconds, 4),
+            "writing": round(self.writing, 4),
+            "swapping": round(self.swapping, 4),
+            "metadata_location": self.metadata_location,
+            "backup": self.backup,
+            "found": self.was_converted_before,
+            "damages": list(self.damages),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ImportOutcome:
+        """Parse what `to_json` returned."""
+        return cls(
+            name=ViewName.from_text(document["name"]),
+            target=ViewName.from_text(document["target"]),
+            status=ImportStatus(document["status"]),
+            reason=None if document["reason"] is None else Reason(document["reason"]),
+            text=document["text"],
+            blocked_by=None if document["blocked_by"] is None else ViewName.from_text(document["blocked_by"]),
+            seconds=float(document["seconds"]),
+            writing=float(document["writing"]),
+            swapping=float(document.get("swapping", 0)),
+            metadata_location=document["metadata_location"],
+            backup=document["backup"],
+            was_converted_before=bool(document["found"]),
+            damages=tuple(document["damages"]),
+        )
+
+
+_STATUS_BEFORE_RUN = {
+    PlanStatus.READY: ImportStatus.PENDING,
+    PlanStatus.REFUSED: ImportStatus.REFUSED,
+    PlanStatus.BLOCKED: ImportStatus.BLOCKED,
+    PlanStatus.REPORTED: ImportStatus.REPORTED,
+}
+
+
+def planned_outcome(entry: PlanEntry) -> ImportOutcome:
+    """Return the outcome of a view that was not run; it is pending if the view is ready."""
+    problem = entry.problem
+    return ImportOutcome(
+        entry.name,
+        entry.target,
+        _STATUS_BEFORE_RUN[entry.status],
+        reason=None if problem is None else problem.reason,
+        text=None if problem is None else problem.text,
+        blocked_by=entry.blocked_by,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """The files of a view, announced before they are written and before the row is swapped."""
 
     name: ViewName
     """The legacy view."""
     target: ViewName
     """The Iceberg view."""
     row: str
-    """The legacy row; see `hive_views.legacy_import.backup.unpacked`."""
+    """The legacy row as `hive_views.legacy_import.backup.row_to_text` writes it."""
     backup: str
     """URI of the file that holds it as well."""
     metadata_location: str
     """URI of the new metadata file."""
     storage: str | None = None
-    """For a materialized view: what is done about its storage; see `hive_views.legacy_import.storage.Storage`."""
+    """For a materialized view: its `hive_views.legacy_import.storage.StoragePlan` as text."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the journal event."""
+        return {
+            "event": "prepared",
+            "name": str(self.name),
+            "target": str(self.target),
+            "backup": self.backup,
+            "metadata_location": self.metadata_location,
+            "row": self.row,
+            **({} if self.storage is None else {"storage": self.storage}),
+        }
 
 
 @dataclass
 class History:
-    """What a journal says."""
+    """The content of a journal."""
 
     plan: Plan
-    """The plan that is run."""
-    prepared: dict[ViewName, list[Prepared]] = field(default_factory=dict)
-    """Announcements by name, in order."""
-    outcomes: dict[ViewName, Outcome] = field(default_factory=dict)
-    """The last outcome by name."""
+    """The plan of the run."""
+    announcements: dict[ViewName, list[Announcement]] = field(default_factory=dict)
+    """Announcements by view, in order."""
+    outcomes: dict[ViewName, ImportOutcome] = field(default_factory=dict)
+    """The last outcome of each view."""
     reverted: dict[ViewName, str] = field(default_factory=dict)
-    """Views whose legacy row was put back since: the outcome's word for it."""
+    """Views that were reverted after their last outcome, with the status of the revert."""
     size: int = field(default=0, compare=False)
-    """How many bytes of the file were read: whole lines."""
+    """Length of the complete lines, in bytes."""
 
-    def take(self, event: dict[str, Any], *, rows: bool = True) -> None:
-        """Take in one line after the first."""
+    def add_event(self, event: dict[str, Any], *, with_rows: bool = True) -> None:
+        """Add a line after the first; without rows, legacy rows are left out to save memory."""
         name = ViewName.from_text(event["name"])
         if event["event"] == "prepared":
-            item = Prepared(
+            announcement = Announcement(
                 name,
                 ViewName.from_text(event["target"]),
-                event["row"] if rows else "",
+                event["row"] if with_rows else "",
                 event["backup"],
                 event["metadata_location"],
                 event.get("storage"),
             )
-            self.announced(item)
+            self.add_announcement(announcement)
         elif event["event"] == "outcome":
-            self.ended(Outcome.from_json(event["outcome"]))
+            self.add_outcome(ImportOutcome.from_json(event["outcome"]))
         elif event["event"] == "reverted":
             self.reverted[name] = event["result"]
         else:
-            raise ValueError(f"an event {event['event']!r}")
+            raise ValueError(f"an unknown event {event['event']!r}")
 
-    def announced(self, item: Prepared) -> None:
-        """Take in what was announced."""
-        self.prepared.setdefault(item.name, []).append(item)
+    def add_announcement(self, announcement: Announcement) -> None:
+        """Add an announcement."""
+        self.announcements.setdefault(announcement.name, []).append(announcement)
 
-    def ended(self, outcome: Outcome) -> None:
-        """Take in how a view ended."""
+    def add_outcome(self, outcome: ImportOutcome) -> None:
+        """Replace the outcome of a view."""
         self.outcomes[outcome.name] = outcome
         self.reverted.pop(outcome.name, None)
 
 
 class Journal:
-    """A journal that is open for writing; a context manager. Its notes may be made by several threads."""
+    """A journal open for writing; a context manager, safe to share between threads."""
 
     def __init__(self, path: Path, plan: Plan | None = None) -> None:
-        """Open a journal, or begin one."""
+        """Open a journal, or create it for a plan; raises JournalError if it is locked, damaged or of another plan."""
         self.path = path
-        self._guard = threading.Lock()
-        self._rows = plan is None
+        self._lock = threading.Lock()
+        self._with_rows = plan is None
         if path.exists() and not path.is_file():
-            raise JournalError(str(path), "it is no file; name one")
+            raise JournalError(str(path), "it is not a file; name a file")
         try:
             self._file = path.open("a+b")
         except OSError as error:
@@ -120,7 +244,7 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # What could not be written was said when it was: closing tries again.
+        # A failed write was reported when it failed; closing repeats it.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -128,74 +252,63 @@ class Journal:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise JournalError(str(self.path), "another run is writing it; wait for its end") from None
+            raise JournalError(str(self.path), "another run is writing it; wait until it ends") from None
         self._file.seek(0)
-        history = _history(self.path, self._file, plan, rows=self._rows)
+        history = _read_history(self.path, self._file, plan, with_rows=self._with_rows)
         if history is not None:
-            self._file.truncate(history.size)  # without the line that a crash cut off
+            self._file.truncate(history.size)  # removes a line that a crash cut off
             return history
         if plan is None:
-            raise JournalError(str(self.path), "it is empty")
+            raise JournalError(str(self.path), "it is empty; name the journal of a run")
+        first_line = json.dumps({"event": "plan", "format": FORMAT, "plan": plan.to_json()}).encode() + b"\n"
         self._file.seek(0)
-        if not _BEGIN.startswith(self._file.read(len(_BEGIN))):
-            raise JournalError(str(self.path), "it is no journal of an import, and is left as it is")
+        if not first_line.startswith(self._file.read(len(_SIGNATURE))):
+            raise JournalError(str(self.path), "it is not a journal of an import; name another file")
         self._file.truncate(0)
-        self._begin(plan)
+        self._write(first_line, sync=True)
         _sync_directory(self.path)
         return History(plan)
 
-    def _begin(self, plan: Plan) -> None:
-        # As one object in pieces: of thousands of views it is long.
-        self._put(_BEGIN)
-        for piece in plan.json_pieces(ensure_ascii=True):
-            self._put(piece.encode())
-        self._put(b"}\n")
-        self._flush(sync=True)
+    def announce(self, announcements: Iterable[Announcement]) -> None:
+        """Record what will replace rows; it is on disk when this returns."""
+        announcements = tuple(announcements)
+        if not announcements:
+            return
 
-    def prepared(self, item: Prepared) -> None:
-        """Announce what will take a row's place; on the disk when this returns."""
-        self._note(
-            {
-                "event": "prepared",
-                "name": str(item.name),
-                "target": str(item.target),
-                "backup": item.backup,
-                "metadata_location": item.metadata_location,
-                "row": item.row,
-                **({} if item.storage is None else {"storage": item.storage}),
-            },
-            lambda history: history.announced(item if self._rows else replace(item, row="")),
-        )
+        def update(history: History) -> None:
+            for announcement in announcements:
+                history.add_announcement(announcement if self._with_rows else replace(announcement, row=""))
 
-    def outcome(self, outcome: Outcome) -> None:
-        """Note how a view ended; on the disk with the next announcement: the view itself says it, too."""
+        self._append([announcement.to_json() for announcement in announcements], update)
+
+    def record_outcome(self, outcome: ImportOutcome) -> None:
+        """Record how the import of a view ended.
+
+        It is on disk after the next announcement at the latest: until then the row itself tells that it was converted.
+        """
         event = {"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}
-        self._note(event, lambda history: history.ended(outcome), sync=False)
+        self._append([event], lambda history: history.add_outcome(outcome), sync=False)
 
-    def reverted(self, name: ViewName, result: str) -> None:
-        """Note that a view's legacy row is back, or what became of it otherwise."""
-        event = {"event": "reverted", "name": str(name), "result": result}
-        self._note(event, lambda history: history.reverted.update({name: result}))
+    def record_revert(self, name: ViewName, status: str) -> None:
+        """Record how the revert of a view ended; it is on disk when this returns."""
+        event = {"event": "reverted", "name": str(name), "result": status}
+        self._append([event], lambda history: history.reverted.update({name: status}))
 
-    def forget(self, name: ViewName) -> None:
-        """Do not keep what was announced for a view: it is converted. The file keeps it."""
-        with self._guard:
-            self.history.prepared.pop(name, None)
+    def forget_announcements(self, name: ViewName) -> None:
+        """Drop the announcements of a converted view from memory; the file keeps them."""
+        with self._lock:
+            self.history.announcements.pop(name, None)
 
-    def _note(self, event: dict[str, Any], taken: Callable[[History], None], *, sync: bool = True) -> None:
-        with self._guard:
-            self._put(json.dumps({**event, "at": round(time.time(), 3)}, ensure_ascii=True).encode() + b"\n")
-            self._flush(sync=sync)
-            taken(self.history)
+    def _append(self, events: list[dict[str, Any]], update: Callable[[History], None], *, sync: bool = True) -> None:
+        at = round(time.time(), 3)
+        lines = [json.dumps({**event, "at": at}).encode() + b"\n" for event in events]
+        with self._lock:
+            self._write(b"".join(lines), sync=sync)
+            update(self.history)
 
-    def _put(self, data: bytes) -> None:
+    def _write(self, data: bytes, *, sync: bool) -> None:
         try:
             self._file.write(data)
-        except OSError as error:
-            raise JournalError(str(self.path), str(error)) from error
-
-    def _flush(self, *, sync: bool) -> None:
-        try:
             self._file.flush()
             if sync:
                 os.fsync(self._file.fileno())
@@ -204,64 +317,68 @@ class Journal:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file is a journal, of whatever format, begun by a run: it holds the legacy rows."""
+    """Return whether a file is the journal of an import, of any format version."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_SIGN)) == _SIGN
+            return file.read(len(_SIGNATURE)) == _SIGNATURE
     except OSError:
         return False
 
 
 def read_journal(path: Path) -> History:
-    """Read a journal, also while a run is writing it."""
+    """Read a journal, also while a run is writing it.
+
+    Raises:
+        JournalError: If the file cannot be read or is not a journal.
+    """
     if path.exists() and not path.is_file():
-        raise JournalError(str(path), "it is no file; name one")
+        raise JournalError(str(path), "it is not a file; name a file")
     try:
         with path.open("rb") as file:
-            history = _history(path, file, None, rows=True)
+            history = _read_history(path, file, None, with_rows=True)
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
     if history is None:
-        raise JournalError(str(path), "it is no journal of an import: it has no line")
+        raise JournalError(str(path), "it is not a journal of an import: it has no complete line")
     return history
 
 
-def known_history(path: Path, plan: Plan) -> History | None:
-    """What the journal of a plan says that is to be run, or run on."""
+def read_journal_of(path: Path, plan: Plan) -> History | None:
+    """Read the journal of a plan without its rows; None if no run of the plan has started."""
     try:
         with path.open("rb") as file:
-            return _history(path, file, plan, rows=False)
+            return _read_history(path, file, plan, with_rows=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
 
 
-def _history(path: Path, file: IO[bytes], plan: Plan | None, *, rows: bool) -> History | None:
-    """What a journal says, line by line; None without a whole line. The plan is the given one, if it is equal."""
+def _read_history(path: Path, file: IO[bytes], plan: Plan | None, *, with_rows: bool) -> History | None:
+    """Read a journal line by line; None without a complete line. The history refers to `plan` if it is given."""
     history = None
     try:
         for line in file:
             if not line.endswith(b"\n"):
-                break  # cut off by a crash, or on its way
+                break  # cut off by a crash, or being written
             if history is None:
-                history = History(_plan(path, line, plan))
+                history = History(_read_plan_line(path, line, plan))
             else:
-                history.take(json.loads(line), rows=rows)
+                history.add_event(json.loads(line), with_rows=with_rows)
             history.size += len(line)
     except (KeyError, ValueError, TypeError, AttributeError, PlanError) as error:
-        raise JournalError(str(path), f"it is no journal of an import: {error!r}") from error
+        raise JournalError(str(path), f"it is not a journal of an import: {error!r}") from error
     return history
 
 
-def _plan(path: Path, line: bytes, plan: Plan | None) -> Plan:
-    first = json.loads(line, object_hook=plan_hook())
-    if first["event"] != "plan" or first["format"] != FORMAT:
-        raise ValueError("its first line is no plan of a format that this version reads")
-    found = Plan.from_json(first["plan"])
-    if plan is not None and found != plan:
-        raise JournalError(str(path), "it is of another plan; give each plan a journal of its own")
-    return plan or found
+def _read_plan_line(path: Path, line: bytes, plan: Plan | None) -> Plan:
+    event = json.loads(line)
+    if event["event"] != "plan" or event["format"] != FORMAT:
+        raise ValueError("its first line is not a plan of a format that this version reads")
+    recorded_plan = Plan.from_json(event["plan"])
+    if plan is not None and recorded_plan != plan:
+        raise JournalError(str(path), "it is of another plan; give each plan its own journal")
+    return plan or recorded_plan
 
 
 def _sync_directory(path: Path) -> None:

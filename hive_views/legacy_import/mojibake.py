@@ -1,64 +1,65 @@
-"""UTF-8 text that was read as Latin-1: what is left of it in metastores whose columns are latin1."""
+"""Mojibake: UTF-8 text that was decoded as Latin-1, as metastores whose database columns are latin1 return it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from hive_views.legacy_import.model import LegacyView
+from hive_views.legacy_import.legacy_view import LegacyView
 
-_CONTINUED = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
-_LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUED}]")
-_TIMES = 3
+_CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
+_LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUATION}]")
+_MAX_ROUNDS = 3
+"""How often a text may have been decoded wrongly in a row."""
 
 
-def demangled(text: str) -> str | None:
-    """The text as it was before its UTF-8 bytes were taken for Latin-1 (or Windows-1252) characters."""
-    found = None
-    for _ in range(_TIMES):
-        once = _once(text)
+def decode_mojibake(text: str) -> str | None:
+    """Return the text whose UTF-8 bytes were decoded as Latin-1 or Windows-1252; None if it does not look like that."""
+    decoded = None
+    for _ in range(_MAX_ROUNDS):
+        once = _decode_once(text)
         if once is None:
             break
-        found = text = once
-    return found
+        decoded = text = once
+    return decoded
 
 
-def mended_columns(view: LegacyView, how: str) -> LegacyView:
-    """A view with its comments, and its columns' names and types, repaired where that is wanted, or told of.
+def repair_columns(view: LegacyView, mode: str) -> LegacyView:
+    """Repair mojibake in comments and columns, or add a note about it; `mode` is one of MOJIBAKE_MODES.
 
-    Beside a whole text that is no reason to refuse the view: a column's name stands in the text as well.
+    It is no reason to refuse a view whose text is intact, because the text contains the names of the columns.
     """
-    if how == "keep":
+    if mode == "keep":
         return view
-    columns, found = [], []
+    columns, repairs = [], []
     for column in view.columns:
-        # The row of a partitioned view keeps its own columns.
+        # The row of a partitioned view keeps its columns.
         texts = {} if view.partitioned else {"name": column.name, "type": column.type}
         texts["comment"] = column.comment or ""
-        new = {key: repaired for key, text in texts.items() if (repaired := demangled(text)) is not None}
-        found += [f"{key} of column {column.name}: {text}" for key, text in new.items()]
-        columns.append(replace(column, **new))
-    comment = demangled(view.comment or "")
+        repaired = {key: decoded for key, text in texts.items() if (decoded := decode_mojibake(text)) is not None}
+        repairs += [f"{key} of column {column.name}: {text}" for key, text in repaired.items()]
+        columns.append(replace(column, **repaired))
+    comment = decode_mojibake(view.comment or "")
     if comment is not None:
-        found.append(f"comment: {comment}")
-    if not found:
+        repairs.append(f"comment: {comment}")
+    if not repairs:
         return view
-    listed = "; ".join(found)[:300]
-    if how == "refuse":
-        note = f"looks like UTF-8 that a latin1 database damaged, and stays so without --mangled repair: {listed}"
-        return view if note in view.told else replace(view, told=(*view.told, note))
-    note = f"repaired is what a latin1 database damaged: {listed}"
-    return replace(view, columns=tuple(columns), comment=comment or view.comment, told=(*view.told, note))
+    summary = "; ".join(repairs)[:300]
+    if mode == "refuse":
+        note = f"looks like UTF-8 that a latin1 database damaged, and stays so without --mangled repair: {summary}"
+        return view if note in view.notes else replace(view, notes=(*view.notes, note))
+    note = f"damage by a latin1 database is repaired: {summary}"
+    return replace(view, columns=tuple(columns), comment=comment or view.comment, notes=(*view.notes, note))
 
 
-def _once(text: str) -> str | None:
+def _decode_once(text: str) -> str | None:
     if not _LEAD.search(text):
         return None
     for codec in ("latin-1", "cp1252"):
         try:
-            repaired = text.encode(codec).decode("utf-8")
+            decoded = text.encode(codec).decode("utf-8")
         except UnicodeError:
             continue
-        if repaired != text:
-            return repaired
+        if decoded != text:
+            return decoded
     return None

@@ -1,4 +1,4 @@
-"""How a user wants legacy views imported: names in another place, texts mended, catalogs of Trino's."""
+"""Options of an import: new names, the treatment of damaged texts, the names of Trino catalogs."""
 
 from __future__ import annotations
 
@@ -9,37 +9,40 @@ from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 
 TRINO_CATALOGS = ("hive", "iceberg", "awsdatacatalog")
-"""Names that Trino and Athena usually give to catalogs on this metastore."""
+"""Usual names of Trino and Athena catalogs on this metastore."""
 
 MOST_CALLS = 8
-"""Default of how many calls an import makes to the metastore at once; each row costs that a dozen queries."""
+"""Default maximum of concurrent metastore calls of an import; each row costs the metastore about a dozen queries."""
 
-MANGLED = ("refuse", "repair", "keep")
-"""What is done with a text that looks as if a latin1 database had damaged it."""
+MOJIBAKE_MODES = ("refuse", "repair", "keep")
+"""Treatment of a text that looks like UTF-8 damaged by a latin1 database."""
 
-
-MATERIALIZED = ("convert", "report")
-"""What is done with materialized views: made ours, or shown and left as they are."""
+MATERIALIZED_MODES = ("convert", "report")
+"""Treatment of materialized views: convert them, or list them and leave them unchanged."""
 
 
 def check_most_calls(most_calls: int, argument: str = "most_calls") -> None:
-    """Refuse a bound under which nothing could be asked."""
+    """Raise UsageError unless the maximum of concurrent calls is positive."""
     if most_calls < 1:
         raise UsageError(argument, f"{most_calls} is not positive: an import needs at least one call at a time")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One rule of renaming: `old_*:new_*`, or `old_db.*:new_db.*`."""
+class RenameRule:
+    """One renaming rule: `old_*:new_*`, or `old_db.*:new_db.*`."""
 
     pattern: str
-    """What it matches: a table's or view's name, or `database.name` where it has a dot; `*` stands for anything."""
+    """A table or view name, or `database.name` if it contains a dot; `*` matches any text."""
     replacement: str
-    """The new name, or `database.name`; each `*` is what the pattern's own stood for."""
+    """The new name, or `database.name`; each `*` stands for the text that the `*` of the pattern matched."""
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
-        """Read `pattern:replacement`."""
+    def parse(cls, text: str) -> RenameRule:
+        """Parse `pattern:replacement`.
+
+        Raises:
+            UsageError: If the text has another form.
+        """
         pattern, separator, replacement = text.partition(":")
         if not separator or not pattern or not replacement:
             raise UsageError("--rename", f"{text!r} is not of the form OLD:NEW, e.g. 'old_*:new_*' or 'a.*:b.*'")
@@ -50,17 +53,17 @@ class Rule:
         return cls(pattern.lower(), replacement.lower())
 
     def apply(self, name: ViewName) -> ViewName | None:
-        """The new name; None where the rule does not match."""
-        whole = "." in self.pattern
+        """Return the new name, or None if the rule does not match."""
+        is_qualified = "." in self.pattern
         expression = "(.*?)".join(re.escape(part) for part in self.pattern.split("*"))
-        found = re.fullmatch(expression, str(name) if whole else name.name)
-        if found is None:
+        match = re.fullmatch(expression, str(name) if is_qualified else name.name)
+        if match is None:
             return None
-        parts = iter(found.groups())
-        text = "".join(next(parts) if char == "*" else char for char in self.replacement)
-        if not whole:
-            return ViewName(name.database, text)
-        database, _, table = text.partition(".")  # a table of Hive 4 may have more dots in its name
+        groups = iter(match.groups())
+        new_name = "".join(next(groups) if char == "*" else char for char in self.replacement)
+        if not is_qualified:
+            return ViewName(name.database, new_name)
+        database, _, table = new_name.partition(".")  # a table name of Hive 4 may contain dots
         return ViewName(database, table)
 
     def __str__(self) -> str:
@@ -68,32 +71,36 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Options:
-    """How legacy views are to be imported."""
+class ImportOptions:
+    """Options of an import.
 
-    renames: tuple[Rule, ...] = ()
-    """Applied to the views and to all tables in their texts; the first that matches counts."""
+    Raises:
+        UsageError: If `mojibake` or `materialized` has an unknown value.
+    """
+
+    renames: tuple[RenameRule, ...] = ()
+    """Renaming rules for the views and for all tables in their texts; the first match wins."""
     to_database: str | None = None
-    """Where the new views go; None is where the legacy ones stand. Applied to views alone, after the rules."""
-    mangled: str = "refuse"
-    """One of MANGLED."""
+    """Database for the new views; None keeps the database of each legacy view. Applied to views only, after the
+    renaming rules."""
+    mojibake: str = "refuse"
+    """One of MOJIBAKE_MODES."""
     trino_catalogs: tuple[str, ...] = TRINO_CATALOGS
-    """Catalogs of Trino's whose tables are this metastore's."""
+    """Names of Trino catalogs whose tables are in this metastore."""
     materialized: str = "convert"
-    """One of MATERIALIZED."""
+    """One of MATERIALIZED_MODES."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing."""
-        if self.mangled not in MANGLED:
-            raise UsageError("--mangled", f"{self.mangled!r} is none of {', '.join(MANGLED)}")
-        if self.materialized not in MATERIALIZED:
-            raise UsageError("--materialized", f"{self.materialized!r} is none of {', '.join(MATERIALIZED)}")
+        if self.mojibake not in MOJIBAKE_MODES:
+            raise UsageError("--mangled", f"{self.mojibake!r} is none of {', '.join(MOJIBAKE_MODES)}")
+        if self.materialized not in MATERIALIZED_MODES:
+            raise UsageError("--materialized", f"{self.materialized!r} is none of {', '.join(MATERIALIZED_MODES)}")
 
-    def renamed(self, name: ViewName) -> ViewName:
-        """What the rules make of a table's name."""
+    def rename(self, name: ViewName) -> ViewName:
+        """Apply the renaming rules to the name of a table or view."""
         return next((new for rule in self.renames if (new := rule.apply(name)) is not None), name)
 
-    def target(self, name: ViewName) -> ViewName:
-        """Where the view of a name goes."""
-        renamed = self.renamed(name)
+    def target_of(self, name: ViewName) -> ViewName:
+        """Return the name of the Iceberg view that replaces the legacy view of a name."""
+        renamed = self.rename(name)
         return renamed if self.to_database is None else ViewName(self.to_database.lower(), renamed.name)

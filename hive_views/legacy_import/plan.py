@@ -1,266 +1,226 @@
-"""A plan: what an import will do with each view, as frozen data and as JSON. Nothing in it is written anywhere yet."""
+"""The plan of an import: what happens to each legacy view, as frozen data and as JSON. Planning writes nothing.
+
+`plan_import` reads the rows (`scan_row`), orders the views by what they read (`order_views`), and converts each view in
+memory on top of a `PlannedStore`, which shows the metastore as it will be after the import (`Planner`).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from hive_views.errors import PlanError
+from hive_views.catalog.catalog import HiveViewCatalog
+from hive_views.dependencies.graph import components
+from hive_views.errors import HiveViewsError, MetastoreUnavailableError, NoSuchViewError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.model import Reason, Refusal, Writer
-from hive_views.legacy_import.options import Options, Rule
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.legacy_import.convert import ImportTarget, convert
+from hive_views.legacy_import.definition import check_convertible, find_references
+from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Problem, Reason, Writer
+from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, RenameRule, check_most_calls
+from hive_views.legacy_import.readers.detection import is_legacy, list_view_names, read_view
+from hive_views.metastore.queries import read_rows
+from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
+from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.spec.metadata import ViewMetadata
 
 FORMAT = 2
-"""The number of the JSON form; another one is refused."""
+"""Version of the plan's JSON format. Other versions are rejected."""
 
-_NO_STORAGE: Mapping[str, str] = {}
+PlanProgress = Callable[[int, int], None]
+"""Called with the number of planned views and the number of all views."""
 
 
-class Verdict(str, Enum):
-    """What is to be done with a view."""
+class PlanStatus(str, Enum):
+    """What a run does with a view."""
 
     READY = "ready"
-    """It will be converted."""
+    """It is converted."""
     REFUSED = "refused"
-    """It cannot be converted; the reason says why."""
+    """It cannot be converted; the problem says why."""
     BLOCKED = "blocked"
     """It reads a view that cannot be converted."""
     REPORTED = "reported"
-    """It is a materialized view that the user wants left as it is."""
+    """It is a materialized view and the options leave those unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlanEntry:
     """One legacy view of a plan."""
 
     name: ViewName
-    """Where it stands."""
+    """The name of the legacy view."""
     target: ViewName
-    """Where the Iceberg view will stand; its own place where it is converted in place."""
+    """The name of the Iceberg view; the same name for an import in place."""
     writer: Writer
-    """Whose layout its row has."""
+    """The engine whose row layout it has."""
     dialect: str
-    """The language of its text."""
-    verdict: Verdict
-    """What is to be done."""
+    """The SQL dialect of its text."""
+    status: PlanStatus
+    """What a run does with it."""
     fingerprint: str
-    """Of its row when it was planned; a run refuses a row that has another one."""
+    """Fingerprint of the row when it was planned. A run rejects a row with another one."""
     level: int = 0
-    """0 for a view that reads no other view of the plan, else one more than the highest of those that it reads."""
+    """0 for a view that reads no other view of the plan, otherwise one more than the highest level that it reads."""
     reads: tuple[ViewName, ...] = ()
     """The tables and views that its text names, under their present names."""
-    refusal: Refusal | None = None
+    problem: Problem | None = None
     """Why it is not converted."""
     blocked_by: ViewName | None = None
-    """The view of the plan, not itself blocked, that is in its way."""
+    """The view that blocks it and is not itself blocked."""
     old_original: str | None = None
-    """The row's original text; for a view of Trino's the text inside."""
+    """The original text of the row; for a Trino view the decoded text."""
     old_text: str | None = None
-    """What its readers run today."""
+    """The text that engines run today."""
     new_text: str | None = None
-    """What readers of the row will run, or of the `hive` text where the row keeps its own."""
+    """The text that Hive and plain Spark will run; for a Trino view the generated `hive` text."""
     columns: tuple[tuple[str, str], ...] = ()
-    """Name and Hive type of each column that it will have."""
+    """Name and Hive type of each column of the new view."""
     changes: tuple[str, ...] = ()
-    """What will not be as it was, in words."""
+    """Sentences about what will differ."""
     storage: Mapping[str, str] = field(default_factory=dict)
-    """For a materialized view: what its writer says of its storage."""
+    """For a materialized view: what the row records about its storage."""
     materialized: bool = False
     """Whether it is a materialized view."""
     storage_plan: str | None = None
-    """For a materialized view that is ready: what will be done about its storage; see
-    `hive_views.legacy_import.storage.Action`."""
+    """For a materialized view that is ready: a `hive_views.legacy_import.storage.StorageAction`."""
 
     @property
     def in_place(self) -> bool:
-        """Whether name and target are the same."""
+        """Whether the Iceberg view has the name of the legacy view."""
         return self.name == self.target
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as a JSON object."""
+        problem = self.problem
+        return {
+            "name": str(self.name),
+            "target": str(self.target),
+            "writer": self.writer.value,
+            "dialect": self.dialect,
+            "verdict": self.status.value,
+            "level": self.level,
+            "reads": [str(name) for name in self.reads],
+            "reason": None if problem is None else problem.reason.value,
+            "text": None if problem is None else problem.text,
+            "blocked_by": None if self.blocked_by is None else str(self.blocked_by),
+            "changes": list(self.changes),
+            "columns": [list(column) for column in self.columns],
+            "old_original": self.old_original,
+            "old_text": self.old_text,
+            "new_text": self.new_text,
+            "kind": "materialized view" if self.materialized else "view",
+            "storage": dict(self.storage),
+            "storage_plan": self.storage_plan,
+            "fingerprint": self.fingerprint,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> PlanEntry:
+        """Parse what `to_json` returned; raises KeyError, TypeError, AttributeError or ValueError."""
+        return cls(
+            name=ViewName.from_text(document["name"]),
+            target=ViewName.from_text(document["target"]),
+            writer=Writer(document["writer"]),
+            dialect=document["dialect"],
+            status=PlanStatus(document["verdict"]),
+            fingerprint=document["fingerprint"],
+            level=int(document["level"]),
+            reads=tuple(map(ViewName.from_text, document["reads"])),
+            problem=None if document["reason"] is None else Problem(Reason(document["reason"]), document["text"]),
+            blocked_by=None if document["blocked_by"] is None else ViewName.from_text(document["blocked_by"]),
+            old_original=document["old_original"],
+            old_text=document["old_text"],
+            new_text=document["new_text"],
+            columns=tuple((name, type_text) for name, type_text in document["columns"]),
+            changes=tuple(document["changes"]),
+            storage=dict(document["storage"]),
+            materialized=document.get("kind") == "materialized view",
+            storage_plan=document.get("storage_plan"),
+        )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an import will do: entries, each behind those that it reads."""
+    """What an import will do: its entries, each after the entries that it reads."""
 
-    entries: tuple[Entry, ...]
-    """All legacy views that were looked at."""
-    options: Options = field(default_factory=Options)
-    """How they will be imported."""
+    entries: tuple[PlanEntry, ...]
+    """All legacy views that were planned, whatever their status."""
+    options: ImportOptions = field(default_factory=ImportOptions)
+    """The options of the import."""
     cycles: tuple[tuple[ViewName, ...], ...] = ()
-    """Views that read each other or themselves."""
+    """Groups of views that read each other or themselves."""
     to: str | None = None
-    """The metastore to which the new views go, by its addresses; None where they stay in that of the legacy ones."""
+    """The addresses of the metastore for the new views; None for the metastore of the legacy views."""
 
     def check_target(self, to: str | None) -> None:
-        """Refuse another target than the plan's: its views would be converted in place, or copied, by mistake.
+        """Check that the plan is for a target metastore, so that planned copies are not converted in place.
 
         Args:
-            to: The metastore to which new views are to go now; None is that of the legacy ones.
+            to: The addresses of the target metastore; None for the metastore of the legacy views.
 
         Raises:
-            PlanError: If the plan is for another one.
+            PlanError: If the plan is for another target.
         """
         if to != self.to:
             raise PlanError(
-                f"the plan is for {_target(self.to)}, and this is about {_target(to)}. Name the same target, or plan "
-                "again"
+                f"the plan is for {_describe_target(self.to)}, and the command names {_describe_target(to)}. Name the "
+                "target of the plan, or plan again"
             )
 
     @property
-    def ready(self) -> tuple[Entry, ...]:
-        """The entries that will be converted, in order."""
-        return tuple(entry for entry in self.entries if entry.verdict is Verdict.READY)
+    def ready(self) -> tuple[PlanEntry, ...]:
+        """The entries that a run converts, in order."""
+        return tuple(entry for entry in self.entries if entry.status is PlanStatus.READY)
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as a JSON object; see `from_json`."""
-        return {**self._head(), "entries": [_entry_to_json(entry) for entry in self.entries]}
-
-    def json_pieces(self, *, ensure_ascii: bool, between: str = "") -> Iterator[str]:
-        """The text of the plan's JSON, piece by piece: of thousands of views it is long.
-
-        Args:
-            ensure_ascii: Whether other characters are escaped.
-            between: White space to put between entries.
-
-        Yields:
-            Pieces, without a line break but for those of `between`; joined they are what `from_json` reads.
-        """
-        head = json.dumps(self._head(), ensure_ascii=ensure_ascii)
-        yield f'{head[:-1]}, "entries": ['
-        for number, entry in enumerate(self.entries):
-            yield f"{',' if number else ''}{between}{json.dumps(_entry_to_json(entry), ensure_ascii=ensure_ascii)}"
-        yield f"{between}]}}"
-
-    def _head(self) -> dict[str, Any]:
+        """Return the plan as a JSON object."""
         return {
             "format": FORMAT,
-            "options": {**asdict(self.options), "renames": [str(rule) for rule in self.options.renames]},
+            "options": {
+                "renames": [str(rule) for rule in self.options.renames],
+                "to_database": self.options.to_database,
+                "mangled": self.options.mojibake,
+                "trino_catalogs": list(self.options.trino_catalogs),
+                "materialized": self.options.materialized,
+            },
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
             "to": self.to,
+            "entries": [entry.to_json() for entry in self.entries],
         }
 
     @classmethod
     def from_json(cls, document: object) -> Plan:
-        """Read what `to_json` gave.
+        """Parse what `to_json` returned.
 
         Raises:
-            PlanError: If it is no plan, or one of another version.
+            PlanError: If it is not a plan, or a plan of another format.
         """
         try:
             return _plan_from_json(document)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise PlanError(f"this is no plan of an import: {error!r}") from error
-
-
-class Shared:
-    """Makes entries name the same values by the same objects: views of a plan read the same tables, in few columns."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-
-    def entry(self, entry: Entry) -> Entry:
-        """An equal entry, in less memory once others like it were given here."""
-        one = self._known.setdefault
-        return replace(
-            entry,
-            name=one(entry.name, entry.name),
-            target=one(entry.target, entry.target),
-            reads=tuple(one(other, other) for other in entry.reads),
-            columns=one(entry.columns, entry.columns),
-            changes=one(entry.changes, entry.changes),
-            storage=entry.storage or _NO_STORAGE,
-            old_original=entry.old_text if entry.old_original == entry.old_text else entry.old_original,
-            new_text=entry.old_text if entry.new_text == entry.old_text else entry.new_text,
-        )
+            raise PlanError(f"this is not a plan of an import: {error!r}") from error
 
 
 def read_plan(text: str) -> Plan:
-    """Read a plan's JSON.
+    """Parse the JSON text of a plan.
 
     Raises:
-        PlanError: If it is no plan.
+        PlanError: If it is not a complete plan.
     """
     try:
-        return Plan.from_json(json.loads(text, object_hook=plan_hook()))
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, PlanError):
-            raise
-        raise PlanError(f"this is no whole plan of an import, plan again: {error}") from error
-
-
-def plan_hook() -> Callable[[dict[str, Any]], Any]:
-    """For `json.loads`: an entry of a plan is an `Entry` as soon as it is read, which takes less memory."""
-    shared = Shared()
-
-    def hook(item: dict[str, Any]) -> Any:
-        if "fingerprint" not in item or "verdict" not in item:
-            return item
-        try:
-            return shared.entry(entry_from_json(item))
-        except (KeyError, TypeError, AttributeError, ValueError):
-            return item  # no plan's; `from_json` says so
-
-    return hook
+        raise PlanError(f"this is not a complete plan of an import, plan again: {error}") from error
+    return Plan.from_json(document)
 
 
 def write_plan(plan: Plan) -> str:
-    """A plan's JSON, as text; the same plan gives the same text."""
-    return "".join(plan.json_pieces(ensure_ascii=False, between="\n "))
-
-
-def _entry_to_json(entry: Entry) -> dict[str, Any]:
-    refusal = entry.refusal
-    return {
-        "name": str(entry.name),
-        "target": str(entry.target),
-        "writer": entry.writer.value,
-        "dialect": entry.dialect,
-        "verdict": entry.verdict.value,
-        "level": entry.level,
-        "reads": [str(name) for name in entry.reads],
-        "reason": None if refusal is None else refusal.reason.value,
-        "text": None if refusal is None else refusal.text,
-        "blocked_by": None if entry.blocked_by is None else str(entry.blocked_by),
-        "changes": list(entry.changes),
-        "columns": [list(column) for column in entry.columns],
-        "old_original": entry.old_original,
-        "old_text": entry.old_text,
-        "new_text": entry.new_text,
-        "kind": "materialized view" if entry.materialized else "view",
-        "storage": dict(entry.storage),
-        "storage_plan": entry.storage_plan,
-        "fingerprint": entry.fingerprint,
-    }
-
-
-def entry_from_json(item: Mapping[str, Any]) -> Entry:
-    """Read one entry of a plan's JSON.
-
-    Raises:
-        KeyError, TypeError, AttributeError, ValueError: If it is none.
-    """
-    return Entry(
-        name=ViewName.from_text(item["name"]),
-        target=ViewName.from_text(item["target"]),
-        writer=Writer(item["writer"]),
-        dialect=item["dialect"],
-        verdict=Verdict(item["verdict"]),
-        fingerprint=item["fingerprint"],
-        level=int(item["level"]),
-        reads=tuple(map(ViewName.from_text, item["reads"])),
-        refusal=None if item["reason"] is None else Refusal(Reason(item["reason"]), item["text"]),
-        blocked_by=None if item["blocked_by"] is None else ViewName.from_text(item["blocked_by"]),
-        old_original=item["old_original"],
-        old_text=item["old_text"],
-        new_text=item["new_text"],
-        columns=tuple((name, kind) for name, kind in item["columns"]),
-        changes=tuple(item["changes"]),
-        storage=dict(item["storage"]),
-        materialized=item.get("kind") == "materialized view",
-        storage_plan=item.get("storage_plan"),
-    )
+    """Return the JSON text of a plan; equal plans have equal texts."""
+    return json.dumps(plan.to_json(), ensure_ascii=False, indent=1)
 
 
 def _plan_from_json(document: Any) -> Plan:
@@ -268,11 +228,11 @@ def _plan_from_json(document: Any) -> Plan:
         raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
     options = document["options"]
     return Plan(
-        entries=tuple(item if isinstance(item, Entry) else entry_from_json(item) for item in document["entries"]),
-        options=Options(
-            renames=tuple(map(Rule.parse, options["renames"])),
+        entries=tuple(map(PlanEntry.from_json, document["entries"])),
+        options=ImportOptions(
+            renames=tuple(map(RenameRule.parse, options["renames"])),
             to_database=options["to_database"],
-            mangled=options["mangled"],
+            mojibake=options["mangled"],
             trino_catalogs=tuple(options["trino_catalogs"]),
             materialized=options.get("materialized", "report"),
         ),
@@ -281,5 +241,334 @@ def _plan_from_json(document: Any) -> Plan:
     )
 
 
-def _target(to: str | None) -> str:
-    return "the metastore of the legacy views itself" if to is None else f"views in the metastore {to}"
+def _describe_target(to: str | None) -> str:
+    return "the metastore of the legacy views" if to is None else f"the metastore {to}"
+
+
+def target_metastore(to: HiveViewCatalog | None) -> str | None:
+    """Return the addresses of the metastore of a target catalog as a plan records them; None for no target catalog."""
+    return None if to is None else ",".join(sorted(to._config.connection.uris))
+
+
+# -- The metastore as it will be -------------------------------------------------------------------------------------
+
+
+class PlannedFiles(MetadataFiles):
+    """Metadata files, including those that a plan would write."""
+
+    def __init__(self, files: MetadataFiles) -> None:
+        super().__init__({})
+        self._files = files
+        self.planned: dict[str, ViewMetadata] = {}
+
+    def read(self, location: str) -> ViewMetadata:
+        """Read a metadata file or a planned one."""
+        metadata = self.planned.get(location)
+        return self._files.read(location) if metadata is None else metadata
+
+    def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class does
+        """Return the FileIO of the real files."""
+        return self._files.io(location)
+
+
+@dataclass(frozen=True)
+class PlannedStore(MetastoreStore):
+    """A metastore as it will be after an import. Each row is read from the server once."""
+
+    planned: dict[ViewName, Row] = field(default_factory=dict)
+    """Rows of planned views."""
+    fetched: dict[ViewName, Row | None] = field(default_factory=dict)
+    """Rows read from the server."""
+    legacy: dict[ViewName, ScannedView] = field(default_factory=dict)
+    """Legacy views that are not planned yet."""
+
+    def get_row(self, name: ViewName) -> Row | None:
+        """Return the planned row of a name, its legacy row, or the row in the metastore."""
+        if name in self.planned:
+            return self.planned[name]
+        if name in self.legacy:
+            return row_with_view_columns(self.legacy[name].row, self.legacy[name].view)
+        if name not in self.fetched:
+            self.fetched[name] = super().get_row(name)
+        return self.fetched[name]
+
+    def put(self, name: ViewName, loaded: LoadedView) -> None:
+        """Add a planned view."""
+        assert isinstance(self.files, PlannedFiles)
+        self.planned[name] = loaded.row
+        self.files.planned[loaded.row.metadata_location or ""] = loaded.metadata
+
+
+def planned_store(store: MetastoreStore, fetched: dict[ViewName, Row | None] | None = None) -> PlannedStore:
+    """Return a store without planned views on top of another one; `fetched` holds rows that need not be read again."""
+    return PlannedStore(
+        store.client, PlannedFiles(store.files), store.config, fetched={} if fetched is None else fetched
+    )
+
+
+def row_with_view_columns(row: Row, view: LegacyView) -> Row:
+    """Return the row as readers of the view see it: a Trino row declares a dummy column instead of the view's."""
+    if view.writer is not Writer.TRINO:
+        return row
+    return row_with_columns(row, tuple((column.name, column.type, column.comment) for column in view.columns))
+
+
+# -- Planning --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedView:
+    """A legacy view and what its row alone tells. Can be pickled."""
+
+    row: Row
+    """Its row."""
+    view: LegacyView
+    """The content of the row."""
+    reads: tuple[ViewName, ...]
+    """The tables and views that its text names."""
+    problem: Problem | None
+    """Why it cannot be converted, as far as the row alone tells."""
+
+    @property
+    def name(self) -> ViewName:
+        """The name of the view."""
+        return self.row.name
+
+
+def scan_row(row: Row, options: ImportOptions) -> ScannedView:
+    """Read the row of a legacy view and find the names in its text. Needs no metastore."""
+    view = read_view(row)
+    names: tuple[ViewName, ...] = ()
+    problem = None
+    try:
+        # First, so that a damaged text is shown repaired whatever else is wrong, and names are found in the repaired
+        # text.
+        view = check_convertible(view, options)
+    except ConversionError as error:
+        problem = error.problem
+    try:
+        if view.sql:
+            tables = find_references(view).tables
+            names = tuple(dict.fromkeys(ViewName(*table.resolved(view.database)) for table in tables))
+    except ConversionError as error:
+        problem = problem or error.problem
+    return ScannedView(row, view, names, problem)
+
+
+def plan_import(
+    catalog: HiveViewCatalog,
+    *,
+    databases: Sequence[str] = (),
+    names: Sequence[ViewName] = (),
+    options: ImportOptions | None = None,
+    to: HiveViewCatalog | None = None,
+    most_calls: int = MOST_CALLS,
+    progress: PlanProgress | None = None,
+) -> Plan:
+    """Plan the import of all legacy views of databases, or of single views. Writes nothing.
+
+    Args:
+        catalog: The catalog of the legacy views.
+        databases: Databases whose legacy views are all planned.
+        names: Further views.
+        options: Options of the import.
+        to: The catalog for the new views; None for `catalog`.
+        most_calls: Maximum number of concurrent metastore calls; at most two are made.
+        progress: Called after each view.
+
+    Returns:
+        The plan. A view that cannot be read or converted has a status that says so and never stops the others.
+
+    Raises:
+        NoSuchNamespaceError: If a database of the views, or the database of the option `to_database`, does not exist.
+        NoSuchViewError: If one of `names` is not a legacy view.
+        MetastoreUnavailableError: If the metastore cannot be reached.
+        MetastoreError: If the metastore cannot list the views.
+        UsageError: If `most_calls` is not positive.
+    """
+    check_most_calls(most_calls)
+    options = options or ImportOptions()
+    candidates = list_candidates(catalog, databases, names, options, to)
+    legacy_rows = (row for row in read_rows(catalog.store, candidates, most_calls=most_calls) if is_legacy(row))
+    views = (scan_row(row, options) for row in legacy_rows)
+    plan = plan_views(views, catalog, options, to=to, progress=progress)
+    check_all_planned(plan, catalog, names)
+    return plan
+
+
+def list_candidates(
+    catalog: HiveViewCatalog,
+    databases: Sequence[str],
+    names: Sequence[ViewName],
+    options: ImportOptions,
+    to: HiveViewCatalog | None,
+) -> list[ViewName]:
+    """List the views that a plan has to read, each once; Iceberg views are among them."""
+    if options.to_database is not None:
+        (to or catalog).store.client.get_database(options.to_database.lower())
+    return list(dict.fromkeys((*list_view_names(catalog.store, databases), *names)))
+
+
+def check_all_planned(plan: Plan, catalog: HiveViewCatalog, names: Sequence[ViewName]) -> None:
+    """Raise NoSuchViewError if a view that the user named is not in the plan, for example because of a typo."""
+    planned = {entry.name for entry in plan.entries}
+    for name in names:
+        if name not in planned:
+            row = catalog.store.get_row(name)
+            if row is None:
+                raise NoSuchViewError(str(name))
+            what = "an Iceberg view already" if row.kind is RowKind.ICEBERG_VIEW else "a table, not a view"
+            raise NoSuchViewError(str(name), f"it is {what}")
+
+
+def plan_views(
+    views: Iterable[ScannedView],
+    catalog: HiveViewCatalog,
+    options: ImportOptions,
+    *,
+    to: HiveViewCatalog | None = None,
+    progress: PlanProgress | None = None,
+) -> Plan:
+    """Order scanned views and plan each of them; raises MetastoreUnavailableError."""
+    order = order_views(views)
+    planner = Planner(catalog, to, options)
+    for view in order.views.values():
+        planner.add(view)
+    entries: dict[ViewName, PlanEntry] = {}
+    for name, view in order.views.items():
+        entries[name] = planner.plan(view, order.children[name], entries, order.cycle_of(name))
+        if progress is not None:
+            progress(len(entries), len(order.views))
+    return Plan(tuple(entries.values()), options, order.cycles, target_metastore(to))
+
+
+@dataclass(frozen=True)
+class PlanOrder:
+    """The order in which views are planned."""
+
+    views: dict[ViewName, ScannedView]
+    """The views, each after the views that it reads."""
+    children: Mapping[ViewName, tuple[ViewName, ...]]
+    """For each view, the views of the plan that it reads."""
+    cycles: tuple[tuple[ViewName, ...], ...]
+    """Groups of views that read each other or themselves."""
+
+    @property
+    def read_views(self) -> frozenset[ViewName]:
+        """The views that other views of the plan read."""
+        return frozenset(child for children in self.children.values() for child in children)
+
+    def cycle_of(self, name: ViewName) -> tuple[ViewName, ...] | None:
+        """Return the cycle that contains a view."""
+        return next((cycle for cycle in self.cycles if name in cycle), None)
+
+
+def order_views(views: Iterable[ScannedView]) -> PlanOrder:
+    """Sort scanned views topologically."""
+    by_name = {view.name: view for view in views}
+    children = {name: tuple(child for child in view.reads if child in by_name) for name, view in by_name.items()}
+    groups = components(children)
+    cycles = tuple(group for group in groups if len(group) > 1 or group[0] in children[group[0]])
+    return PlanOrder({name: by_name[name] for group in groups for name in group}, children, cycles)
+
+
+class Planner:
+    """Plans views one after another, each on top of the planned views that it reads."""
+
+    def __init__(
+        self,
+        catalog: HiveViewCatalog,
+        to: HiveViewCatalog | None,
+        options: ImportOptions,
+        fetched: dict[ViewName, Row | None] | None = None,
+    ) -> None:
+        self._options = options
+        self._is_same_catalog = to is None
+        self._store = planned_store((to or catalog).store, fetched)
+        self._target = ImportTarget(to or catalog, self._store)
+        self._targets: dict[ViewName, ViewName] = {}
+
+    def add(self, view: ScannedView) -> None:
+        """Add a view that will be planned here, or that such a view reads."""
+        self._targets[view.name] = self._options.target_of(view.name)
+        if self._is_same_catalog:
+            self._store.legacy[view.name] = view
+
+    def add_planned(self, target: ViewName, loaded: LoadedView) -> None:
+        """Add the result of a view that another planner planned; see `planned`."""
+        self._store.put(target, loaded)
+
+    def planned(self, target: ViewName) -> LoadedView | None:
+        """Return the future Iceberg view of a target name; None unless `plan` returned a ready entry for it."""
+        row = self._store.planned.get(target)
+        return None if row is None else LoadedView(row, self._store.files.read(row.metadata_location or ""))
+
+    def plan(
+        self,
+        scanned: ScannedView,
+        children: Sequence[ViewName],
+        entries: Mapping[ViewName, PlanEntry],
+        cycle: tuple[ViewName, ...] | None,
+    ) -> PlanEntry:
+        """Plan one view; `entries` has the entries of its children, except within a cycle."""
+        row, view = scanned.row, scanned.view
+        is_trino = view.writer is Writer.TRINO
+        entry = PlanEntry(
+            name=scanned.name,
+            target=self._targets[scanned.name],
+            writer=view.writer,
+            dialect=view.dialect,
+            status=PlanStatus.REFUSED,
+            fingerprint=row_fingerprint(row),
+            level=max((entries[child].level + 1 for child in children if child in entries), default=0),
+            reads=scanned.reads,
+            old_original=view.sql if is_trino else row.texts.original,
+            old_text=view.sql if is_trino else row.texts.expanded,
+            storage=view.storage,
+            materialized=view.materialized,
+        )
+        if scanned.problem is not None:
+            return _refused(entry, scanned.problem)
+        if cycle is not None:
+            path = " -> ".join(map(str, (*cycle, cycle[0])))
+            return _refused(entry, Problem(Reason.CYCLE, f"it reads itself: {path}"))
+        for child in children:
+            if entries[child].status is not PlanStatus.READY:
+                blocker = entries[child].blocked_by or child
+                return replace(
+                    entry,
+                    status=PlanStatus.BLOCKED,
+                    blocked_by=blocker,
+                    problem=Problem(Reason.BLOCKED, f"it reads {child}, and {blocker} cannot be converted"),
+                )
+        try:
+            converted = convert(
+                self._target,
+                row,
+                view,
+                entry.target,
+                self._options,
+                self._targets,
+                is_same_catalog=self._is_same_catalog,
+            )
+        except ConversionError as error:
+            return _refused(entry, error.problem)
+        except MetastoreUnavailableError:
+            raise
+        except HiveViewsError as error:
+            return _refused(entry, Problem(Reason.UNSUPPORTED, str(error)))
+        new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
+        self._store.put(entry.target, LoadedView(new_row, converted.metadata))
+        return replace(
+            entry,
+            status=PlanStatus.READY,
+            new_text=converted.text,
+            columns=converted.columns,
+            changes=converted.changes,
+            storage_plan=None if converted.storage is None else converted.storage.action.value,
+        )
+
+
+def _refused(entry: PlanEntry, problem: Problem) -> PlanEntry:
+    status = PlanStatus.REPORTED if problem.reason is Reason.MATERIALIZED else PlanStatus.REFUSED
+    return replace(entry, status=status, problem=problem)

@@ -1,76 +1,99 @@
-"""A run: the views of a plan imported one after another, each behind those that it reads."""
+"""Running a plan: each view is converted after the views that it reads.
+
+The conversion of one view has these steps, and a kill after any of them is safe:
+
+1. `Importer.compute` reads the row; an Iceberg view with the entry's fingerprint was converted by an earlier run, and
+   is done. Otherwise it converts the row in memory; the result must be what the plan shows.
+2. The journal announces the legacy row and the names of the files that will be written.
+3. `Importer.write_files` writes the legacy row to a file next to the new metadata file, creates or links the storage of
+   a materialized view, and writes the metadata file.
+4. `Importer.swap` replaces the row by compare-and-swap (`hive_views.metastore.commit.hive_view_commit`).
+
+An `Importer` and its `PendingImport`s can be pickled, so that any process can do these steps
+(`hive_views.spark.legacy_import.job`); the journal is always written by the process that runs the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from hive_views.catalog.catalog import HiveViewCatalog
-from hive_views.errors import HiveViewsError
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    HiveViewsError,
+    MetadataWriteError,
+    NoSuchViewError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import Journal, Prepared
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.options import MOST_CALLS, Options, check_most_calls
-from hive_views.legacy_import.outcome import Outcome, Status, planned
-from hive_views.legacy_import.plan import Entry, Plan, Verdict
-from hive_views.legacy_import.planner import planned_store, target_of
-from hive_views.legacy_import.worker import Looked, Work
+from hive_views.legacy_import.backup import read_backup, row_to_text, write_backup
+from hive_views.legacy_import.convert import (
+    LEGACY_FINGERPRINT,
+    LEGACY_ROW,
+    ConvertedView,
+    ImportTarget,
+    convert,
+)
+from hive_views.legacy_import.journal import Announcement, ImportOutcome, ImportStatus, Journal, planned_outcome
+from hive_views.legacy_import.legacy_view import ConversionError, Reason
+from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_most_calls
+from hive_views.legacy_import.plan import (
+    Plan,
+    PlanEntry,
+    PlannedStore,
+    PlanStatus,
+    planned_store,
+    row_with_view_columns,
+    target_metastore,
+)
+from hive_views.legacy_import.readers.detection import is_legacy, read_view
+from hive_views.legacy_import.storage import create_storage, remove_storage
 from hive_views.metastore.capabilities import honors_cas
-from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.commit.hive_view_commit import swap_row
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.identities import identify
+from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
+from hive_views.metastore.store import LoadedView, MetastoreStore
 
-Progress = Callable[[int, int, Outcome], None]
-"""Told how many views are done, of how many, and the last one's outcome."""
+RunProgress = Callable[[int, int, ImportOutcome], None]
+"""Called with the number of finished views, the number of all views, and the last outcome."""
 
 _AHEAD = 3
-"""Views that are worked out, and whose files are written, while the metastore is at work on another one."""
-_HANDS = 2
-"""How many of them at once: one reads and thinks while the other waits for the disk."""
+"""Number of views that are computed, and whose files are written, during the swap of another one."""
+_THREADS = 2
+"""Number of threads for that: one computes while the other waits for the disk."""
 
-_DONE = (Status.CONVERTED, Status.WOULD_CONVERT)
+_CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
+
+logger = logging.getLogger(__name__)
+
+
+# -- A run in one process ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run did."""
+    """The result of a run."""
 
-    outcomes: tuple[Outcome, ...]
-    """How each view of the plan ended, in the plan's order."""
+    outcomes: tuple[ImportOutcome, ...]
+    """The outcome of each view, in the plan's order."""
 
     @property
     def complete(self) -> bool:
-        """Whether every view that was ready is converted."""
+        """Whether every ready view is converted, so that a further run has nothing to do."""
         return not any(
-            outcome.status in (Status.FAILED, Status.UNKNOWN, Status.PENDING) or outcome.reason is Reason.CHANGED
+            outcome.status in (ImportStatus.FAILED, ImportStatus.UNKNOWN, ImportStatus.PENDING)
+            or outcome.reason is Reason.CHANGED
             for outcome in self.outcomes
         )
-
-
-def work_for(plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, dry: bool = False) -> Work:
-    """What the workers of a plan need to know.
-
-    Args:
-        plan: The plan.
-        catalog: Where the legacy views are.
-        to: Where the new views go; None is the same catalog.
-        dry: Whether nothing is to be written.
-
-    Raises:
-        PlanError: If the plan is for another target.
-    """
-    plan.check_target(target_of(to))
-    options: Options = plan.options
-    return Work(
-        catalog.name,
-        dict(catalog.properties),
-        options,
-        {entry.name: entry.target for entry in plan.entries},
-        None if to is None else to.name,
-        None if to is None else dict(to.properties),
-        dry,
-        below=planned_store((to or catalog).store) if dry else None,
-    )
 
 
 def run_plan(
@@ -80,77 +103,87 @@ def run_plan(
     *,
     to: HiveViewCatalog | None = None,
     most_calls: int = MOST_CALLS,
-    progress: Progress | None = None,
+    progress: RunProgress | None = None,
 ) -> RunResult:
-    """Import the views of a plan. Run again after a crash, it goes on where it was.
+    """Import the views of a plan. Run again with the same journal, it resumes.
 
-    While the metastore is at work on one view, the next ones that do not read it are worked out, and their files are
-    written: a run that is killed leaves the files of a few views more, and the next run knows of them.
+    During the swap of one view the next views that do not read it are computed and their files are written. A killed
+    run leaves the files of a few views; the next run knows them from the journal.
 
     Args:
         plan: The plan.
-        catalog: Where the legacy views are.
-        journal_path: The journal's file; begun where it is not there.
-        to: Where the new views go; None is the same catalog.
-        most_calls: How many calls the metastore gets at once, at most; besides, a lock may be kept alive. More than
-            three are never made.
-        progress: Told after each view.
+        catalog: The catalog of the legacy views.
+        journal_path: The journal's file; created if it does not exist.
+        to: The catalog for the new views; None for `catalog`.
+        most_calls: Maximum number of concurrent metastore calls, besides heartbeats of locks. At most three are made.
+        progress: Called after each view.
 
     Returns:
-        How each view ended.
+        The outcome of each view. Problems of single views are outcomes, not exceptions.
 
     Raises:
         PlanError: If the plan is for another target.
-        JournalError: If the journal cannot be used. What happens to single views is in the outcomes.
+        JournalError: If the journal cannot be used.
         UsageError: If `most_calls` is not positive.
     """
     check_most_calls(most_calls)
-    work = work_for(plan, catalog, to)
-    # Each hand makes one call at a time, and so does this thread, which waits for them or is at work on a swap. With
-    # one call alone they take turns.
-    hands = min(_HANDS, most_calls - 1)
-    ahead = _AHEAD if hands else 0
-    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(max(hands, 1), "hive-views-import") as pool:
-        ledger = Ledger(plan, journal, (to or catalog).store, progress)
-        # Level by level, so that neighbors seldom read each other.
-        order = sorted(plan.entries, key=lambda entry: entry.level)
-        begun: dict[ViewName, tuple[Future[Looked], bool]] = {}
+    importer = importer_for(plan, catalog, to)
+    # Each thread makes one call at a time, and so does this one, which waits for them or swaps a row. With a single
+    # call allowed they take turns.
+    threads = min(_THREADS, most_calls - 1)
+    ahead = _AHEAD if threads else 0
+    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(max(threads, 1), "hive-views-import") as pool:
+        state = RunState(plan, journal, (to or catalog).store, progress)
+        # By level, so that neighbors seldom read each other.
+        entries = sorted(plan.entries, key=lambda entry: entry.level)
+        started: dict[ViewName, tuple[Future[PendingImport | ImportOutcome], bool]] = {}
 
-        def begin(entry: Entry) -> None:
-            patient = ledger.unfinished(entry)  # now: what `prepare` notes is our own
-            begun[entry.name] = pool.submit(lambda: work.look(entry).prepare(journal.prepared)), patient
+        def prepare(entry: PlanEntry) -> PendingImport | ImportOutcome:
+            step = importer.compute(entry)
+            if isinstance(step, PendingImport):
+                journal.announce([step.announcement])
+                step = importer.write_files(step)
+            return step
+
+        def start(entry: PlanEntry) -> None:
+            is_unfinished = state.is_unfinished(entry)  # before this run announces the view itself
+            started[entry.name] = pool.submit(prepare, entry), is_unfinished
 
         try:
-            for number, entry in enumerate(order):
-                if not ledger.waits(entry):
+            for number, entry in enumerate(entries):
+                if not state.must_convert(entry):
                     continue
-                for later in order[number : number + 1 + ahead]:
-                    if later.name not in begun and (later is entry or ledger.may_begin(later)):
-                        begin(later)
-                future, patient = begun[entry.name]
-                view = future.result()
-                del begun[entry.name]
-                ledger.done(entry, view.finish(patient=patient))
+                for later in entries[number : number + 1 + ahead]:
+                    if later.name not in started and (later is entry or state.can_start(later)):
+                        start(later)
+                future, is_unfinished = started[entry.name]
+                step = future.result()
+                del started[entry.name]
+                if isinstance(step, PendingImport):
+                    step = importer.swap(step, wait_for_dead_lock=is_unfinished)
+                state.record(step)
         finally:
-            for future, _ in begun.values():
+            for future, _ in started.values():
                 if not future.cancel() and future.exception() is None:
-                    future.result().forget()
-        return ledger.result
+                    step = future.result()
+                    if isinstance(step, PendingImport):
+                        importer.discard(step)
+        return state.result
 
 
 def dry_run(
-    plan: Plan, catalog: HiveViewCatalog, *, to: HiveViewCatalog | None = None, progress: Progress | None = None
+    plan: Plan, catalog: HiveViewCatalog, *, to: HiveViewCatalog | None = None, progress: RunProgress | None = None
 ) -> RunResult:
-    """Look whether a plan could be run now, view by view. Writes nothing, in metastore, storage or journal.
+    """Check whether a plan can be run now. Writes nothing to metastore, storage or journal.
 
-    Each view is looked at as a run would look at it, on top of those that it reads as they would be by then; one that
-    reads a view which would not be converted is blocked by that.
+    Each view is computed as in a run, on top of the views that it reads as they will be by then. A view that reads one
+    which would not be converted is blocked.
 
     Args:
         plan: The plan.
-        catalog: Where the legacy views are.
-        to: Where the new views would go.
-        progress: Told after each view.
+        catalog: The catalog of the legacy views.
+        to: The catalog for the new views; None for `catalog`.
+        progress: Called after each view.
 
     Returns:
         How each view would end.
@@ -158,116 +191,89 @@ def dry_run(
     Raises:
         PlanError: If the plan is for another target.
     """
-    work = work_for(plan, catalog, to, dry=True)
-    ended: dict[ViewName, Outcome] = {}
+    importer = importer_for(plan, catalog, to, is_dry_run=True)
+    outcomes: dict[ViewName, ImportOutcome] = {}
     for entry in plan.entries:
-        outcome = planned(entry)
-        if entry.verdict is Verdict.READY:
-            outcome = blocked(entry, ended) or work.convert(entry, _nothing)
-        ended[entry.name] = outcome
+        outcome = planned_outcome(entry)
+        if entry.status is PlanStatus.READY:
+            step = blocked_outcome(entry, outcomes) or importer.compute(entry)
+            assert isinstance(step, ImportOutcome), "a dry run never has a pending import"
+            outcome = step
+        outcomes[entry.name] = outcome
         if progress is not None:
-            progress(len(ended), len(plan.entries), outcome)
-    return RunResult(tuple(ended.values()))
+            progress(len(outcomes), len(plan.entries), outcome)
+    return RunResult(tuple(outcomes.values()))
 
 
-class Ledger:
-    """What a run knows and notes of its views, in whatever process those are converted."""
+class RunState:
+    """The outcomes of a run so far, its journal, and which views can be converted next."""
 
-    def __init__(self, plan: Plan, journal: Journal, store: MetastoreStore, progress: Progress | None) -> None:
-        """Begin, or go on where the journal ends.
-
-        Args:
-            plan: The plan.
-            journal: Its journal, open.
-            store: Where the new views go.
-            progress: Told after each view.
-        """
+    def __init__(self, plan: Plan, journal: Journal, store: MetastoreStore, progress: RunProgress | None) -> None:
+        """Start, or resume from the journal; `store` is that of the new views."""
         self._plan = plan
         self._journal = journal
         self._store = store
         self._progress = progress
         self._names = frozenset(entry.name for entry in plan.entries)
-        self._ended: dict[ViewName, Outcome] = {}
-        # How the runs before this one left it.
-        self._before = dict(journal.history.outcomes)
+        self._outcomes: dict[ViewName, ImportOutcome] = {}
+        self._earlier_outcomes = dict(journal.history.outcomes)
 
-    def waits(self, entry: Entry) -> bool:
-        """Whether a view is to be converted; if not, how it ends is noted. Those that it reads have ended.
-
-        Args:
-            entry: The view.
-        """
-        outcome = planned(entry)
-        if entry.verdict is Verdict.READY:
-            outcome = blocked(entry, self._ended) or outcome
-        if outcome.status is Status.PENDING:
+    def must_convert(self, entry: PlanEntry) -> bool:
+        """Return whether a view is to be converted, and record its outcome otherwise; the views it reads have ended."""
+        outcome = planned_outcome(entry)
+        if entry.status is PlanStatus.READY:
+            outcome = blocked_outcome(entry, self._outcomes) or outcome
+        if outcome.status is ImportStatus.PENDING:
             return True
-        if outcome != self._before.get(entry.name):
-            self._journal.outcome(outcome)
-        self._end(entry, outcome)
+        if outcome != self._earlier_outcomes.get(entry.name):
+            self._journal.record_outcome(outcome)
+        self._finish(outcome)
         return False
 
-    def may_begin(self, entry: Entry) -> bool:
-        """Whether a view whose turn comes later can be worked out now: it is ready, and those that it reads have ended.
-
-        Args:
-            entry: The view.
-        """
-        if entry.verdict is not Verdict.READY or blocked(entry, self._ended) is not None:
+    def can_start(self, entry: PlanEntry) -> bool:
+        """Return whether a later view can be computed now: it is ready, and the views that it reads have ended."""
+        if entry.status is not PlanStatus.READY or blocked_outcome(entry, self._outcomes) is not None:
             return False
-        return all(name in self._ended for name in entry.reads if name in self._names)
+        return all(name in self._outcomes for name in entry.reads if name in self._names)
 
-    def unfinished(self, entry: Entry) -> bool:
-        """Whether somebody began to convert a view, and did not say how it ended."""
+    def is_unfinished(self, entry: PlanEntry) -> bool:
+        """Return whether a view was announced and has no outcome that says it is converted."""
         history = self._journal.history
-        before = history.outcomes.get(entry.name)
-        return entry.name in history.prepared and (before is None or before.status is not Status.CONVERTED)
+        outcome = history.outcomes.get(entry.name)
+        return entry.name in history.announcements and (outcome is None or outcome.status is not ImportStatus.CONVERTED)
 
-    def done(self, entry: Entry, outcome: Outcome) -> None:
-        """Note how the conversion of a view ended.
-
-        Args:
-            entry: The view.
-            outcome: How it ended.
-
-        Raises:
-            JournalError: If it cannot be noted.
-        """
-        before = self._before.get(entry.name)
-        if outcome.found and before is not None and before.status is Status.CONVERTED:
-            outcome = before
+    def record(self, outcome: ImportOutcome) -> None:
+        """Record the outcome of a conversion; raises JournalError."""
+        earlier = self._earlier_outcomes.get(outcome.name)
+        if outcome.was_converted_before and earlier is not None and earlier.status is ImportStatus.CONVERTED:
+            outcome = earlier
         else:
-            self._journal.outcome(outcome)
-        if outcome.status is Status.CONVERTED:
-            tidy(self._store, self._journal, outcome)
-            self._journal.forget(outcome.name)
-        self._end(entry, outcome)
+            self._journal.record_outcome(outcome)
+        if outcome.status is ImportStatus.CONVERTED:
+            delete_unused_files(self._store, self._journal, outcome)
+            self._journal.forget_announcements(outcome.name)
+        self._finish(outcome)
 
     @property
     def result(self) -> RunResult:
-        """How each view ended, in the plan's order; the others are pending."""
-        return RunResult(tuple(self._ended.get(entry.name, planned(entry)) for entry in self._plan.entries))
+        """The outcome of each view in the plan's order; views that were not processed are pending."""
+        return RunResult(tuple(self._outcomes.get(entry.name, planned_outcome(entry)) for entry in self._plan.entries))
 
-    def _end(self, entry: Entry, outcome: Outcome) -> None:
-        self._ended[entry.name] = outcome
+    def _finish(self, outcome: ImportOutcome) -> None:
+        self._outcomes[outcome.name] = outcome
         if self._progress is not None:
-            self._progress(len(self._ended), len(self._plan.entries), outcome)
+            self._progress(len(self._outcomes), len(self._plan.entries), outcome)
 
 
-def blocked(entry: Entry, ended: dict[ViewName, Outcome]) -> Outcome | None:
-    """The outcome of a view that reads one which was not converted; None where it may go on.
-
-    Args:
-        entry: The view.
-        ended: How those before it ended.
-    """
+def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]) -> ImportOutcome | None:
+    """Return the outcome of a view that reads one which was not converted; None if nothing blocks it."""
     for name in entry.reads:
-        below = ended.get(name)
-        if below is not None and below.status not in _DONE:
-            blocker = below.blocked_by or name
+        outcome = outcomes.get(name)
+        if outcome is not None and outcome.status not in _CONVERTED:
+            blocker = outcome.blocked_by or name
             return replace(
-                planned(entry),
-                status=Status.BLOCKED,
+                planned_outcome(entry),
+                status=ImportStatus.BLOCKED,
                 reason=Reason.BLOCKED,
                 text=f"it reads {name}, and {blocker} was not converted",
                 blocked_by=blocker,
@@ -275,30 +281,352 @@ def blocked(entry: Entry, ended: dict[ViewName, Outcome]) -> Outcome | None:
     return None
 
 
-def tidy(store: MetastoreStore, journal: Journal, outcome: Outcome) -> None:
-    """Delete the files that a run which was killed had written for a view, once another file is the view's.
+def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: ImportOutcome) -> None:
+    """Delete the files of earlier attempts at a view that is converted now.
 
-    A request of that run may still be on its way; where the server compares, it will refuse it, and where it does not
-    the files stay.
-
-    Args:
-        store: Where the view is.
-        journal: What was announced.
-        outcome: The view, converted.
+    A request of a killed run may still arrive. A server that supports compare-and-swap will reject it; on other servers
+    the files are kept.
     """
-    # Told by the backup, which belongs to one attempt: the view may have got newer metadata since.
-    others = [item for item in journal.history.prepared.get(outcome.name, ()) if item.backup != outcome.backup]
-    if not others:
+    # An attempt is identified by its backup: the view may have newer metadata by now.
+    announcements = journal.history.announcements.get(outcome.name, ())
+    unused = [announcement for announcement in announcements if announcement.backup != outcome.backup]
+    if not unused:
         return
     try:
         if not honors_cas(store.client):
             return
     except HiveViewsError:
-        return  # a kept file is cheap
-    for item in others:
-        store.files.delete(item.metadata_location)
-        store.files.delete(item.backup)
+        return  # keeping a file is harmless
+    for announcement in unused:
+        store.files.delete(announcement.metadata_location)
+        store.files.delete(announcement.backup)
 
 
-def _nothing(item: Prepared) -> None:
-    raise AssertionError(f"a dry run writes nothing, and wanted to write {item.metadata_location}")
+# -- One view ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PendingImport:
+    """A view that is computed and not swapped yet. Can be pickled."""
+
+    entry: PlanEntry
+    """The view."""
+    row: Row
+    """Its legacy row."""
+    converted: ConvertedView
+    """The new row and the content of the new files."""
+    seconds: float
+    """Time that it took so far, in seconds."""
+    writing: float = 0.0
+    """The part of `seconds` spent in writing files."""
+
+    @property
+    def announcement(self) -> Announcement:
+        """The journal's announcement of its files."""
+        return Announcement(
+            self.entry.name,
+            self.entry.target,
+            row_to_text(self.row),
+            self.converted.backup,
+            self.converted.location,
+            None if self.converted.storage is None else self.converted.storage.to_text(),
+        )
+
+
+@dataclass(frozen=True)
+class Importer:
+    """Converts single views of a plan. Can be pickled, except for a dry run."""
+
+    catalog_name: str
+    """Name of the catalog of the legacy views."""
+    properties: Mapping[str, str]
+    """Its properties."""
+    options: ImportOptions
+    """Options of the import."""
+    targets: Mapping[ViewName, ViewName]
+    """The new names of the plan's views."""
+    to_name: str | None = None
+    """Name of the target catalog."""
+    to_properties: Mapping[str, str] | None = None
+    """Its properties; None for the catalog of the legacy views."""
+    database_locations: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Base locations of the target's databases, read once per run."""
+    dry_run_store: PlannedStore | None = field(default=None, compare=False, repr=False)
+    """For a dry run: the target as it will be, with the views that were computed already."""
+
+    @property
+    def source(self) -> HiveViewCatalog:
+        """This process' catalog of the legacy views."""
+        return open_catalog(self.catalog_name, tuple(sorted(self.properties.items())))
+
+    @property
+    def target(self) -> HiveViewCatalog:
+        """This process' catalog for the new views."""
+        if self.to_properties is None:
+            return self.source
+        return open_catalog(self.to_name or self.catalog_name, tuple(sorted(self.to_properties.items())))
+
+    def is_in_place(self, entry: PlanEntry) -> bool:
+        """Return whether the Iceberg view replaces the legacy row."""
+        return self.to_properties is None and entry.in_place
+
+    def compute(self, entry: PlanEntry) -> PendingImport | ImportOutcome:
+        """Convert a view in memory; the outcome if there is nothing to swap.
+
+        The only rows written are those of Hive tables that get a UUID for lineage.
+        """
+        started = time.perf_counter()
+        try:
+            step = self._compute(entry)
+        except HiveViewsError as error:
+            step = _outcome_of_error(entry, error)
+        return replace(step, seconds=time.perf_counter() - started)
+
+    def write_files(self, pending: PendingImport, *, is_shared: bool = False) -> PendingImport | ImportOutcome:
+        """Write the announced files of a view and create its storage. Repeated, it changes nothing.
+
+        `is_shared` tells that other attempts may write the same files, so that none is deleted if this one fails.
+        """
+        started = time.perf_counter()
+        store, converted = self.target.store, pending.converted
+        try:
+            _write_backup_once(store, converted.backup, pending.row)
+            if converted.storage is not None:
+                create_storage(self.target, converted.storage, converted.definition.definition.schema)
+            if self.is_in_place(pending.entry):
+                _write_metadata_once(store, converted)
+        except HiveViewsError as error:
+            if not is_shared:
+                self._delete(converted, converted.backup)
+            seconds = time.perf_counter() - started
+            outcome = _outcome_of_error(pending.entry, error)
+            return replace(outcome, seconds=pending.seconds + seconds, writing=seconds)
+        seconds = time.perf_counter() - started
+        return replace(pending, seconds=pending.seconds + seconds, writing=seconds)
+
+    def swap(
+        self, pending: PendingImport, *, wait_for_dead_lock: bool = False, is_shared: bool = False
+    ) -> ImportOutcome:
+        """Replace the row, or create the new view. Repeated, it finds the row replaced and reports it as converted.
+
+        `wait_for_dead_lock` waits for the lock of a dead process until the server drops it. For `is_shared` see
+        `write_files`.
+        """
+        started = time.perf_counter()
+        try:
+            outcome = self._swap(pending, wait_for_dead_lock=wait_for_dead_lock, is_shared=is_shared)
+        except HiveViewsError as error:
+            outcome = self._converted_meanwhile(pending, error) or _outcome_of_error(pending.entry, error)
+        swapping = time.perf_counter() - started
+        return replace(
+            outcome, seconds=pending.seconds + swapping, writing=pending.writing + swapping, swapping=swapping
+        )
+
+    def converted_outcome(self, entry: PlanEntry, backup: str | None = None) -> ImportOutcome | None:
+        """Return the outcome of a view whose row is converted already, by the attempt with `backup` or another one."""
+        row = self.target.store.get_row(entry.target)
+        return None if row is None else _converted_outcome(entry, row, backup)
+
+    def discard(self, pending: PendingImport) -> None:
+        """Delete the files and the storage of a view that will not be swapped."""
+        self._delete(pending.converted, pending.converted.location, pending.converted.backup)
+
+    def _compute(self, entry: PlanEntry) -> PendingImport | ImportOutcome:
+        row = self.source.store.get_row(entry.name)
+        target_row = row if self.is_in_place(entry) else self.target.store.get_row(entry.target)
+        if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
+            outcome = _converted_outcome(entry, target_row)
+            if outcome is not None:
+                return outcome
+            if self.is_in_place(entry):
+                raise ConversionError(Reason.CHANGED, f"{entry.name} is an Iceberg view now, made by another program")
+        if row is None:
+            raise ConversionError(Reason.CHANGED, f"{entry.name} no longer exists")
+        if not is_legacy(row) or row_fingerprint(row) != entry.fingerprint:
+            raise ConversionError(Reason.CHANGED, f"the row of {entry.name} changed since the plan; plan again")
+        converted = self._convert_and_mark(entry, row, target_row)
+        if converted.text != entry.new_text or converted.columns != entry.columns:
+            raise ConversionError(
+                Reason.CHANGED,
+                f"tables or views that {entry.name} reads changed since the plan, so its text would differ; plan again",
+            )
+        if converted.storage is not None and converted.storage.action.value != entry.storage_plan:
+            raise ConversionError(
+                Reason.CHANGED,
+                f"the storage of {entry.name} changed since the plan: {converted.storage.sentence}; plan again",
+            )
+        if self.dry_run_store is not None:
+            new_row = row_with_view_columns(converted.row, read_view(row)) if entry.in_place else converted.row
+            self.dry_run_store.put(entry.target, LoadedView(new_row, converted.metadata))
+            return ImportOutcome(entry.name, entry.target, ImportStatus.WOULD_CONVERT)
+        return PendingImport(entry, row, converted, 0.0)
+
+    def _convert_and_mark(self, entry: PlanEntry, row: Row, target_row: Row | None) -> ConvertedView:
+        store = self.target.store
+        # Each view reads the rows anew, and each row once.
+        view_store = self.dry_run_store or planned_store(store)
+        view_store.fetched[entry.target] = target_row
+        converted = self._convert(entry, row, view_store)
+        if self.dry_run_store is not None or not store.config.mark_hive_tables:
+            return converted
+        sources = [view_store.get_row(name) for name in converted.definition.reads]
+        unmarked = [source for source in sources if source is not None and _is_unmarked(source)]
+        if not unmarked:
+            return converted
+        # Only now, so that nothing is written for a view that cannot be converted.
+        for source in unmarked:
+            identify(store, source)
+            view_store.fetched.pop(source.name)
+        return self._convert(entry, row, view_store)
+
+    def _convert(self, entry: PlanEntry, row: Row, view_store: PlannedStore) -> ConvertedView:
+        return convert(
+            ImportTarget(self.target, view_store, self.database_locations),
+            row,
+            read_view(row),
+            entry.target,
+            self.options,
+            self.targets,
+            is_same_catalog=self.to_properties is None,
+        )
+
+    def _swap(self, pending: PendingImport, *, wait_for_dead_lock: bool, is_shared: bool) -> ImportOutcome:
+        entry, converted, store = pending.entry, pending.converted, self.target.store
+        if wait_for_dead_lock:
+            store = _store_with_long_lock_timeout(store)
+        damages: tuple[str, ...] = ()
+        location = converted.location
+        if self.is_in_place(entry):
+            on_rejection = None if is_shared else lambda: self.discard(pending)
+            damages = tuple(
+                difference.field
+                for difference in swap_row(store, pending.row, converted.row, on_rejection=on_rejection)
+            )
+        else:
+            try:
+                location = commit(store, entry.target, None, converted.metadata).row.metadata_location or location
+            except CommitStateUnknownError:
+                raise
+            except HiveViewsError:
+                if not is_shared:
+                    self._delete(converted)
+                raise
+        return ImportOutcome(
+            entry.name,
+            entry.target,
+            ImportStatus.CONVERTED,
+            metadata_location=location,
+            backup=converted.backup,
+            damages=damages,
+        )
+
+    def _converted_meanwhile(self, pending: PendingImport, error: HiveViewsError) -> ImportOutcome | None:
+        """Return the outcome if another attempt or run converted the view between `compute` and `swap`."""
+        if not isinstance(error, (CommitFailedError, ViewAlreadyExistsError)):
+            return None
+        try:
+            return self.converted_outcome(pending.entry, pending.converted.backup)
+        except HiveViewsError:
+            return None
+
+    def _delete(self, converted: ConvertedView, *locations: str) -> None:
+        if converted.storage is not None:
+            try:
+                remove_storage(self.target, converted.storage)
+            except HiveViewsError as error:
+                logger.warning("Could not remove the storage table %s: %s", converted.storage.table, error)
+        for location in locations:
+            self.target.store.files.delete(location)
+
+
+def importer_for(
+    plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, is_dry_run: bool = False
+) -> Importer:
+    """Return the importer of a plan's views; raises PlanError if the plan is for another target."""
+    plan.check_target(target_metastore(to))
+    return Importer(
+        catalog.name,
+        dict(catalog.properties),
+        plan.options,
+        {entry.name: entry.target for entry in plan.entries},
+        None if to is None else to.name,
+        None if to is None else dict(to.properties),
+        dry_run_store=planned_store((to or catalog).store) if is_dry_run else None,
+    )
+
+
+@lru_cache(maxsize=8)
+def open_catalog(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCatalog:
+    """Return this process' catalog for these properties. It connects with its first call."""
+    return HiveViewCatalog(name, **dict(properties))
+
+
+def _converted_outcome(entry: PlanEntry, row: Row, backup: str | None = None) -> ImportOutcome | None:
+    """Return the outcome of a converted view from its row; None if the row was not converted from the entry's row."""
+    if row.kind is not RowKind.ICEBERG_VIEW or row.parameters.get(LEGACY_FINGERPRINT) != entry.fingerprint:
+        return None
+    row_backup = row.parameters.get(LEGACY_ROW)
+    return ImportOutcome(
+        entry.name,
+        entry.target,
+        ImportStatus.CONVERTED,
+        metadata_location=row.metadata_location,
+        backup=row_backup,
+        was_converted_before=backup is None or row_backup != backup,
+    )
+
+
+def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
+    status, reason = ImportStatus.FAILED, Reason.METASTORE
+    if isinstance(error, ConversionError):
+        return ImportOutcome(entry.name, entry.target, ImportStatus.REFUSED, error.problem.reason, error.problem.text)
+    if isinstance(error, CommitStateUnknownError):
+        status = ImportStatus.UNKNOWN
+    elif isinstance(error, (CommitFailedError, NoSuchViewError)):
+        status, reason = ImportStatus.REFUSED, Reason.CHANGED
+    elif isinstance(error, (ViewAlreadyExistsError, TableAlreadyExistsError)):
+        status, reason = ImportStatus.REFUSED, Reason.NAME_TAKEN
+    return ImportOutcome(entry.name, entry.target, status, reason, str(error))
+
+
+def _write_backup_once(store: MetastoreStore, location: str, row: Row) -> None:
+    """Write the legacy row to its file; a file that an earlier attempt wrote must hold it."""
+    try:
+        write_backup(store.files, location, row)
+    except MetadataWriteError:
+        try:
+            is_written = row_to_text(read_backup(store.files, location, str(row.name))) == row_to_text(row)
+        except HiveViewsError:
+            is_written = False
+        if not is_written:
+            raise
+
+
+def _write_metadata_once(store: MetastoreStore, converted: ConvertedView) -> None:
+    """Write the metadata file; a file that an earlier attempt wrote must be equal."""
+    try:
+        store.files.write(converted.location, converted.metadata)
+    except MetadataWriteError:
+        try:
+            is_written = store.files.read(converted.location) == converted.metadata
+        except HiveViewsError:
+            is_written = False
+        if not is_written:
+            raise
+
+
+def _is_unmarked(row: Row) -> bool:
+    return row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW) and HIVE_UUID not in row.parameters
+
+
+def _store_with_long_lock_timeout(store: MetastoreStore) -> MetastoreStore:
+    """Return a store that waits for a lock as long as the server keeps the lock of a dead process."""
+    timeout_ms = max(store.config.lock.timeout_ms, _dead_lock_lifetime_ms(store))
+    return replace(store, config=replace(store.config, lock=replace(store.config.lock, timeout_ms=timeout_ms)))
+
+
+def _dead_lock_lifetime_ms(store: MetastoreStore) -> int:
+    """Return how long the server keeps a lock without heartbeats, plus a minute."""
+    setting = store.client.config_value("hive.txn.timeout", "300s").strip().lower()
+    digits = "".join(char for char in setting if char.isdigit()) or "300"
+    return int(digits) * (1 if setting.endswith("ms") else 1000) + 60_000

@@ -1,14 +1,15 @@
-"""What becomes of the stored rows of a materialized view of Hive's or Trino's: planned, made, and taken back.
+"""Storage of imported materialized views of Hive and Trino: planned, created and removed again.
 
 Rows are never copied, and no file of the old storage is ever deleted or overwritten.
 
-In place, an Iceberg table that the catalog knows (Trino's `storage_table`) stays the table that it is, with two
-properties more; one that only the legacy row names (Hive's STORED BY ICEBERG, Trino's `metadata_location`) gets a row
-of its own, from the same metadata file. Anything else, an Iceberg table with other columns among it, stays where it is,
-and the view gets a new storage. So does a view that is made elsewhere, because the legacy one keeps its own.
+In place, an Iceberg table in the catalog (Trino's `storage_table`) is linked: it stays that table and gets two more
+properties. An Iceberg table that only the legacy row names (Hive's STORED BY ICEBERG, Trino's `metadata_location`) is
+registered: it gets a row of its own for the same metadata file. Any other storage, including an Iceberg table with
+other columns, stays where it is, and a new storage is created. So it is for a view that is created elsewhere, because
+the legacy view keeps its storage.
 
-A new storage gets its rows from the first refresh. Whether rows that are taken over are fresh is known only where Trino
-recorded exactly what its last refresh read (`dependsOnTables`); nothing is concluded from anything else.
+A new storage gets its rows from the first refresh. Whether existing rows are fresh is known only if Trino recorded
+exactly what its last refresh read (`dependsOnTables`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from sqlglot import exp
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.errors import InvalidRefreshStateError, RevertError, SqlError, UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.convert import RefusedError
-from hive_views.legacy_import.model import LegacyView, Reason, Writer
+from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_storage
 from hive_views.materialized.freshness.cache import FactReader, facts_of
@@ -44,39 +44,39 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 LEGACY_STORAGE = "hive-views.legacy-storage"
-"""View property: what the import did about the storage, as JSON; see `Storage.encode`."""
+"""View property: the import's `StoragePlan` as text."""
 
 
-class Action(str, Enum):
-    """What is done about a storage."""
+class StorageAction(str, Enum):
+    """What an import does about a storage."""
 
     LINKED = "linked"
-    """The storage is a table of the catalog already, and stays it."""
+    """The storage is a table of the catalog and stays it."""
     REGISTERED = "registered"
     """The storage gets a row of its own."""
-    MADE = "made"
-    """A new storage is made, without rows."""
+    CREATED = "made"
+    """A new, empty storage is created."""
 
 
 @dataclass(frozen=True)
-class Storage:
-    """What is done about the storage of one materialized view."""
+class StoragePlan:
+    """What an import does about the storage of one materialized view."""
 
-    action: Action
+    action: StorageAction
     """What is done."""
     table: ViewName
-    """The storage table's name."""
+    """The name of the storage table."""
     view_uuid: str
-    """The view that it will belong to."""
+    """The UUID of the view that it will belong to."""
     location: str | None = None
-    """The metadata file of a storage that is taken over, as it was found."""
+    """URI of the metadata file of an existing storage, as it was planned."""
     snapshot_id: int | None = None
-    """Its current snapshot then; None for none."""
-    why: str | None = None
-    """Why nothing is taken over."""
+    """Its current snapshot at that time, if there was one."""
+    reason: str | None = None
+    """Why an existing storage is not used; not part of the text."""
 
-    def encode(self) -> str:
-        """The text that journal and view keep of it."""
+    def to_text(self) -> str:
+        """Return the JSON text that journal and view record."""
         document = {
             "action": self.action.value,
             "table": str(self.table),
@@ -86,35 +86,35 @@ class Storage:
         }
         return json.dumps(document, separators=(",", ":"))
 
-    @staticmethod
-    def decode(text: str) -> Storage:
-        """Read what `encode` gave."""
+    @classmethod
+    def from_text(cls, text: str) -> StoragePlan:
+        """Parse what `to_text` returned; raises ValueError."""
         try:
-            item = json.loads(text)
-            return Storage(
-                Action(item["action"]),
-                ViewName.from_text(item["table"]),
-                str(item["view-uuid"]),
-                item["metadata-location"],
-                item["snapshot-id"],
+            document = json.loads(text)
+            return cls(
+                StorageAction(document["action"]),
+                ViewName.from_text(document["table"]),
+                str(document["view-uuid"]),
+                document["metadata-location"],
+                document["snapshot-id"],
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"it says nothing of a storage: {error!r}") from None
+            raise ValueError(f"it is not a storage plan: {error!r}") from None
 
     @property
     def sentence(self) -> str:
         """What will be done, for people."""
-        if self.action is Action.LINKED:
-            return f"the storage is taken over as it is: {self.table} stays the table with its rows"
-        if self.action is Action.REGISTERED:
-            return f"the storage is taken over as it is: its Iceberg table gets the name {self.table}, no file is moved"
+        if self.action is StorageAction.LINKED:
+            return f"the storage is used as it is: {self.table} stays the table with the rows"
+        if self.action is StorageAction.REGISTERED:
+            return f"the storage is used as it is: its Iceberg table gets the name {self.table}, no file is moved"
         return (
-            f"the storage is made by the first refresh, as {self.table}: {self.why}. The old storage's files stay "
-            "where they are"
+            f"the storage is created by the first refresh, as {self.table}: {self.reason}. The old storage's files "
+            "stay where they are"
         )
 
 
-def planned_storage(
+def plan_storage(
     catalog: HiveViewCatalog,
     store: MetastoreStore,
     row: Row,
@@ -124,47 +124,44 @@ def planned_storage(
     view_uuid: str,
     *,
     in_place: bool,
-) -> tuple[Storage, TableMetadata | None]:
-    """Work out what becomes of a storage. Nothing is written."""
+) -> tuple[StoragePlan, TableMetadata | None]:
+    """Plan what to do about a storage, and return the metadata of a storage that is used. Writes nothing."""
     if not in_place:
-        made = Storage(Action.MADE, _free(catalog, store, target, view_uuid), view_uuid, why=_COPY)
-        return made, None
-    if row.table.partitionKeys:
-        raise RefusedError(
+        name = _free_name(catalog, store, target, view_uuid)
+        return StoragePlan(StorageAction.CREATED, name, view_uuid, reason="the legacy view keeps its own storage"), None
+    if row.partition_keys:
+        raise ConversionError(
             Reason.UNSUPPORTED,
             f"{row.name} is partitioned by Hive, and its row holds the partitions of its storage, which a view cannot "
-            "have. Import it to another place (--to-database, --rename)",
+            "have. Import it under another name (--to-database, --rename)",
         )
-    table, location, why = _found(store, row, view)
+    table, location, reason = _find_storage(store, row, view)
     metadata = None
     if location is not None:
         try:
             metadata = FactReader(store).table_metadata(str(table or row.name), location)
-            why = _other_columns(schema, metadata)
+            reason = _compare_columns(schema, metadata)
         except UnidentifiedError as error:
-            why = f"its storage cannot be read ({error})"
-    if metadata is None or why is not None:
-        made = Storage(Action.MADE, _free(catalog, store, target, view_uuid), view_uuid, why=why)
-        return made, None
-    snapshot = metadata.current_snapshot_id
+            reason = f"its storage cannot be read ({error})"
+    if metadata is None or reason is not None:
+        name = _free_name(catalog, store, target, view_uuid)
+        return StoragePlan(StorageAction.CREATED, name, view_uuid, reason=reason), None
+    snapshot_id = metadata.current_snapshot_id
     if table is not None:
-        return Storage(Action.LINKED, table, view_uuid, location, snapshot), metadata
-    free = _free(catalog, store, target, view_uuid, metadata)
-    return Storage(Action.REGISTERED, free, view_uuid, location, snapshot), metadata
+        return StoragePlan(StorageAction.LINKED, table, view_uuid, location, snapshot_id), metadata
+    name = _free_name(catalog, store, target, view_uuid, metadata)
+    return StoragePlan(StorageAction.REGISTERED, name, view_uuid, location, snapshot_id), metadata
 
 
-_COPY = "the legacy one keeps its own"
-
-
-def _found(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:
-    """The storage's name in the catalog, its metadata file, and why there is neither."""
+def _find_storage(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:
+    """Return the storage's name in the catalog, its metadata file, and the reason if there is neither."""
     if view.writer is Writer.TRINO and trino.STORAGE_TABLE in row.parameters:
         schema = row.parameters.get(trino.STORAGE_SCHEMA, row.name.database)
         table = ViewName.parse((schema, row.parameters[trino.STORAGE_TABLE]))
-        there = store.get_row(table)
-        if there is None or there.kind is not RowKind.ICEBERG_TABLE:
-            return None, None, f"its storage table {table} is gone"
-        return table, there.metadata_location, None
+        table_row = store.get_row(table)
+        if table_row is None or table_row.kind is not RowKind.ICEBERG_TABLE:
+            return None, None, f"its storage table {table} no longer exists"
+        return table, table_row.metadata_location, None
     if row.metadata_location is not None and (view.writer is Writer.TRINO or row.kind is RowKind.ICEBERG_TABLE):
         return None, row.metadata_location, None
     if view.writer is Writer.TRINO:
@@ -172,27 +169,27 @@ def _found(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName 
     return None, None, "its rows are in Hive's own format, not in an Iceberg table"
 
 
-def _other_columns(schema: Schema, metadata: TableMetadata) -> str | None:
-    """Why the rows of a storage cannot be those of the view; None where they can."""
-    wanted = [(field.name.lower(), field.field_type) for field in schema.fields]
-    there = [(field.name.lower(), field.field_type) for field in metadata.schema().fields]
-    if [name for name, _ in wanted] != [name for name, _ in there]:
-        return f"its storage has the columns {', '.join(name for name, _ in there)}"
-    for (name, kind), (_, stored) in zip(wanted, there, strict=True):
-        if (kind.is_primitive or stored.is_primitive) and kind != stored:
-            return f"the column {name} of its storage is of type {stored}, and the view's is of type {kind}"
+def _compare_columns(schema: Schema, metadata: TableMetadata) -> str | None:
+    """Return why the rows of a storage cannot be those of the view; None if they can."""
+    view_columns = [(field.name.lower(), field.field_type) for field in schema.fields]
+    stored_columns = [(field.name.lower(), field.field_type) for field in metadata.schema().fields]
+    if [name for name, _ in view_columns] != [name for name, _ in stored_columns]:
+        return f"its storage has the columns {', '.join(name for name, _ in stored_columns)}"
+    for (name, view_type), (_, stored_type) in zip(view_columns, stored_columns, strict=True):
+        if (view_type.is_primitive or stored_type.is_primitive) and view_type != stored_type:
+            return f"the column {name} of its storage is of type {stored_type}, and the view's is of type {view_type}"
     return None
 
 
-def _free(
+def _free_name(
     catalog: HiveViewCatalog,
     store: MetastoreStore,
     target: ViewName,
     view_uuid: str,
     metadata: TableMetadata | None = None,
 ) -> ViewName:
-    """A name for a storage's row: one that a run which was killed has made for this very view is taken again."""
-    return storage_name(target, view_uuid, lambda plain: _is_free(catalog, store, plain, view_uuid, metadata))
+    """Return a name for a storage's row; the row that a killed run created for this view counts as free."""
+    return storage_name(target, view_uuid, lambda name: _is_free(catalog, store, name, view_uuid, metadata))
 
 
 def _is_free(
@@ -203,19 +200,19 @@ def _is_free(
         return True
     if row.kind is not RowKind.ICEBERG_TABLE:
         return False
-    table = _table(catalog, name)
+    table = _load_table(catalog, name)
     if table is None or (metadata is not None and table.metadata.table_uuid != metadata.table_uuid):
         return False
     if metadata is None and table.metadata.current_snapshot_id is not None:
         return False
-    return metadata is not None or _is_of(table, view_uuid)
+    return metadata is not None or _belongs_to(table, view_uuid)
 
 
-# -- What is kept in the view -----------------------------------------------------------------------------------------
+# -- Freshness of the rows ---------------------------------------------------------------------------------------------
 
 
-def staleness(view: LegacyView) -> tuple[dict[str, str], str | None]:
-    """The view property that stands for Trino's grace period, and what is to be said of it."""
+def staleness_properties(view: LegacyView) -> tuple[dict[str, str], str | None]:
+    """Return the view property for Trino's grace period, and a sentence about it."""
     if view.writer is not Writer.TRINO:
         return {}, None
     text = view.storage.get("gracePeriod")
@@ -224,21 +221,18 @@ def staleness(view: LegacyView) -> tuple[dict[str, str], str | None]:
     except InvalidRefreshStateError as error:
         return {}, f"its grace period is not kept: {error}"
     if grace is None:
-        return (
-            {},
-            "Trino shows its rows however old they are; from now on stale rows do not answer, the definition does",
-        )
+        return {}, "Trino returns its rows at any age; from now on queries read the definition when rows are stale"
     return ({MAX_STALENESS_MS: str(int(grace))} if grace > 0 else {}), f"its grace period of {text} stays"
 
 
-def recorded_state(
+def recorded_refresh_state(
     store: MetastoreStore,
     view: LegacyView,
     storage: TableMetadata,
     reads: tuple[ViewName, ...],
     fingerprint: str,
 ) -> tuple[RefreshState | None, str]:
-    """What Trino's last refresh read, where what it recorded says so exactly."""
+    """Return the refresh state of the existing rows if Trino recorded it exactly, and a sentence about it."""
     snapshot = storage.current_snapshot()
     if snapshot is None:
         return None, "it has no rows yet"
@@ -247,56 +241,54 @@ def recorded_state(
         return None, f"{unknown}Hive did not record exactly what it read"
     summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
     try:
-        made = trino.refresh_of({key: str(value) for key, value in summary.items()})
-        zoned = _may_depend_on_zone(view.sql)
+        refresh = trino.refresh_of({key: str(value) for key, value in summary.items()})
+        may_depend_on_zone = _may_depend_on_time_zone(view.sql)
     except (InvalidRefreshStateError, SqlError) as error:
         return None, unknown + str(error)
-    if made is None or made.started_ms is None:
-        return None, f"{unknown}its current snapshot is no refresh of Trino's"
-    if made.others or made.unrepeatable or set(made.tables) != set(reads) or zoned:
+    if refresh is None or refresh.started_ms is None:
+        return None, f"{unknown}its current snapshot is not a refresh by Trino"
+    if refresh.others or refresh.unrepeatable or set(refresh.tables) != set(reads) or may_depend_on_zone:
         return None, f"{unknown}Trino recorded no snapshot for all that it reads"
     sources = []
-    for name, number in sorted(made.tables.items()):
-        source = _source(store, name, number)
+    for name, snapshot_id in sorted(refresh.tables.items()):
+        source = _source_state(store, name, snapshot_id)
         if source is None:
-            return None, f"{unknown}{name} has not the snapshot any more that Trino read, or had other columns since"
+            return None, f"{unknown}{name} no longer has the snapshot that Trino read, or its columns changed since"
         sources.append(source)
-    return RefreshState(
-        1, tuple(sources), made.started_ms, fingerprint
-    ), "what its last refresh read is known from Trino"
+    return RefreshState(1, tuple(sources), refresh.started_ms, fingerprint), "Trino recorded what its last refresh read"
 
 
-def _source(store: MetastoreStore, name: ViewName, number: int | None) -> SourceState | None:
-    """The state of a table as Trino read it; None where that cannot be told exactly."""
+def _source_state(store: MetastoreStore, name: ViewName, snapshot_id: int | None) -> SourceState | None:
+    """Return the state of a table as Trino read it; None if it is not known exactly."""
     row = store.get_row(name)
     if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None
     metadata = FactReader(store).table_metadata(str(name), row.metadata_location)
     facts = facts_of(metadata)
-    latest = max(schema.schema_id for schema in metadata.schemas)
-    if number is None:
-        # Without a snapshot there is no row, whatever its columns.
+    latest_schema_id = max(schema.schema_id for schema in metadata.schemas)
+    if snapshot_id is None:
+        # Without a snapshot the table was empty, whatever its columns.
         return SourceState(SourceKind.TABLE, name, facts.uuid, NO_SNAPSHOT) if not facts.snapshots else None
-    known = facts.snapshots.get(number)
+    snapshot = facts.snapshots.get(snapshot_id)
     # A schema that is younger than the snapshot may have been the current one when Trino read it.
-    if known is None or known.schema_id != latest:
+    if snapshot is None or snapshot.schema_id != latest_schema_id:
         return None
-    return SourceState(SourceKind.TABLE, name, facts.uuid, number, schema_id=latest)
+    return SourceState(SourceKind.TABLE, name, facts.uuid, snapshot_id, schema_id=latest_schema_id)
 
 
-def _may_depend_on_zone(sql: str) -> bool:
-    """Whether a text compares with a date, which Trino turns into an instant in its session's time zone."""
+def _may_depend_on_time_zone(sql: str) -> bool:
+    """Return whether a text may compare with a date, which Trino converts to an instant in its session's time zone."""
     return parse_query(sql, "trino").tree.find(exp.Cast) is not None
 
 
-# -- Doing it, and taking it back -------------------------------------------------------------------------------------
+# -- Creating and removing a storage ----------------------------------------------------------------------------------
 
 
-def provide(catalog: HiveViewCatalog, storage: Storage, schema: Schema) -> None:
-    """Make the storage what the view will name. Done again, it changes nothing."""
+def create_storage(catalog: HiveViewCatalog, storage: StoragePlan, schema: Schema) -> None:
+    """Create, register or mark the storage of a view. Repeated, it changes nothing."""
     properties = {STORAGE_OF: storage.view_uuid, STAGED_WRITES: "true"}
-    table = _table(catalog, storage.table)
-    if storage.action is Action.MADE:
+    table = _load_table(catalog, storage.table)
+    if storage.action is StorageAction.CREATED:
         if table is None:
             fields = [field.model_copy(update={"required": False}) for field in schema.model_copy(deep=True).fields]
             catalog.create_table(
@@ -304,48 +296,50 @@ def provide(catalog: HiveViewCatalog, storage: Storage, schema: Schema) -> None:
             )
         return
     if table is None:
-        assert storage.location is not None, "a storage that is taken over was read"
+        assert storage.location is not None, "an existing storage was read when it was planned"
         table = catalog.register_table(storage.table.identifier, storage.location)
-    wanted = {key: value for key, value in properties.items() if table.metadata.properties.get(key) != value}
-    if wanted:
+    missing = {key: value for key, value in properties.items() if table.metadata.properties.get(key) != value}
+    if missing:
         with table.transaction() as transaction:
-            transaction.set_properties(wanted)
+            transaction.set_properties(missing)
 
 
-def check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storage: Storage) -> None:
-    """Refuse a storage that has other rows than when it was taken over."""
-    table = _table(catalog, storage.table)
+def check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storage: StoragePlan) -> None:
+    """Raise RevertError if the storage was refreshed since the import."""
+    table = _load_table(catalog, storage.table)
     if table is not None and table.metadata.current_snapshot_id != storage.snapshot_id:
-        raise RevertError(str(name), "its rows were refreshed since its import; force it to lose them")
+        raise RevertError(str(name), "its rows were refreshed since the import; use force to lose them")
 
 
-def withdraw(catalog: HiveViewCatalog, storage: Storage, *, force: bool = False) -> None:
-    """Take back what `provide` did. Files of a storage that was taken over stay, whatever `force` says."""
-    table = _table(catalog, storage.table)
-    # One that was killed in between has made the row, and not yet said in it whose it is.
-    bare = table is not None and storage.action is Action.REGISTERED and table.metadata_location == storage.location
-    if table is None or not (bare or _is_of(table, storage.view_uuid)):
+def remove_storage(catalog: HiveViewCatalog, storage: StoragePlan, *, force: bool = False) -> None:
+    """Undo `create_storage`. Files that existed before the import are kept; `force` drops refreshed rows."""
+    table = _load_table(catalog, storage.table)
+    # A killed run may have registered the row without marking it.
+    is_unmarked = (
+        table is not None and storage.action is StorageAction.REGISTERED and table.metadata_location == storage.location
+    )
+    if table is None or not (is_unmarked or _belongs_to(table, storage.view_uuid)):
         return
-    refreshed = table.metadata.current_snapshot_id != storage.snapshot_id
-    if storage.action is Action.MADE:
-        if force or not refreshed:
+    is_refreshed = table.metadata.current_snapshot_id != storage.snapshot_id
+    if storage.action is StorageAction.CREATED:
+        if force or not is_refreshed:
             drop_storage(catalog, storage.table, storage.view_uuid)
         return
-    if storage.action is Action.REGISTERED:
+    if storage.action is StorageAction.REGISTERED:
         catalog.remove_table(storage.table.identifier)
-        if not refreshed and table.metadata_location != storage.location:
-            catalog.store.files.delete(table.metadata_location)  # written by `provide`, and named by nothing now
+        if not is_refreshed and table.metadata_location != storage.location:
+            catalog.store.files.delete(table.metadata_location)  # written by `create_storage`, and unused now
         return
     with table.transaction() as transaction:
         transaction.remove_properties(*(key for key in (STORAGE_OF, STAGED_WRITES) if key in table.metadata.properties))
 
 
-def _table(catalog: HiveViewCatalog, name: ViewName) -> Table | None:
+def _load_table(catalog: HiveViewCatalog, name: ViewName) -> Table | None:
     try:
         return catalog.load_table(name.identifier)
     except NoSuchTableError:
         return None
 
 
-def _is_of(table: Table, view_uuid: str) -> bool:
+def _belongs_to(table: Table, view_uuid: str) -> bool:
     return table.metadata.properties.get(STORAGE_OF, "").lower() == view_uuid.lower()

@@ -499,6 +499,19 @@ def row_with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...])
     return read_row(table)
 
 
+def row_as_plain_view(row: Row, parameters: Mapping[str, str], texts: RowTexts) -> Row:
+    """Return the row of a materialized view as that of a view, with other parameters and texts."""
+    table = copy.copy(row.table)
+    table.tableType = VIRTUAL_VIEW
+    table.parameters = dict(parameters)
+    table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
+    # The server stores it beside the row, and returns it for materialized views only.
+    table.creationMetadata = None
+    if table.rewriteEnabled is not None:
+        table.rewriteEnabled = False
+    return read_row(table)
+
+
 def converted_row(
     config: CatalogConfig,
     legacy: Row,

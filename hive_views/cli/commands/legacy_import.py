@@ -146,18 +146,17 @@ def plan_views(
         NoSuchViewError: If there is no legacy view of a name.
         ImportJobError: If Spark gives up.
     """
-    from hive_views.legacy_import.options import TRINO_CATALOGS, Options, Rule
-    from hive_views.legacy_import.plan import write_plan
-    from hive_views.legacy_import.planner import plan_import
-    from hive_views.legacy_import.report.report import report_of_plan
+    from hive_views.legacy_import.options import TRINO_CATALOGS, ImportOptions, RenameRule
+    from hive_views.legacy_import.plan import plan_import, write_plan
+    from hive_views.legacy_import.report.report import report_plan
 
     check_most_calls(most_calls, _MOST_CALLS)
     if not databases and not view:
         raise UsageError("DATABASE", "name at least one database, or a view with --view")
-    options = Options(
-        renames=tuple(map(Rule.parse, rename)),
+    options = ImportOptions(
+        renames=tuple(map(RenameRule.parse, rename)),
         to_database=to_database,
-        mangled=mangled,
+        mojibake=mangled,
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
         materialized=materialized,
     )
@@ -187,7 +186,7 @@ def plan_views(
                 master=spark,
                 most_calls=most_calls,
                 progress=advance,
-                told=lambda done, total: advance(done, total, "Spark's analyzer"),
+                check_progress=lambda done, total: advance(done, total, "Spark's analyzer"),
             )
     named = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
@@ -195,7 +194,7 @@ def plan_views(
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
         _write(output, write_plan(plan), "--output")
-    return _report(report_of_plan(plan), output)
+    return _report(report_plan(plan), output)
 
 
 def run_views(
@@ -241,15 +240,19 @@ def run_views(
     """
     from hive_views.legacy_import import run
     from hive_views.legacy_import.journal import read_journal
-    from hive_views.legacy_import.report.report import Line, Report, report_of
-    from hive_views.spark.legacy_import.verified_run import NONE, is_elsewhere, verification
+    from hive_views.legacy_import.report.report import Report, ReportEntry, report_run
+    from hive_views.spark.legacy_import.verified_run import NONE, is_other_metastore, resolve_verify_mode
 
     check_most_calls(most_calls, _MOST_CALLS)
     place = Path(journal or f"{plan}.journal")
     doing, words = ("checking", "Interrupted. Nothing was written") if dry_run else ("importing", _goes_on(str(place)))
     with _target(to_catalog, to_uri, to_warehouse) as target, bar(doing) as advance, _interrupted(words):
-        elsewhere = is_elsewhere(catalog, target)
-        verify = verification(verify, spark=spark is not None, elsewhere=elsewhere, catalog=(target or catalog).name)
+        verify = resolve_verify_mode(
+            verify,
+            has_spark=spark is not None,
+            is_other_metastore=is_other_metastore(catalog, target),
+            catalog_name=(target or catalog).name,
+        )
         read = _read_plan(plan)
 
         def told(done: int, total: int, _: object) -> None:
@@ -258,11 +261,11 @@ def run_views(
         if dry_run:
             result = run.dry_run(read, catalog, to=target, progress=told)
             ends = {outcome.name: outcome for outcome in result.outcomes}
-            lines = tuple(Line(entry, ends[entry.name]) for entry in read.entries)
+            lines = tuple(ReportEntry(entry, ends[entry.name]) for entry in read.entries)
             return _report(Report(lines, tuple(tuple(map(str, cycle)) for cycle in read.cycles)), None, result.complete)
         if spark is None and verify == NONE:
             result = run.run_plan(read, catalog, place, to=target, most_calls=most_calls, progress=told)
-            return _report(report_of(read_journal(place)), str(place), result.complete)
+            return _report(report_run(read_journal(place)), str(place), result.complete)
         from hive_views.spark.legacy_import.command import run_on_spark
 
         result = run_on_spark(
@@ -274,9 +277,9 @@ def run_views(
             most_calls=most_calls,
             verify=verify,
             progress=told,
-            told=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
+            check_progress=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
         )
-    report = _report(report_of(read_journal(place)), str(place), result.complete and result.as_before)
+    report = _report(report_run(read_journal(place)), str(place), result.complete and result.as_before)
     differing = tuple(str(name) for name, verdict in result.checks.items() if not verdict.good)
     report = _with_rows(report, {name: verdict.text for name, verdict in result.checks.items()})
     return replace(report, differing=differing)
@@ -304,31 +307,30 @@ def report_views(
         UsageError: If the page cannot be written.
     """
     from hive_views.legacy_import.journal import is_journal, read_journal
-    from hive_views.legacy_import.report.report import Report, report_of, report_of_plan
-    from hive_views.legacy_import.report.verification import rows_said
+    from hive_views.legacy_import.report.report import Report, read_check_results, report_plan, report_run
 
     if html is not None:
         _check_place(html, "--html")
     try:
-        found = report_of(read_journal(Path(journal)))
+        found = report_run(read_journal(Path(journal)))
     except JournalError as error:
         if not Path(journal).is_file() or is_journal(Path(journal)):
             raise
         try:
-            found = report_of_plan(_read_plan(journal))
+            found = report_plan(_read_plan(journal))
         except PlanError as other:
             raise JournalError(journal, f"it is neither a journal ({error.reason}) nor a plan ({other})") from None
     names = _names(view)
     for name in names:
-        if all(line.entry.name != name for line in found.lines):
+        if all(line.entry.name != name for line in found.entries):
             raise NoSuchViewError(str(name), f"it is not in {journal}")
     if names:
-        found = Report(tuple(line for line in found.lines if line.entry.name in names), found.cycles)
-    said = rows_said(Path(journal))
+        found = Report(tuple(line for line in found.entries if line.entry.name in names), found.cycles)
+    said = read_check_results(Path(journal))
     if html is not None:
-        from hive_views.legacy_import.report.page.page import html as page
+        from hive_views.legacy_import.report.page.page import render_report_page
 
-        _write(html, page(found, Path(journal).name, rows=said), "--html")
+        _write(html, render_report_page(found, Path(journal).name, check_results=said), "--html")
     return _with_rows(_report(found, html or journal), said)
 
 
@@ -378,16 +380,16 @@ def revert_views(
             outcomes = revert.revert_views(catalog, names, force=force)
         else:
             outcomes = revert.revert_run(catalog, Path(journal), names=names, force=force, to=target, progress=told)
-    bad = (revert.Reverted.REFUSED, revert.Reverted.FAILED)
+    bad = (revert.RevertStatus.REFUSED, revert.RevertStatus.FAILED)
     return ImportReport(
-        counts=dict(sorted(Counter(item.result.value for item in outcomes).items())),
+        counts=dict(sorted(Counter(item.status.value for item in outcomes).items())),
         reasons={},
         seconds=0.0,
         writing=0.0,
         cycles=(),
-        views=tuple({"name": str(item.name), "status": item.result.value, "text": item.text} for item in outcomes),
+        views=tuple({"name": str(item.name), "status": item.status.value, "text": item.text} for item in outcomes),
         file=journal,
-        complete=not any(item.result in bad for item in outcomes),
+        complete=not any(item.status in bad for item in outcomes),
     )
 
 

@@ -1,14 +1,14 @@
-"""Plain Spark's views: one raw text, and what it meant when it was written in the row's parameters.
+"""Plain Spark's views: a row with one text as it was typed, whose context is recorded in the row's parameters.
 
 | Spark | current database at creation | columns of the query | settings |
 |---|---|---|---|
-| before 2.2 | none: the text is complete | none | none |
-| 2.2 to 2.4 | `view.default.database` | `view.query.out.*` | none |
-| 3.0 | `view.catalogAndNamespace.*` | `view.query.out.*` | none |
+| before 2.2 | not recorded: all names are qualified | not recorded | not recorded |
+| 2.2 to 2.4 | `view.default.database` | `view.query.out.*` | not recorded |
+| 3.0 | `view.catalogAndNamespace.*` | `view.query.out.*` | not recorded |
 | 3.1 and later | `view.catalogAndNamespace.*` | `view.query.out.*` | `view.sqlConfig.*` |
 
-The columns' real case and types are in `spark.sql.sources.schema`, cut into `….part.N` up to Spark 3.1. Source:
-Spark's CatalogTable and HiveExternalCatalog.
+The columns' case and types are in `spark.sql.sources.schema`, split into `….part.N` up to Spark 3.1. Source: Spark's
+CatalogTable and HiveExternalCatalog.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hive_views.legacy_import.model import LegacyColumn, LegacyView, Reason, Refusal, Writer
-from hive_views.legacy_import.mojibake import demangled
-from hive_views.legacy_import.readers.hive import columns_of
+from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
+from hive_views.legacy_import.mojibake import decode_mojibake
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.session_settings import ANSI, RECORDED
 
@@ -28,10 +27,10 @@ _OLD_DATABASE = "view.default.database"
 _OUTPUT = "view.query.out."
 _SETTING = "view.sqlConfig."
 _SCHEMA = "spark.sql.sources.schema"
-_SIGNS = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, "spark.sql.create.version")
+_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, "spark.sql.create.version")
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
-_ROWS_ALIKE = ("spark.sql.artifact.",)
-"""Begin settings that Spark records and that no row depends on: which session's JARs are loaded."""
+_IRRELEVANT_SETTINGS = ("spark.sql.artifact.",)
+"""Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded."""
 DEFAULTS = {
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.caseSensitive": "false",
@@ -51,38 +50,38 @@ DEFAULTS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Settings at their default, which say nothing special of a view. A test compares them with the installed Spark; that
-Spark 3.1 to 4.0 had the same was not looked up. Left out are those whose default changed, such as timeParserPolicy."""
-_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+"""Default values of settings, which the plan does not mention. A test compares them with the installed Spark; the
+defaults of Spark 3.1 to 4.0 were not checked. Settings whose default changed, e.g. timeParserPolicy, are left out."""
+_TYPE_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
-def wrote(parameters: Mapping[str, str]) -> bool:
-    """Whether plain Spark wrote a row with these parameters."""
-    return any(key.startswith(_SIGNS) for key in parameters)
+def is_spark_row(row: Row) -> bool:
+    """Return whether plain Spark wrote a row."""
+    return any(key.startswith(_SIGNATURES) for key in row.parameters)
 
 
-def outlives(key: str) -> bool:
-    """Whether a parameter of Spark's may stay in the row of an Iceberg view.
+def is_kept_parameter(key: str) -> bool:
+    """Return whether a parameter of Spark may stay in the row of an Iceberg view.
 
-    Those that describe the text go: an Iceberg commit rewrites the text and leaves them, and then they break readers
-    (measured). The settings under which the text was written and the version stay: without them plain Spark would run
-    the same text under other rules, e.g. ANSI mode.
+    Parameters that describe the text are removed: an Iceberg commit rewrites the text and leaves them, and then plain
+    Spark cannot read the view. The version and the settings under which the text was written stay: without them plain
+    Spark would run the same text under other rules, e.g. ANSI mode.
     """
     return not key.startswith((_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SCHEMA, "view.referredTemp", "view.schemaMode"))
 
 
-def unheeded(settings: Mapping[str, str]) -> str | None:
-    """Say which of a view's settings nobody who reads it through Iceberg works under."""
-    found = ", ".join(
+def settings_note(settings: Mapping[str, str]) -> str | None:
+    """Return a sentence about the settings of a view that readers through Iceberg do not apply; None for none."""
+    not_applied = ", ".join(
         f"{key}={value}"
         for key, value in sorted(settings.items())
         if key not in RECORDED
-        and not key.startswith(_ROWS_ALIKE)
+        and not key.startswith(_IRRELEVANT_SETTINGS)
         and DEFAULTS.get(key, "").lower() != value.strip().lower()
     )
-    if not found:
+    if not not_applied:
         return None
-    return f"made under {found}, which a reader through Iceberg does not set: set it there, if rows depend on it"
+    return f"made under {not_applied}, which a reader through Iceberg does not set: set it there, if rows depend on it"
 
 
 def read(row: Row) -> LegacyView:
@@ -90,13 +89,13 @@ def read(row: Row) -> LegacyView:
     parameters = row.parameters
     text = row.texts.expanded or row.texts.original
     try:
-        namespace = _list(parameters, f"{_NAMESPACE}numParts", f"{_NAMESPACE}part.")
-        output = _list(parameters, f"{_OUTPUT}numCols", f"{_OUTPUT}col.")
-        columns = _columns(row)
-        problem = _problem(row, text, namespace)
+        namespace = _read_list(parameters, f"{_NAMESPACE}numParts", f"{_NAMESPACE}part.")
+        query_columns = _read_list(parameters, f"{_OUTPUT}numCols", f"{_OUTPUT}col.")
+        columns = _read_columns(row)
+        problem = _find_problem(row, text, namespace)
     except ValueError as error:
-        namespace, output, columns = None, None, columns_of(row)
-        problem = Refusal(Reason.UNREADABLE, f"the parameters that Spark wrote for {row.name} are broken: {error}")
+        namespace, query_columns, columns = None, None, declared_columns(row)
+        problem = Problem(Reason.UNREADABLE, f"the parameters that Spark wrote for {row.name} are broken: {error}")
     database = namespace[-1] if namespace else parameters.get(_OLD_DATABASE, row.name.database)
     return LegacyView(
         name=row.name,
@@ -107,74 +106,80 @@ def read(row: Row) -> LegacyView:
         columns=columns,
         original=row.texts.original if row.texts.original != text else None,
         catalog=namespace[0] if namespace is not None and len(namespace) > 1 else None,
-        query_columns=output,
+        query_columns=query_columns,
         comment=parameters.get("comment"),
-        # As plain Spark reads a view that records none (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's
-        # catalog takes the session's.
+        # Plain Spark reads a view that records no ANSI mode with `false`
+        # (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's catalog takes the session's.
         settings={ANSI: "false"}
         | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
-        partitioned=bool(row.table.partitionKeys),
-        mangled=demangled(text or ""),
+        partitioned=bool(row.partition_keys),
+        repaired_sql=decode_mojibake(text or ""),
         problem=problem,
     )
 
 
-def _problem(row: Row, text: str | None, namespace: tuple[str, ...] | None) -> Refusal | None:
+def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None) -> Problem | None:
     if not text:
-        return Refusal(Reason.NO_TEXT, f"the row of {row.name} has no view text")
+        return Problem(Reason.NO_TEXT, f"the row of {row.name} has no view text")
     if namespace is not None and len(namespace) > 2:
-        return Refusal(Reason.OTHER_CATALOG, f"{'.'.join(namespace)} was current, which is no database of a metastore")
+        return Problem(
+            Reason.OTHER_CATALOG, f"its current namespace was {'.'.join(namespace)}, which is not a database"
+        )
     for key in _TEMPORARY:
         names = json.loads(row.parameters.get(key, "[]"))
         if names:
-            return Refusal(Reason.UNSUPPORTED, f"it reads temporary objects ({key}): {names}")
+            return Problem(Reason.UNSUPPORTED, f"it reads temporary objects ({key}): {names}")
     return None
 
 
-def _list(parameters: Mapping[str, str], count: str, prefix: str) -> tuple[str, ...] | None:
-    if count not in parameters:
+def _read_list(parameters: Mapping[str, str], count_key: str, prefix: str) -> tuple[str, ...] | None:
+    if count_key not in parameters:
         return None
     try:
-        return tuple(parameters[f"{prefix}{number}"] for number in range(int(parameters[count])))
+        return tuple(parameters[f"{prefix}{number}"] for number in range(int(parameters[count_key])))
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is missing") from None
 
 
-def _columns(row: Row) -> tuple[LegacyColumn, ...]:
-    """The columns with their real case; the row has them in lower case."""
+def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
+    """Read the columns with their case; the row has them in lower case."""
     text = row.parameters.get(_SCHEMA)
     if text is None:
-        parts = _list(row.parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part.")
+        parts = _read_list(row.parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part.")
         text = None if parts is None else "".join(parts)
-    declared = columns_of(row)
+    row_columns = declared_columns(row)
     if text is None:
-        return declared
+        return row_columns
     try:
-        fields = json.loads(text)["fields"]
-        found = tuple(
-            LegacyColumn(field["name"], _type(field["type"]), field.get("metadata", {}).get("comment"))
-            for field in fields
+        schema_columns = tuple(
+            LegacyColumn(field["name"], _hive_type(field["type"]), field.get("metadata", {}).get("comment"))
+            for field in json.loads(text)["fields"]
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{_SCHEMA} is no schema of Spark's: {error!r}") from None
-    if [column.name.lower() for column in found] != [column.name.lower() for column in declared]:
-        # Another program (Hive's ALTER VIEW) changed the row since; the row's own columns are what is read.
-        return declared
-    # CHAR and VARCHAR are strings in this schema; the row knows better.
+        raise ValueError(f"{_SCHEMA} is not a schema of Spark: {error!r}") from None
+    if [column.name.lower() for column in schema_columns] != [column.name.lower() for column in row_columns]:
+        # Another program (Hive's ALTER VIEW) changed the row later; readers use the columns of the row.
+        return row_columns
+    # CHAR and VARCHAR are strings in the schema; the row has their type.
     return tuple(
-        LegacyColumn(ours.name, theirs.type if ours.type == "string" else ours.type, theirs.comment or ours.comment)
-        for ours, theirs in zip(found, declared, strict=True)
+        LegacyColumn(
+            schema_column.name,
+            row_column.type if schema_column.type == "string" else schema_column.type,
+            row_column.comment or schema_column.comment,
+        )
+        for schema_column, row_column in zip(schema_columns, row_columns, strict=True)
     )
 
 
-def _type(value: Any) -> str:
+def _hive_type(value: Any) -> str:
+    """Return a type of Spark's JSON schema as a Hive type text."""
     if isinstance(value, str):
-        return _NAMES.get(value, value)
+        return _TYPE_NAMES.get(value, value)
     kind = value["type"]
     if kind == "array":
-        return f"array<{_type(value['elementType'])}>"
+        return f"array<{_hive_type(value['elementType'])}>"
     if kind == "map":
-        return f"map<{_type(value['keyType'])},{_type(value['valueType'])}>"
+        return f"map<{_hive_type(value['keyType'])},{_hive_type(value['valueType'])}>"
     if kind == "struct":
-        return f"struct<{','.join(field['name'] + ':' + _type(field['type']) for field in value['fields'])}>"
-    raise ValueError(f"{kind} is no type that a metastore has")
+        return f"struct<{','.join(field['name'] + ':' + _hive_type(field['type']) for field in value['fields'])}>"
+    raise ValueError(f"{kind} is not a type that a metastore has")

@@ -1,9 +1,9 @@
-"""The part of SQL in which a Trino text means the same to Hive and to Spark.
+"""The subset of SQL in which a Trino text means the same to Hive and Spark.
 
-A text of Trino's that Spark or Hive can read too may still give other rows without an error: `a / b` of integers,
-`"a"` (a string to Spark), `substr(s, 0)`, NULLs in an ordering, indexes of arrays. So nothing is concluded from a text
-being readable: each element of it must be on the list below, whose members Trino, Hive and Spark define alike wherever
-Trino gives an answer at all. What is not on the list is not translated.
+A Trino text that Spark or Hive can parse may return other rows there without an error: `a / b` of integers, `"a"` (a
+string to Spark), `substr(s, 0)`, NULLs in an ordering, indexes of arrays. So each element of a text must be in the list
+below, whose members Trino, Hive and Spark define alike wherever Trino returns a result at all. Other texts are not
+translated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.dialects import requote_trino_text
 
-_ALIKE = (
+_PORTABLE_NODES = (
     exp.Alias,
     exp.And,
     exp.Between,
@@ -61,35 +61,34 @@ _ALIKE = (
     exp.Where,
     exp.With,
 )
-"""Sums and comparisons are among them, since Trino takes operands of one type only and fails where a sum overflows."""
+"""Includes sums and comparisons, because Trino requires operands of one type and fails if a sum overflows."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_FUNCTIONS = (exp.Func,)
 
 
-def portable(sql: str) -> str:
-    """A text of Trino's as Hive and Spark write it: the same but for the quotes around names."""
+def to_portable_sql(sql: str) -> str:
+    """Return a Trino text with the identifier quotes of Hive and Spark; raises SqlError if it is not portable."""
     tree = parse_query(sql, "trino").tree
     for node in tree.walk():
-        reason = _other(node)
-        if reason is not None:
-            raise SqlError(f"Trino's {reason} is not known to mean the same to Hive and Spark")
+        construct = _unportable_construct(node)
+        if construct is not None:
+            raise SqlError(f"Trino's {construct} is not known to mean the same to Hive and Spark")
     return requote_trino_text(sql)
 
 
-def _other(node: exp.Expr) -> str | None:
-    """What about a node may mean something else to others; None for nothing."""
+def _unportable_construct(node: exp.Expr) -> str | None:
+    """Return what may mean something else to Hive or Spark; None if nothing does."""
     if isinstance(node, exp.Cast):
         literal = node.this
         if node.to.this is exp.DType.DATE and isinstance(literal, exp.Literal) and _DATE.fullmatch(literal.name):
             return None
         return f"CAST to {node.to.sql('trino')}"
     if isinstance(node, exp.DataType):
-        return None  # judged with its CAST
-    if type(node) not in _ALIKE:
-        return str(node.sql_name()) if isinstance(node, _FUNCTIONS) else node.key.upper()
+        return None  # checked with its CAST
+    if type(node) not in _PORTABLE_NODES:
+        return str(node.sql_name()) if isinstance(node, exp.Func) else node.key.upper()
     if isinstance(node, exp.Like) and not isinstance(node.expression, exp.Literal):
-        return "LIKE with a pattern that is no literal"
+        return "LIKE with a pattern that is not a literal"
     if isinstance(node, exp.Group) and (
         any(isinstance(item, exp.Literal) for item in node.expressions)
         or any(value for key, value in node.args.items() if key != "expressions")

@@ -1,61 +1,69 @@
-"""What an import did, view by view, as data: for JSON, for the terminal, for a page."""
+"""The report of an import: each view with its plan entry, its outcome and the difference of its texts.
+
+The results of checks by Spark are kept in a file next to the journal (`read_check_results`).
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any
 
-from hive_views.legacy_import.journal import History
-from hive_views.legacy_import.outcome import Outcome, planned
-from hive_views.legacy_import.plan import Entry, Plan
+from hive_views.errors import JournalError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
+from hive_views.legacy_import.plan import Plan, PlanEntry
 
-Piece = tuple[str, str]
-"""A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new one), and its text."""
+DiffPiece = tuple[str, str]
+"""A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new text), and the piece's text."""
 
 _WORDS = re.compile(r"\s+|\w+|`(?:[^`]|``)*`|.", re.DOTALL)
 
 
-def difference(old: str, new: str) -> tuple[Piece, ...]:
-    """The difference of two texts, word by word: SQL is often one long line."""
-    before, after = _WORDS.findall(old), _WORDS.findall(new)
-    pieces: list[Piece] = []
-    for kind, start, end, to_start, to_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+def diff_texts(old: str, new: str) -> tuple[DiffPiece, ...]:
+    """Compare two texts word by word, because SQL is often one long line."""
+    old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
+    matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+    pieces: list[DiffPiece] = []
+    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if kind == "equal":
-            pieces.append(("=", "".join(before[start:end])))
+            pieces.append(("=", "".join(old_words[old_start:old_end])))
             continue
-        if end > start:
-            pieces.append(("-", "".join(before[start:end])))
-        if to_end > to_start:
-            pieces.append(("+", "".join(after[to_start:to_end])))
+        if old_end > old_start:
+            pieces.append(("-", "".join(old_words[old_start:old_end])))
+        if new_end > new_start:
+            pieces.append(("+", "".join(new_words[new_start:new_end])))
     return tuple(pieces)
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportEntry:
     """One view of a report."""
 
-    entry: Entry
-    """What was planned."""
-    outcome: Outcome
-    """How it ended, as far as it has."""
+    entry: PlanEntry
+    """Its entry in the plan."""
+    outcome: ImportOutcome
+    """Its outcome; pending if it was not processed yet."""
     reverted: str | None = None
-    """What became of it when the import was reverted."""
+    """The status of its revert."""
 
     @property
     def status(self) -> str:
-        """In one word how the view stands."""
+        """Its present status."""
         return self.reverted or self.outcome.status.value
 
-    def pieces(self) -> tuple[Piece, ...]:
-        """The difference of the text that its readers ran and the one that they run now; empty where there is none."""
+    def diff(self) -> tuple[DiffPiece, ...]:
+        """Compare the text that engines ran before with that of now; empty if there is no difference."""
         old, new = self.entry.old_text, self.entry.new_text
-        return () if old is None or new is None or old == new else difference(old, new)
+        return () if old is None or new is None or old == new else diff_texts(old, new)
 
     def to_json(self) -> dict[str, Any]:
-        """The line as a JSON object."""
+        """Return the view as a JSON object."""
         return {
             **self.outcome.to_json(),
             "status": self.status,
@@ -67,47 +75,47 @@ class Line:
             "old_original": self.entry.old_original,
             "old_text": self.entry.old_text,
             "new_text": self.entry.new_text,
-            "difference": [list(piece) for piece in self.pieces()],
+            "difference": [list(piece) for piece in self.diff()],
         }
 
 
 @dataclass(frozen=True)
 class Report:
-    """What an import did, or would do."""
+    """What an import did, or will do."""
 
-    lines: tuple[Line, ...]
-    """The views, each behind those that it reads."""
+    entries: tuple[ReportEntry, ...]
+    """The views, each after the views that it reads."""
     cycles: tuple[tuple[str, ...], ...]
-    """Views that read each other."""
+    """Groups of views that read each other."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many views stand in which way."""
-        return dict(sorted(Counter(line.status for line in self.lines).items()))
+        """The number of views by status."""
+        return dict(sorted(Counter(entry.status for entry in self.entries).items()))
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many views were not converted for which reason."""
-        found = Counter(line.outcome.reason.value for line in self.lines if line.outcome.reason is not None)
-        return dict(found.most_common())
+        """The number of views by the reason for which they were not converted, the most frequent first."""
+        reasons = (entry.outcome.reason for entry in self.entries)
+        return dict(Counter(reason.value for reason in reasons if reason is not None).most_common())
 
     @property
     def seconds(self) -> float:
-        """How long the views took together, in seconds."""
-        return sum(line.outcome.seconds for line in self.lines)
+        """The time of all views, in seconds."""
+        return sum(entry.outcome.seconds for entry in self.entries)
 
     @property
     def writing(self) -> float:
-        """How much of that were writes."""
-        return sum(line.outcome.writing for line in self.lines)
+        """The part of `seconds` spent in writes."""
+        return sum(entry.outcome.writing for entry in self.entries)
 
     @property
     def swapping(self) -> float:
-        """How much of that the swaps took, see `Outcome.swapping`; other writes are done during the swaps of others."""
-        return sum(line.outcome.swapping for line in self.lines)
+        """The part of `writing` spent in swaps, see `ImportOutcome.swapping`; files are written during other swaps."""
+        return sum(entry.outcome.swapping for entry in self.entries)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as a JSON object."""
+        """Return the report as a JSON object."""
         return {
             "counts": self.counts,
             "reasons": self.reasons,
@@ -115,26 +123,48 @@ class Report:
             "writing": round(self.writing, 3),
             "swapping": round(self.swapping, 3),
             "cycles": [list(cycle) for cycle in self.cycles],
-            "views": [line.to_json() for line in self.lines],
+            "views": [entry.to_json() for entry in self.entries],
         }
 
 
-def report_of_plan(plan: Plan) -> Report:
-    """The report of a plan that was not run."""
-    return Report(tuple(Line(entry, planned(entry)) for entry in plan.entries), _cycles(plan))
+def report_plan(plan: Plan) -> Report:
+    """Return the report of a plan that was not run."""
+    return _report(plan, {}, {})
 
 
-def report_of(history: History) -> Report:
-    """The report of a run, as its journal tells it; views whose turn has not come are pending."""
-    plan = history.plan
-    return Report(
-        tuple(
-            Line(entry, history.outcomes.get(entry.name, planned(entry)), history.reverted.get(entry.name))
-            for entry in plan.entries
-        ),
-        _cycles(plan),
+def report_run(history: History) -> Report:
+    """Return the report of a run from its journal; views that were not processed yet are pending."""
+    return _report(history.plan, history.outcomes, history.reverted)
+
+
+def _report(plan: Plan, outcomes: Mapping[ViewName, ImportOutcome], reverted: Mapping[ViewName, str]) -> Report:
+    entries = (
+        ReportEntry(entry, outcomes.get(entry.name) or planned_outcome(entry), reverted.get(entry.name))
+        for entry in plan.entries
     )
+    return Report(tuple(entries), tuple(tuple(map(str, cycle)) for cycle in plan.cycles))
 
 
-def _cycles(plan: Plan) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(map(str, cycle)) for cycle in plan.cycles)
+def _check_results_file(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.verified")
+
+
+def write_check_results(journal: Path, results: Mapping[ViewName, str]) -> None:
+    """Write the results of a check by Spark next to a journal, replacing earlier ones; raises JournalError."""
+    path = _check_results_file(journal)
+    try:
+        path.write_text(json.dumps({str(name): text for name, text in results.items()}, indent=1))
+    except OSError as error:
+        raise JournalError(str(path), str(error)) from error
+
+
+def read_check_results(journal: Path) -> dict[ViewName, str]:
+    """Read the results of the last check by Spark next to a journal; raises JournalError if they are damaged."""
+    path = _check_results_file(journal)
+    try:
+        results = json.loads(path.read_text())
+        return {ViewName.from_text(name): str(text) for name, text in results.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise JournalError(str(path), f"it does not hold the results of a check: {error}") from error

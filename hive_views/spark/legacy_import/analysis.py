@@ -1,8 +1,8 @@
-"""What Spark's analyzer says of many definitions, quickly: one analysis of each text, and no query around it.
+"""Fast analysis of many definitions by Spark: one analysis per text, without a query around it.
 
-A `ViewSession` makes a temporary view for each view that records settings, and analyzes that and the query. Here the
-text itself is analyzed in the second session, whose settings and current database are set once for all views that have
-the same. It says "yes" or nothing: what it does not take, the session is asked about.
+A `ViewSession` creates a temporary view for each view that records settings, and analyzes it and the query. Here each
+text is analyzed in the helper session, whose settings and current database are set once for all views that share them.
+The result covers only views whose text returns the declared columns; others are to be read with the `ViewSession`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 _Settings = frozenset[tuple[str, str]]
 
 
-def analyzed(
-    views: ViewSession, names: Iterable[ViewName], place: Callable[[ViewName], ViewName]
+def analyze_definitions(
+    session: ViewSession, names: Iterable[ViewName], target_of: Callable[[ViewName], ViewName]
 ) -> dict[ViewName, StructType]:
-    """What Spark's analyzer finds in definitions that give just the columns that their views declare."""
-    reader, helper = views._queries, views._helper
+    """Return the columns of the views whose text returns exactly the columns that the view declares."""
+    reader, helper = session._queries, session._helper
     groups: dict[tuple[NameContext, _Settings], list[tuple[ViewName, str, Schema]]] = {}
     for name in names:
+        target = target_of(name)
         try:
-            view = views.catalog.load_view(place(name).identifier)
+            view = session.catalog.load_view(target.identifier)
             version = view.current_version()
             texts = sql_texts(version)
         except HiveViewsError:
@@ -43,30 +44,30 @@ def analyzed(
         text = texts.get("spark", texts.get(HIVE))
         if text is None:
             continue
-        wanted = recorded(version.summary)
-        settings = frozenset((key, wanted.get(key, str(views.spark.conf.get(key)))) for key in RECORDED)
-        key = reader.context_of(version, place(name)), settings
+        recorded_settings = recorded(version.summary)
+        settings = frozenset((key, recorded_settings.get(key, str(session.spark.conf.get(key)))) for key in RECORDED)
+        key = reader.context_of(version, target), settings
         groups.setdefault(key, []).append((name, text, view.schemas()[version.schema_id]))
-    found: dict[ViewName, StructType] = {}
-    caught: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())
-    for (context, settings), items in groups.items():
+    schemas: dict[ViewName, StructType] = {}
+    errors: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())
+    for (context, settings), views in groups.items():
         try:
-            with helper.configured(context, dict(settings)) as (session, _):
-                for name, text, declared in items:
+            with helper.configured(context, dict(settings)) as (spark, _):
+                for name, text, declared in views:
                     try:
-                        given = session.sql(text).schema
-                        alike = _alike(iceberg_schema(given), declared)
-                    except caught:
+                        schema = spark.sql(text).schema
+                        is_same = _has_same_columns(iceberg_schema(schema), declared)
+                    except errors:
                         continue
-                    if alike:
-                        found[name] = given
-        except caught:
-            continue  # there is no such database, say: the session tells which view has the fault
-    return found
+                    if is_same:
+                        schemas[name] = schema
+        except errors:
+            continue  # e.g. the database does not exist: the `ViewSession` reports which view fails
+    return schemas
 
 
-def _alike(given: Schema, declared: Schema) -> bool:
-    """Whether the query's columns are those that the view declares: then nothing is renamed or cast for a reader."""
-    return [(field.name.lower(), str(field.field_type)) for field in given.fields] == [
+def _has_same_columns(schema: Schema, declared: Schema) -> bool:
+    """Return whether readers get the query's columns without a renaming or a cast."""
+    return [(field.name.lower(), str(field.field_type)) for field in schema.fields] == [
         (field.name.lower(), str(field.field_type)) for field in declared.fields
     ]

@@ -1,4 +1,4 @@
-"""`hive-views import plan` and `run` on Spark: a session for the command, and plan or run, checked by Spark."""
+"""`hive-views import plan --spark` and `run --spark`: start a session if there is none, and plan or run with it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.options import Options
-from hive_views.legacy_import.plan import Plan
-from hive_views.legacy_import.planner import Progress as Planned
-from hive_views.legacy_import.planner import target_of
-from hive_views.legacy_import.run import Progress, RunResult, run_plan
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import Plan, PlanProgress, target_metastore
+from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
+from hive_views.spark.legacy_import.analyzer_findings import add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.plan import told_by_spark
-from hive_views.spark.legacy_import.verification import Checked
-from hive_views.spark.legacy_import.verified_run import NONE, CheckedRun, is_elsewhere, run_verified, verification
+from hive_views.spark.legacy_import.verification import CheckProgress
+from hive_views.spark.legacy_import.verified_run import (
+    NONE,
+    CheckedRun,
+    is_other_metastore,
+    resolve_verify_mode,
+    run_verified,
+)
 from hive_views.spark.runtime import cache_directory, iceberg_session, plain_session
 from hive_views.spark.sessions import SESSION_CATALOG
 
@@ -31,20 +35,20 @@ def plan_on_spark(
     *,
     databases: Sequence[str] = (),
     names: Sequence[ViewName] = (),
-    options: Options | None = None,
+    options: ImportOptions | None = None,
     to: HiveViewCatalog | None = None,
     master: str,
     most_calls: int,
-    progress: Planned | None = None,
-    told: Planned | None = None,
+    progress: PlanProgress | None = None,
+    check_progress: PlanProgress | None = None,
     session: SparkSession | None = None,
 ) -> Plan:
-    """Plan an import on Spark, and ask its analyzer about the new texts where one Spark can read both sides."""
-    verify = to is None and catalog.name != SESSION_CATALOG
-    with _session(catalog, master, catalog.name if verify else None, session) as spark:
+    """Plan an import on Spark, and analyze the new texts if one Spark can read both the legacy and the new views."""
+    is_analyzed = to is None and catalog.name != SESSION_CATALOG
+    with _session(catalog, master, catalog.name if is_analyzed else None, session) as spark:
         job = SparkImport(spark, catalog, most_calls=most_calls)
         plan = job.plan(databases=databases, names=names, options=options, to=to, progress=progress)
-        return told_by_spark(spark, catalog, plan, told) if verify else plan
+        return add_analyzer_findings(spark, catalog, plan, check_progress) if is_analyzed else plan
 
 
 def run_on_spark(
@@ -56,51 +60,53 @@ def run_on_spark(
     master: str | None = None,
     most_calls: int,
     verify: str | None = None,
-    progress: Progress | None = None,
-    told: Checked | None = None,
+    progress: RunProgress | None = None,
+    check_progress: CheckProgress | None = None,
     session: SparkSession | None = None,
 ) -> CheckedRun:
-    """Run a plan with Spark's help."""
+    """Run a plan on the executors of a master, or in this process with a local Spark for the check."""
     target = to or catalog
-    verify = verification(verify, spark=True, elsewhere=is_elsewhere(catalog, to), catalog=target.name)
-    plan.check_target(target_of(to))  # before a Spark is started
+    verify = resolve_verify_mode(
+        verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
+    )
+    plan.check_target(target_metastore(to))  # before a Spark is started
     with _session(catalog, master or "local[2]", target.name if verify != NONE else None, session) as spark:
         if master is not None:
             job = SparkImport(spark, catalog, most_calls=most_calls)
-            return job.run(plan, journal, to=to, verify=verify, progress=progress, told=told)
+            return job.run(plan, journal, to=to, verify=verify, progress=progress, check_progress=check_progress)
 
         def run() -> RunResult:
             return run_plan(plan, catalog, journal, to=to, most_calls=most_calls, progress=progress)
 
-        return run_verified(spark, plan, catalog, journal, run, to=to, verify=verify, told=told)
+        return run_verified(spark, plan, catalog, journal, run, to=to, verify=verify, check_progress=check_progress)
 
 
 @contextlib.contextmanager
 def _session(
-    catalog: HiveViewCatalog, master: str, iceberg: str | None, given: SparkSession | None
+    catalog: HiveViewCatalog, master: str, iceberg_catalog: str | None, session: SparkSession | None
 ) -> Iterator[SparkSession]:
-    """A session on the catalog's metastore, with an Iceberg catalog of some name on it, or none; stopped if it is new.
+    """Return a session on the catalog's metastore, with an Iceberg catalog of a name if one is given.
 
-    A process can have one Spark only: where one is there (a notebook's), it is what is used, and goes on.
+    A process can have only one Spark: one that exists, e.g. in a notebook, is used and not stopped.
     """
-    if given is not None:
-        yield given
+    if session is not None:
+        yield session
         return
     from pyspark import SparkContext
     from pyspark.logger import PySparkLogger
 
-    another = SparkContext._active_spark_context is not None
-    if not another:
-        # PySpark writes each refusal of its analyzer to the terminal, with a stack trace; the report says it in a line.
+    is_running = SparkContext._active_spark_context is not None
+    if not is_running:
+        # PySpark logs each error of its analyzer to the terminal with a stack trace; the report has it in one line.
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     properties = catalog.properties
     uri, warehouse, conf = properties["uri"], properties.get("warehouse", ""), {"spark.master": master}
-    if iceberg is None:
+    if iceberg_catalog is None:
         spark = plain_session(uri, warehouse, conf=conf)
     else:
-        spark = iceberg_session(uri, warehouse, catalog=iceberg, cache=cache_directory(), conf=conf)
+        spark = iceberg_session(uri, warehouse, catalog=iceberg_catalog, cache=cache_directory(), conf=conf)
     try:
         yield spark
     finally:
-        if not another:
+        if not is_running:
             spark.stop()

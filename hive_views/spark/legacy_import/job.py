@@ -1,40 +1,52 @@
-"""An import spread over the executors of a Spark: reading, parsing, expanding and writing.
+"""An import on the executors of a Spark: they read, convert and swap; plan and journal belong to the driver.
 
-Each worker is a partition, opens the catalogs from their properties, and takes views from the driver's desk
-(`hive_views.spark.legacy_import.work_queue`) by the very functions that a run of one process calls; plan and journal
-are the driver's. So plan, rows and journal are those of one process, but for the order of the journal's lines.
+Views are processed in batches whose views do not read each other, each in two stages. The first computes: it reads the
+rows, parses and expands the texts. Then the driver announces all files of the batch in the journal, on its disk, before
+the second stage writes the files and swaps the rows. Executors call the same functions as a run in one process, so
+plan, rows and journal are the same except for the order of the journal's lines, and each can resume the other's run.
+
+Spark may run a task twice, after the death of an executor or by speculation. The second attempt finds the row swapped
+to the announced metadata file and reports it as converted. Files that two attempts may share are never deleted by an
+executor.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from hive_views.errors import HiveViewsError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import Journal, Prepared
-from hive_views.legacy_import.options import MOST_CALLS, Options, check_most_calls
-from hive_views.legacy_import.outcome import Outcome
-from hive_views.legacy_import.plan import Entry, Plan, Verdict
-from hive_views.legacy_import.planner import Found, Order, Planner, look, order_of, target_of, wanted_views, with_all
-from hive_views.legacy_import.planner import Progress as Planned
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal
+from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_most_calls
+from hive_views.legacy_import.plan import (
+    Plan,
+    PlanEntry,
+    Planner,
+    PlanOrder,
+    PlanProgress,
+    ScannedView,
+    check_all_planned,
+    list_candidates,
+    order_views,
+    scan_row,
+    target_metastore,
+)
 from hive_views.legacy_import.readers.detection import is_legacy
-from hive_views.legacy_import.run import Ledger, Progress, RunResult, work_for
-from hive_views.legacy_import.worker import Work, catalog_of
+from hive_views.legacy_import.run import Importer, PendingImport, RunProgress, RunResult, RunState, importer_for
+from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
-from hive_views.spark.legacy_import.verification import Checked
+from hive_views.spark.legacy_import.verification import CheckProgress
 from hive_views.spark.legacy_import.verified_run import CheckedRun, run_verified
-from hive_views.spark.legacy_import.work_queue import Announce, Desk, Job, Perform, attend
 from hive_views.spark.sessions import spark_exceptions
 
 if TYPE_CHECKING:
@@ -43,37 +55,41 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
-logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
-_NAMES = 50
-"""Rows that a worker reads in one request."""
+_ROWS_PER_TASK = 50
+"""Rows that a task reads in one request."""
+
+_VIEWS_PER_TASK = 20
+"""Views of one task. A larger number saves stages, a smaller one reports progress more often."""
 
 
 class ImportJobError(HiveViewsError):
-    """Spark gave an import up: workers died. What was done is in the journal; run again, and it goes on there."""
+    """Spark cancelled an import because executors failed. What was done is in the journal; run again to resume."""
 
 
 class SparkImport:
-    """Plans and runs imports on a Spark."""
+    """Plans and runs imports on the executors of a Spark."""
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, most_calls: int = MOST_CALLS) -> None:
-        """Nothing is run yet.
+        """Create an import job. Nothing runs yet.
 
         Args:
-            spark: A classic session, whose executors have this package installed, and reach the metastore under the
-                catalog's properties, the files, and this process.
-            catalog: Where the legacy views are.
-            most_calls: How many calls the metastore gets at once from all executors together, at most; besides, each
-                may keep a lock alive. No more workers than this are at work, and none makes two calls at once.
+            spark: A classic session. Its executors have this package installed, and reach the metastore and the storage
+                with the catalog's properties.
+            catalog: The catalog of the legacy views.
+            most_calls: Maximum number of concurrent metastore calls of all executors together, besides heartbeats of
+                locks. It is also the maximum number of concurrent tasks; each makes one call at a time.
 
         Raises:
-            UsageError: If the session is one of Spark Connect, or the number is not positive.
+            UsageError: If the session is a Spark Connect session, or the number is not positive.
         """
         if not hasattr(spark, "_jsparkSession"):
             raise UsageError(
                 "--spark",
-                "Spark Connect has no way from its executors to this process, whose journal must be written before a "
-                "row is; import in one process, or with a classic session on a machine of the cluster",
+                "a Spark Connect session cannot run an import on its executors; import in one process, or use a "
+                "classic session on a machine of the cluster",
             )
         check_most_calls(most_calls)
         self._spark = spark
@@ -85,41 +101,51 @@ class SparkImport:
         *,
         databases: Sequence[str] = (),
         names: Sequence[ViewName] = (),
-        options: Options | None = None,
+        options: ImportOptions | None = None,
         to: HiveViewCatalog | None = None,
-        progress: Planned | None = None,
+        progress: PlanProgress | None = None,
     ) -> Plan:
-        """Plan an import; see `hive_views.legacy_import.planner.plan_import`, whose plan is the same.
+        """Plan an import; the plan equals that of `hive_views.legacy_import.plan_import`.
 
         Args:
-            databases: The views' databases.
-            names: Views, besides those of the databases.
-            options: How to import.
-            to: Where the new views go; None is the same catalog.
-            progress: Told how far it is, from another thread.
+            databases: Databases whose legacy views are all planned.
+            names: Further views.
+            options: ImportOptions of the import.
+            to: The catalog for the new views; None for the catalog of the legacy views.
+            progress: Called for each view of a batch when the batch is planned.
 
         Returns:
             The plan.
 
         Raises:
-            ImportJobError: If Spark gives up, or the metastore cannot be reached from the executors.
-            NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
-            NoSuchViewError: If one of `names` is no legacy view.
+            ImportJobError: If Spark cancels the job, or an executor cannot reach the metastore.
+            NoSuchNamespaceError: If a database of the views, or the database of the option `to_database`, does not
+                exist.
+            NoSuchViewError: If one of `names` is not a legacy view.
             MetastoreError: If the metastore cannot list the views.
         """
-        options = options or Options()
-        wanted = wanted_views(self._catalog, databases, names, options, to)
-        batches = [wanted[start : start + _NAMES] for start in range(0, len(wanted), _NAMES)]
-        work = work_for(Plan((), options, to=target_of(to)), self._catalog, to)
-        reading = _Reading(batches)
-        self._do(reading, dict.fromkeys(reading.batches, ()), partial(_look, work))
-        order = order_of(item for name in reading.batches for item in reading.found[name])
-        planning = _Planning(order, progress)
-        places = {name: number for number, name in enumerate(order.found)}
-        needs = {name: [child for child in order.below[name] if places[child] < places[name]] for name in order.found}
-        self._do(planning, needs, partial(_plan, work, secrets.token_hex(8)))
-        entries = tuple(planning.done_entries[name] for name in order.found)
-        return with_all(Plan(entries, options, order.cycles, target_of(to)), self._catalog, names)
+        options = options or ImportOptions()
+        candidates = list_candidates(self._catalog, databases, names, options, to)
+        importer = importer_for(Plan((), options, to=target_metastore(to)), self._catalog, to)
+        name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
+        scanned = self._run_stage(name_lists, partial(_scan, importer))
+        order = order_views(view for views in scanned for view in views)
+        entries: dict[ViewName, PlanEntry] = {}
+        loaded: dict[ViewName, LoadedView] = {}
+        read_views = order.read_views
+        plan_id = secrets.token_hex(8)
+        for batch in self._batches(_levels(order)):
+            tasks = [_plan_task(order, part, entries, loaded, read_views) for part in self._split(batch)]
+            for results in self._run_stage(tasks, partial(_plan, importer, plan_id)):
+                for entry, future_view in results:
+                    entries[entry.name] = entry
+                    if future_view is not None:
+                        loaded[entry.name] = future_view
+                    if progress is not None:
+                        progress(len(entries), len(order.views))
+        plan = Plan(tuple(entries[name] for name in order.views), options, order.cycles, target_metastore(to))
+        check_all_planned(plan, self._catalog, names)
+        return plan
 
     def run(
         self,
@@ -128,236 +154,234 @@ class SparkImport:
         *,
         to: HiveViewCatalog | None = None,
         verify: str | None = None,
-        progress: Progress | None = None,
-        told: Checked | None = None,
+        progress: RunProgress | None = None,
+        check_progress: CheckProgress | None = None,
     ) -> CheckedRun:
-        """Run a plan. The journal is that of `hive_views.legacy_import.run.run_plan`: each can resume the other's.
+        """Run a plan. The journal is that of `hive_views.legacy_import.run_plan`: each can resume the other's run.
 
-        Spark's analyzer is asked about each definition, before and after, with no row read, unless `verify` says other.
+        By default Spark's analyzer checks each definition before and after the run, without reading rows.
 
         Args:
             plan: The plan.
-            journal_path: The journal's file, of this process.
-            to: Where the new views go; None is the same catalog.
-            verify: `columns`, what Spark's analyzer says; `rows`, how many rows each view has and their checksum as
-                well; `none`. None is `columns`, or `none` where one Spark cannot read the legacy and the new views:
-                those go to another metastore, or to a catalog that is named spark_catalog.
-            progress: Told after each view, from another thread.
-            told: Told how many views Spark was asked about, before and after the run.
+            journal_path: The journal's file, written by this process.
+            to: The catalog for the new views; None for the catalog of the legacy views.
+            verify: `columns` compares what Spark's analyzer returns; `rows` compares the number of rows of each view
+                and their checksum as well; `none` compares nothing. None means `columns`, or `none` if one Spark
+                cannot read both the legacy and the new views: they go to another metastore, or to a catalog named
+                spark_catalog.
+            progress: Called for each view of a batch when the batch ends.
+            check_progress: Called while Spark checks the views before and after the run.
 
         Returns:
-            How each view ended, and what Spark says of each.
+            The outcome of each view, and the results of the checks.
 
         Raises:
-            ImportJobError: If Spark gives up. Run again.
+            ImportJobError: If Spark cancels the job. Run again.
             PlanError: If the plan is for another target.
             JournalError: If the journal cannot be used.
-            UsageError: If what is wanted cannot be compared, or the session's own catalog knows nothing of the views.
+            UsageError: If `verify` is not possible, or the session's own catalog does not have the views.
         """
-        work = work_for(plan, self._catalog, to)
+        importer = importer_for(plan, self._catalog, to)
 
         def run() -> RunResult:
-            return self._run(work, plan, journal_path, to, progress)
+            return self._run(importer, plan, journal_path, to, progress)
 
-        return run_verified(self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, told=told)
+        return run_verified(
+            self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, check_progress=check_progress
+        )
 
     def _run(
-        self, work: Work, plan: Plan, journal_path: Path, to: HiveViewCatalog | None, progress: Progress | None
+        self,
+        importer: Importer,
+        plan: Plan,
+        journal_path: Path,
+        to: HiveViewCatalog | None,
+        progress: RunProgress | None,
     ) -> RunResult:
         with Journal(journal_path, plan) as journal:
-            ledger = Ledger(plan, journal, (to or self._catalog).store, progress)
-            before: set[ViewName] = set()
-            needs = {}
+            state = RunState(plan, journal, (to or self._catalog).store, progress)
+            levels: dict[int, list[PlanEntry]] = {}
             for entry in plan.entries:
-                needs[entry.name] = [name for name in dict.fromkeys(entry.reads) if name in before]
-                before.add(entry.name)
-            self._do(_Running(plan, journal, ledger), needs, partial(_convert, work))
-            return ledger.result
+                levels.setdefault(entry.level, []).append(entry)
+            for batch in self._batches(levels[level] for level in sorted(levels)):
+                entries = [entry for entry in batch if state.must_convert(entry)]
+                self._convert(importer, entries, journal, state)
+            return state.result
 
-    def _do(self, job: Job, needs: Mapping[ViewName, Sequence[ViewName]], perform: Perform) -> None:
-        if not needs:
-            return
+    def _convert(self, importer: Importer, entries: list[PlanEntry], journal: Journal, state: RunState) -> None:
+        """Convert views that do not read each other."""
+        unfinished = {entry.name for entry in entries if state.is_unfinished(entry)}
+        pending: list[PendingImport] = []
+        for steps in self._run_stage(self._split(entries), partial(_compute, importer)):
+            for step in steps:
+                if isinstance(step, PendingImport):
+                    pending.append(step)
+                else:
+                    state.record(step)
+        journal.announce(step.announcement for step in pending)
+        tasks = self._split([(step, step.entry.name in unfinished) for step in pending])
+        for task, outcomes in zip(tasks, self._run_stage(tasks, partial(_swap, importer)), strict=True):
+            for (step, _), outcome in zip(task, outcomes, strict=True):
+                if outcome.status is ImportStatus.REFUSED and honors_cas(importer.target.store.client):
+                    # Another program changed the row, so this server rejects a late request of a lost executor.
+                    importer.discard(step)
+                state.record(outcome)
+
+    def _batches(self, levels: Iterable[Sequence[_T]]) -> Iterator[Sequence[_T]]:
+        """Cut levels, whose views do not read each other, into the batches of a stage."""
+        size = self._most_calls * _VIEWS_PER_TASK
+        for level in levels:
+            for start in range(0, len(level), size):
+                yield level[start : start + size]
+
+    def _split(self, batch: Sequence[_T]) -> list[list[_T]]:
+        """Distribute a batch over the tasks of a stage."""
+        count = min(self._most_calls, len(batch))
+        return [list(batch[number::count]) for number in range(count)]
+
+    def _run_stage(self, tasks: Sequence[_T], function: Callable[[_T], _R]) -> list[_R]:
+        """Run a function on the executors, at most `most_calls` tasks at once, and return the results in order."""
+        if not tasks:
+            return []
         context = self._spark.sparkContext
-        workers = min(self._most_calls, len(needs))
-        # The address at which executors reach the driver is known to Spark.
-        with Desk(job, needs, context.getConf().get("spark.driver.host") or "127.0.0.1") as desk:
-            try:
-                partitions = context.parallelize(range(workers), workers)
-                with _this_python(context):
-                    counts = partitions.mapPartitions(partial(attend, desk.address, desk.key, perform)).collect()
-            except spark_exceptions() as error:
-                if desk.failure is not None:
-                    raise desk.failure from None
-                reason = str(getattr(error, "java_exception", None) or error).strip()
-                raise ImportJobError(
-                    f"Spark gave up, {desk.left} views are left; run again. It says: {reason}"
-                ) from error
-            logger.debug("%d workers did %s", workers, counts)
-            if desk.failure is not None:
-                raise desk.failure
+        try:
+            with _this_python(context):
+                tasks_rdd = context.parallelize(tasks, min(self._most_calls, len(tasks)))
+                results = tasks_rdd.map(partial(_run_task, function)).collect()
+        except spark_exceptions() as error:
+            reason = str(getattr(error, "java_exception", None) or error).strip()
+            raise ImportJobError(
+                f"Spark cancelled the import; run again to resume it. Spark reports: {reason}"
+            ) from error
+        completed: list[_R] = []
+        for result in results:
+            if isinstance(result, _TaskFailure):
+                raise ImportJobError(f"An executor could not continue the import: {result.text}")
+            completed.append(result)
+        return completed
 
 
 @contextlib.contextmanager
 def _this_python(context: SparkContext) -> Iterator[None]:
-    """Local workers run with this process' Python, which has this package, unless the user names another."""
-    given = context.pythonExec
+    """Let local workers run this process' Python, which has this package, unless the user names another one."""
+    python = context.pythonExec
     if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
     try:
         yield
     finally:
-        context.pythonExec = given
+        context.pythonExec = python
 
 
-# -- In the driver ----------------------------------------------------------------------------------------------------
+def _levels(order: PlanOrder) -> list[list[ViewName]]:
+    """Group views by how many views are below them; children that come later in a cycle do not count."""
+    level_of: dict[ViewName, int] = {}
+    levels: list[list[ViewName]] = []
+    for name in order.views:
+        level = max((level_of[child] + 1 for child in order.children[name] if child in level_of), default=0)
+        level_of[name] = level
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(name)
+    return levels
 
 
-class _Reading:
-    """Rows are read and looked at."""
-
-    def __init__(self, batches: Sequence[list[ViewName]]) -> None:
-        # A batch goes by the name of its first.
-        self.batches = {batch[0]: batch for batch in batches}
-        self.found: dict[ViewName, list[Found]] = {}
-
-    def task(self, name: ViewName) -> object | None:
-        return self.batches[name]
-
-    def announced(self, item: Any) -> None:
-        raise AssertionError(f"a plan writes nothing: {item}")
-
-    def done(self, name: ViewName, result: Any) -> None:
-        self.found[name] = _given(result)
-
-
-@dataclass
-class _Planning:
-    """What each view becomes is worked out."""
-
-    order: Order
-    progress: Planned | None
-    done_entries: dict[ViewName, Entry] = field(default_factory=dict)
-    loaded: dict[ViewName, LoadedView] = field(default_factory=dict)
-
-    def task(self, name: ViewName) -> object | None:
-        below: dict[ViewName, None] = {}
-        waiting = [name]
-        while waiting:
-            for child in self.order.below[waiting.pop()]:
-                if child not in below and child != name:
-                    below[child] = None
-                    waiting.append(child)
-        return _View(
-            self.order.found[name],
-            self.order.below[name],
-            self.order.circle(name),
-            tuple(self.order.found[child] for child in below),
-            {child: self.done_entries[child] for child in below if child in self.done_entries},
-            {self.done_entries[child].target: self.loaded[child] for child in below if child in self.loaded},
-        )
-
-    def announced(self, item: Any) -> None:
-        raise AssertionError(f"a plan writes nothing: {item}")
-
-    def done(self, name: ViewName, result: Any) -> None:
-        entry, loaded = _given(result)
-        self.done_entries[name] = entry
-        if loaded is not None:
-            self.loaded[name] = loaded
-        if self.progress is not None:
-            self.progress(len(self.done_entries), len(self.order.found))
-
-
-class _Running:
-    """Views are converted."""
-
-    def __init__(self, plan: Plan, journal: Journal, ledger: Ledger) -> None:
-        self._entries = {entry.name: entry for entry in plan.entries}
-        self._journal = journal
-        self._ledger = ledger
-
-    def task(self, name: ViewName) -> object | None:
-        entry = self._entries[name]
-        return (entry, self._ledger.unfinished(entry)) if self._ledger.waits(entry) else None
-
-    def announced(self, item: Prepared) -> None:
-        self._journal.prepared(item)
-
-    def done(self, name: ViewName, result: Outcome) -> None:
-        self._ledger.done(self._entries[name], result)
+# -- On the executors --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _View:
-    """A view to be planned, and what the plan says of those below it."""
-
-    item: Found
-    children: tuple[ViewName, ...]
-    circle: tuple[ViewName, ...] | None
-    below: tuple[Found, ...]
-    entries: Mapping[ViewName, Entry]
-    loaded: Mapping[ViewName, LoadedView]
-
-
-# -- In the executors -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Failed:
-    """What a worker could not do, so that nothing can be done."""
+class _TaskFailure:
+    """An error that ends the job; returned, because Spark retries a task that raises."""
 
     text: str
 
 
-def _given(result: Any) -> Any:
-    if isinstance(result, _Failed):
-        raise ImportJobError(result.text)
-    return result
-
-
-def _told(work: Callable[[], Any]) -> Any:
+def _run_task(function: Callable[[_T], _R], task: _T) -> _R | _TaskFailure:
     try:
-        return work()
+        return function(task)
     except HiveViewsError as error:
-        return _Failed(f"A worker of the import: {error}")
+        return _TaskFailure(str(error))
 
 
-def _catalogs(work: Work) -> tuple[HiveViewCatalog, HiveViewCatalog | None]:
-    """The catalogs of this worker's process; they stay open for its next task."""
-    source = catalog_of(work.name, tuple(sorted(work.properties.items())))
-    if work.to_properties is None:
-        return source, None
-    return source, catalog_of(work.to_name or work.name, tuple(sorted(work.to_properties.items())))
+def _scan(importer: Importer, names: list[ViewName]) -> list[ScannedView]:
+    return [
+        scan_row(row, importer.options)
+        for row in read_rows(importer.source.store, names, most_calls=1)
+        if is_legacy(row)
+    ]
 
 
-def _look(work: Work, names: list[ViewName], _: Announce) -> Any:
-    source, _to = _catalogs(work)
-    return _told(
-        lambda: [look(row, work.options) for row in read_rows(source.store, names, most_calls=1) if is_legacy(row)]
+@dataclass(frozen=True)
+class _PlanTask:
+    """Views to plan, and the plan of everything below them."""
+
+    views: tuple[ScannedView, ...]
+    children: Mapping[ViewName, tuple[ViewName, ...]]
+    cycles: Mapping[ViewName, tuple[ViewName, ...] | None]
+    below: tuple[ScannedView, ...]
+    entries: Mapping[ViewName, PlanEntry]
+    loaded: Mapping[ViewName, LoadedView]
+    has_readers: frozenset[ViewName]
+
+
+def _plan_task(
+    order: PlanOrder,
+    names: Sequence[ViewName],
+    entries: Mapping[ViewName, PlanEntry],
+    loaded: Mapping[ViewName, LoadedView],
+    read_views: frozenset[ViewName],
+) -> _PlanTask:
+    below: dict[ViewName, None] = {}
+    waiting = list(names)
+    while waiting:
+        for child in order.children[waiting.pop()]:
+            if child not in below:
+                below[child] = None
+                waiting.append(child)
+    return _PlanTask(
+        tuple(order.views[name] for name in names),
+        {name: order.children[name] for name in names},
+        {name: order.cycle_of(name) for name in names},
+        tuple(order.views[name] for name in below if name not in names),
+        {name: entries[name] for name in below if name in entries},
+        {name: loaded[name] for name in below if name in loaded},
+        read_views.intersection(names),
     )
 
 
 @lru_cache(maxsize=1)
-def _others(plan: str) -> dict[ViewName, Row | None]:
-    """The tables' rows that this worker's process read for a plan: each once, as a plan of one process does."""
+def _fetched_rows(plan_id: str) -> dict[ViewName, Row | None]:
+    """The rows that this process read for a plan, kept for its next task."""
     return {}
 
 
-def _plan(work: Work, plan: str, view: _View, _: Announce) -> Any:
-    def entry() -> tuple[Entry, LoadedView | None]:
-        planner = Planner(*_catalogs(work), work.options)
-        planner.know(_others(plan))
-        for item in (*view.below, view.item):
-            planner.add(item)
-        for target, loaded in view.loaded.items():
-            planner.put(target, loaded)
-        found = planner.entry(view.item, view.children, view.entries, view.circle)
-        _others(plan).update(planner.others)
-        return found, planner.planned(found.target) if found.verdict is Verdict.READY else None
+def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanEntry, LoadedView | None]]:
+    target = None if importer.to_properties is None else importer.target
+    planner = Planner(importer.source, target, importer.options, _fetched_rows(plan_id))
+    for view in (*task.below, *task.views):
+        planner.add(view)
+    for name, loaded in task.loaded.items():
+        planner.add_planned(task.entries[name].target, loaded)
+    results = []
+    for view in task.views:
+        entry = planner.plan(view, task.children[view.name], task.entries, task.cycles[view.name])
+        results.append((entry, planner.planned(entry.target) if view.name in task.has_readers else None))
+    return results
 
-    return _told(entry)
+
+def _compute(importer: Importer, entries: list[PlanEntry]) -> list[PendingImport | ImportOutcome]:
+    return [importer.compute(entry) for entry in entries]
 
 
-def _convert(work: Work, task: tuple[Entry, bool], announce: Announce) -> Outcome:
-    entry, unfinished = task
-    return work.convert(entry, announce, patient=unfinished)
+def _swap(importer: Importer, tasks: list[tuple[PendingImport, bool]]) -> list[ImportOutcome]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    is_retry = context is not None and context.attemptNumber() > 0
+    outcomes = []
+    for pending, is_unfinished in tasks:
+        step = importer.write_files(pending, is_shared=True)
+        if isinstance(step, PendingImport):
+            step = importer.swap(step, wait_for_dead_lock=is_unfinished or is_retry, is_shared=True)
+        outcomes.append(step)
+    return outcomes

@@ -10,9 +10,8 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.options import Options
-from hive_views.legacy_import.plan import Entry, Plan
-from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import Plan, PlanEntry, plan_import
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import encode_row
@@ -69,7 +68,7 @@ def plan(catalog: HiveViewCatalog, database: str) -> Planner:
     """Plans the import of the test's database."""
 
     def make(**options: object) -> Plan:
-        return plan_import(catalog, databases=[database], options=Options(**options))  # type: ignore[arg-type]
+        return plan_import(catalog, databases=[database], options=ImportOptions(**options))  # type: ignore[arg-type]
 
     return make
 
@@ -97,6 +96,6 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "journal.jsonl"
 
 
-def entry_of(plan: Plan, name: str) -> Entry:
+def entry_of(plan: Plan, name: str) -> PlanEntry:
     """The entry of a view, by its name without the database."""
     return next(entry for entry in plan.entries if entry.name.name == name)

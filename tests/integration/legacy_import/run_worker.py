@@ -19,7 +19,7 @@ def main(properties: str, plan: str, journal: str, how: str = "run") -> None:
     """Run a plan, or take its run back; at its end a line is printed."""
     with HiveViewCatalog("prod", **json.loads(properties)) as catalog:
         if how == "revert":
-            print(*(outcome.result.value for outcome in revert_run(catalog, Path(journal))), flush=True)
+            print(*(outcome.status.value for outcome in revert_run(catalog, Path(journal))), flush=True)
             return
         asked = read_plan(Path(plan).read_text())
         complete = (

@@ -1,4 +1,4 @@
-"""Options and odd input of `hive-views import`: each does what its help says, or is refused by name."""
+"""ImportOptions and odd input of `hive-views import`: each does what its help says, or is refused by name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
     given = ends("--trino-catalog", "LAKE", "--trino-catalog", "hive", "--materialized", "report")
     assert given == {"of_lake": ("pending", None), "kept": ("reported", "materialized")}
     shown = cli("import", "plan", "--trino-catalog", "lake", "--view", f"{sales}.of_lake", COLUMNS="1000").out
-    assert "with the rights of its owner hive (SECURITY DEFINER)" in shown and "passes over analyst" in shown
+    assert "with the rights of its owner hive (SECURITY DEFINER)" in shown and "ignores the owner analyst" in shown
     assert "kept" not in shown
 
 
@@ -135,7 +135,7 @@ def test_files_that_are_not_what_they_should_be(cli, legacy, everything, tmp_pat
         refused(cli("--json", "import", "plan", legacy, "-o", place), "UsageError", "--output", place, told)
     refused(cli("--json", "import", "run", plan, "-j", str(tmp_path / "no" / "j")), "JournalError", "No such file")
     for place in ("/dev/zero", str(tmp_path)):
-        refused(cli("--json", "import", "run", plan, "-j", place), "JournalError", place, "it is no file")
+        refused(cli("--json", "import", "run", plan, "-j", place), "JournalError", place, "it is not a file")
     refused(cli("--json", "import", "run", plan, "--most-calls", "0"), "UsageError", "--most-calls")
     assert Path(journal).read_bytes() == noted
 

@@ -9,7 +9,7 @@ import pytest
 from hive_views.cli.commands.legacy_import import ImportReport, print_report
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.report.verification import file_of, write_rows_said
+from hive_views.legacy_import.report.report import write_check_results
 from hive_views.spark.legacy_import.verified_run import verification
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
@@ -26,16 +26,16 @@ def test_the_report_as_a_page(cli, add, sales, tmp_path):
     assert '"status":"pending"' in page.read_text()
     assert cli("--json", "import", "run", str(plan)).json["counts"] == {"converted": 1}
     journal = Path(f"{plan}.journal")
-    write_rows_said(journal, {ViewName(sales, "v"): "the same 7 rows"})
+    write_check_results(journal, {ViewName(sales, "v"): "the same 7 rows"})
     cli("import", "report", str(journal), "--html", str(page))
     assert '"status":"converted"' in page.read_text()
     assert '"rows":"the same 7 rows"' in page.read_text()
     (told,) = cli("--json", "import", "report", str(journal)).json["views"]
     assert told["rows"] == "the same 7 rows"
     assert "the same 7 rows" in cli("import", "report", str(journal)).out
-    file_of(journal).write_text("[]")
-    assert "does not hold" in cli("import", "report", str(journal)).err
-    assert "does not hold" in cli("import", "report", str(journal), "--html", str(page)).err
+    journal.with_name(f"{journal.name}.verified").write_text("[]")
+    assert "does not hold the content" in cli("import", "report", str(journal)).err
+    assert "does not hold the content" in cli("import", "report", str(journal), "--html", str(page)).err
 
 
 def test_what_cannot_be_verified_is_refused(cli, tmp_path):

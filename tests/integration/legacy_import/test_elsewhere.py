@@ -12,12 +12,11 @@ from hmsclient.genthrift.hive_metastore import ttypes as hms
 from hive_views import HiveViewCatalog
 from hive_views.errors import PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.options import Options, Rule
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.plan import read_plan, write_plan
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.revert import Reverted, revert_run
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import ImportOptions, RenameRule
+from hive_views.legacy_import.plan import plan_import, read_plan, write_plan
+from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
@@ -63,9 +62,9 @@ def below(short: EmbeddedMetastore, target: HiveViewCatalog, database: str) -> d
 
 def test_to_another_metastore_and_back(catalog, target, short, views, journal, everything):
     here, there = everything(), below(short, target, views)
-    options = Options(renames=(Rule.parse("old_*:new_*"),))
+    options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),))
     plan = read_plan(write_plan(plan_import(catalog, databases=[views], options=options, to=target)))
-    reasons = {entry.name.name: entry.refusal and entry.refusal.reason for entry in plan.entries}
+    reasons = {entry.name.name: entry.problem and entry.problem.reason for entry in plan.entries}
     # What a view reads must be where it goes.
     assert reasons == {"old_base": None, "top": None, "people": Reason.MISSING_TABLE}
     dry_run(plan, catalog, to=target)
@@ -81,11 +80,11 @@ def test_to_another_metastore_and_back(catalog, target, short, views, journal, e
     assert top.metadata.properties["team"] == "bi"
     done = below(short, target, views)
     again = run_plan(plan, catalog, journal, to=target)
-    assert {o.status for o in again.outcomes} == {Status.CONVERTED, Status.REFUSED}
+    assert {o.status for o in again.outcomes} == {ImportStatus.CONVERTED, ImportStatus.REFUSED}
     assert below(short, target, views) == done
 
     outcomes = revert_run(catalog, journal, to=target)
-    assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
+    assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
     assert everything() == here
     assert target.list_views(views) == []
     assert target.store.client.get_all_tables(views) == ["orders"]
@@ -146,9 +145,9 @@ def test_a_plan_is_run_and_reverted_only_where_it_was_made_for(catalog, target, 
     there = plan_import(catalog, databases=[views], to=target)
     here = plan_import(catalog, databases=[views])
     before = everything(), below(short, target, views)
-    with pytest.raises(PlanError, match="for views in the metastore thrift://"):
+    with pytest.raises(PlanError, match="for the metastore thrift://"):
         run_plan(there, catalog, journal)
-    with pytest.raises(PlanError, match="the metastore of the legacy views itself"):
+    with pytest.raises(PlanError, match="the metastore of the legacy views"):
         run_plan(here, catalog, journal, to=target)
     with pytest.raises(PlanError):
         dry_run(there, catalog)
@@ -195,5 +194,5 @@ def test_grants_outlive_conversion_and_revert(catalog, metastore, views, plan, j
         assert catalog.view_exists((views, "top"))
         assert grants(client, views, "top") == before
 
-        assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.REVERTED}
+        assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.REVERTED}
         assert grants(client, views, "top") == before

@@ -7,13 +7,12 @@ import pytest
 from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.convert import LEGACY_ORIGINAL
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.options import Options, Rule
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.plan import Verdict, read_plan, write_plan
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
+from hive_views.legacy_import.definition import LEGACY_ORIGINAL
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import ImportOptions, RenameRule
+from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, write_plan
+from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
 from hive_views.metastore.row_codec import encode_row, row_fingerprint
@@ -54,7 +53,7 @@ def views(add, sales) -> str:
 
 def test_each_view_is_planned_or_refused_for_a_true_reason(plan, views):
     found = plan()
-    reasons = {entry.name.name: entry.refusal.reason if entry.refusal else None for entry in found.entries}
+    reasons = {entry.name.name: entry.problem.reason if entry.problem else None for entry in found.entries}
     assert reasons == {
         "big": None,
         "above": None,
@@ -68,7 +67,7 @@ def test_each_view_is_planned_or_refused_for_a_true_reason(plan, views):
         "tr": None,
         "tr_half": Reason.NOT_PORTABLE,
     }
-    assert f"{views}.nothing" in entry_of(found, "gone").refusal.text
+    assert f"{views}.nothing" in entry_of(found, "gone").problem.text
     assert entry_of(found, "higher").blocked_by == ViewName(views, "bad")
     assert found.cycles == ((ViewName(views, "ring1"), ViewName(views, "ring2")),)
     order = [entry.name.name for entry in found.entries]
@@ -77,7 +76,7 @@ def test_each_view_is_planned_or_refused_for_a_true_reason(plan, views):
 
 
 def test_a_plan_is_the_same_after_json(plan, views):
-    found = plan(renames=(Rule.parse("x_*:y_*"),), mangled="keep")
+    found = plan(renames=(RenameRule.parse("x_*:y_*"),), mojibake="keep")
     assert read_plan(write_plan(found)) == found
 
 
@@ -86,8 +85,8 @@ def test_a_plan_and_a_dry_run_write_nothing(plan, views, catalog, everything):
     result = dry_run(plan(), catalog)
     assert everything() == before
     ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
-    assert ends["big"] is ends["above"] is ends["tr"] is Status.WOULD_CONVERT
-    assert ends["bad"] is Status.REFUSED
+    assert ends["big"] is ends["above"] is ends["tr"] is ImportStatus.WOULD_CONVERT
+    assert ends["bad"] is ImportStatus.REFUSED
 
 
 def test_a_dry_run_looks_at_views_of_every_level_as_they_are_now(plan, views, add, catalog, raw, everything):
@@ -117,7 +116,7 @@ def test_a_dry_run_looks_at_views_of_every_level_as_they_are_now(plan, views, ad
     assert everything() == before
     assert not result.complete
     ends = {item.name.name: (item.status.value, item.reason, item.blocked_by) for item in result.outcomes}
-    assert {name: end for name, end in ends.items() if entry_of(found, name).verdict is Verdict.READY} == {
+    assert {name: end for name, end in ends.items() if entry_of(found, name).status is PlanStatus.READY} == {
         **dict.fromkeys(("big", "above", "tr", "good"), ("would-convert", None, None)),
         "changed": ("refused", Reason.CHANGED, None),
         **dict.fromkeys(("over_changed", "top"), ("blocked", Reason.BLOCKED, ViewName(views, "changed"))),
@@ -172,7 +171,7 @@ def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, ra
 
     result = run_plan(plan(), catalog, journal)
 
-    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED]
+    assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED]
     after = raw.get_table(sales, "kept")
     for field in ("owner", "createTime", "retention", "lastAccessTime", "tableType", "partitionKeys", "privileges"):
         assert getattr(after, field) == getattr(before, field), field
@@ -190,15 +189,15 @@ def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
     found = plan()
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries}
     result = run_plan(found, catalog, journal)
-    assert sorted(o.name.name for o in result.outcomes if o.status is Status.CONVERTED) == ["above", "big", "tr"]
+    assert sorted(o.name.name for o in result.outcomes if o.status is ImportStatus.CONVERTED) == ["above", "big", "tr"]
     assert all(catalog.view_exists(str(entry.name)) for entry in found.ready)
 
     outcomes = revert_run(catalog, journal)
 
     assert [outcome.name.name for outcome in outcomes] == ["tr", "above", "big"]
-    assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
+    assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries} == before
-    assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.ALREADY}
+    assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.ALREADY}
 
 
 def test_revert_without_a_journal(plan, views, catalog, journal):
@@ -207,7 +206,7 @@ def test_revert_without_a_journal(plan, views, catalog, journal):
     run_plan(found, catalog, journal)
     journal.unlink()
     outcomes = revert_views(catalog, [entry.name for entry in found.ready])
-    assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}
+    assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready} == before
 
 
@@ -221,11 +220,11 @@ def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog
     alter(raw, altered)
 
     refused = {outcome.name.name: outcome for outcome in revert_run(catalog, journal)}
-    assert refused["big"].result is refused["above"].result is Reverted.REFUSED
+    assert refused["big"].status is refused["above"].status is RevertStatus.REFUSED
     assert catalog.load_view(f"{views}.big").metadata.properties["later"] == "yes"
 
     forced = revert_run(catalog, journal, names=[ViewName(views, "big")], force=True)
-    assert [outcome.result for outcome in forced] == [Reverted.REVERTED]
+    assert [outcome.status for outcome in forced] == [RevertStatus.REVERTED]
     assert encode_row(catalog.store.get_row(ViewName(views, "big"))) == before
 
 
@@ -238,9 +237,9 @@ def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, j
 
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
 
-    assert (ends["big"].status, ends["big"].reason) == (Status.REFUSED, Reason.CHANGED)
-    assert (ends["above"].status, ends["above"].blocked_by) == (Status.BLOCKED, ViewName(views, "big"))
-    assert ends["tr"].status is Status.CONVERTED
+    assert (ends["big"].status, ends["big"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
+    assert (ends["above"].status, ends["above"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "big"))
+    assert ends["tr"].status is ImportStatus.CONVERTED
     assert row_fingerprint(catalog.store.get_row(ViewName(views, "big"))) == changed
 
 
@@ -253,7 +252,7 @@ def test_a_run_refuses_a_view_whose_table_changed_since_the_plan(add, sales, cat
     found = plan()
     raw.drop_table(sales, "customers", True)
     (end,) = run_plan(found, catalog, journal).outcomes
-    assert (end.status, end.reason) == (Status.REFUSED, Reason.MISSING_TABLE)
+    assert (end.status, end.reason) == (ImportStatus.REFUSED, Reason.MISSING_TABLE)
 
 
 def test_running_again_changes_nothing(plan, views, catalog, journal, everything):
@@ -266,13 +265,13 @@ def test_running_again_changes_nothing(plan, views, catalog, journal, everything
     other_journal = journal.with_name("other")
     found_done = run_plan(found, catalog, other_journal)
     assert everything() == after
-    assert {o.found for o in found_done.outcomes if o.status is Status.CONVERTED} == {True}
+    assert {o.was_converted_before for o in found_done.outcomes if o.status is ImportStatus.CONVERTED} == {True}
 
 
 def test_a_journal_is_of_one_plan(plan, views, catalog, journal):
     run_plan(plan(), catalog, journal)
     with pytest.raises(JournalError, match="another plan"):
-        run_plan(plan(mangled="keep"), catalog, journal)
+        run_plan(plan(mojibake="keep"), catalog, journal)
 
 
 def test_a_line_that_was_cut_off_is_forgotten(plan, views, catalog, journal):
@@ -305,10 +304,10 @@ def test_to_another_database_with_renames_in_the_texts(add, sales, other_databas
         )
     )
     before = everything()
-    options = Options(renames=(Rule.parse("old_*:new_*"),), to_database=other_database)
+    options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),), to_database=other_database)
     found = plan_import(catalog, databases=[sales], options=options)
     result = run_plan(found, catalog, journal)
-    assert {outcome.status for outcome in result.outcomes} == {Status.CONVERTED}
+    assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}
     view = catalog.load_view(f"{other_database}.new_b")
     assert view.expanded_text == (
         f"select `old_a`.`id` from `{other_database}`.`new_a` AS `old_a` where 'old_a' <> 'x'"
@@ -317,7 +316,7 @@ def test_to_another_database_with_renames_in_the_texts(add, sales, other_databas
     marked = {key for key, value in everything().items() if before.get(key) != value}
     assert marked == {"row orders"}  # the lineage's mark; the legacy views stand as they stood
 
-    assert {outcome.result for outcome in revert_run(catalog, journal)} == {Reverted.REVERTED}
+    assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.REVERTED}
     assert catalog.list_views(other_database) == []
 
 
@@ -358,7 +357,7 @@ def test_a_text_that_hive_cannot_compile_again_is_read_from_its_original(add, sa
     both = f"select `orders`.`id` from `{sales}`.`orders`"
     add(hive_view_row(sales, "v", original, f"{both} union all {both} order by `__u2`.`id`", [("id", "bigint")]))
     (entry,) = plan().entries
-    assert (entry.refusal.reason if entry.refusal else None) is reason
+    assert (entry.problem.reason if entry.problem else None) is reason
     if reason is None:
         assert entry.new_text == f"{both} union all {both} order by id"
 
@@ -367,10 +366,10 @@ def test_a_text_that_hive_cannot_compile_again_is_read_from_its_original(add, sa
 def test_a_mangled_text_is_refused_repaired_or_kept(add, sales, plan, mangled, text):
     damaged = "größe".encode().decode("latin-1")
     add(hive_view_row(sales, "v", "x", f"select '{damaged}' as `c` from `{sales}`.`orders`", [("c", "string")]))
-    (entry,) = plan(mangled=mangled).entries
+    (entry,) = plan(mojibake=mangled).entries
     if text is None:
-        assert entry.refusal.reason is Reason.MANGLED
-        assert "größe" in entry.refusal.text
+        assert entry.problem.reason is Reason.MOJIBAKE
+        assert "größe" in entry.problem.text
     else:
         assert entry.new_text == f"select '{text}' as `c` from `{sales}`.`orders`"
 
@@ -388,15 +387,15 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
     )
     add(row)
     before = encode_row(catalog.store.get_row(ViewName(sales, "v")))
-    (entry,) = plan(mangled="keep").entries
+    (entry,) = plan(mojibake="keep").entries
     assert not [text for text in entry.changes if "latin1" in text]
     (entry,) = plan().entries
     (told,) = [text for text in entry.changes if "latin1" in text]
     assert told.endswith(f"--mangled repair: comment of column id: {whole}; comment: die {whole}")
 
-    found = plan(mangled="repair")
+    found = plan(mojibake="repair")
     (told,) = [text for text in found.entries[0].changes if "latin1" in text]
-    assert told == (f"repaired is what a latin1 database damaged: comment of column id: {whole}; comment: die {whole}")
+    assert told == (f"damage by a latin1 database is repaired: comment of column id: {whole}; comment: die {whole}")
     assert run_plan(found, catalog, journal).complete
     view = catalog.load_view((sales, "v"))
     assert view.schema().fields[0].doc == whole
@@ -404,7 +403,7 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
     after = catalog.store.get_row(ViewName(sales, "v"))
     assert (after.parameters["comment"], after.columns[0][2]) == (f"die {whole}", whole)
     assert view.drift == ()
-    assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
+    assert [outcome.status for outcome in revert_run(catalog, journal)] == [RevertStatus.REVERTED]
     assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
@@ -415,7 +414,7 @@ def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_data
         row = trino_view_row(sales, name, "SELECT id FROM orders", IDS, parameters=old, **document)
         row.owner = "boss"
         add(row)
-    there = plan_import(catalog, databases=[sales], options=Options(to_database=other_database))
+    there = plan_import(catalog, databases=[sales], options=ImportOptions(to_database=other_database))
     here = plan_import(catalog, databases=[sales])
     told = {
         (entry.in_place, entry.name.name): text
@@ -424,19 +423,19 @@ def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_data
         if "rights" in text
     }
     definer = (
-        "in Trino it goes on running with the rights of its owner {} (SECURITY DEFINER), which no other engine heeds"
+        "in Trino it keeps running with the rights of its owner {} (SECURITY DEFINER), which no other engine applies"
     )
     copied = (
-        "Trino runs it with the rights of its owner {0} (SECURITY DEFINER); the new view is {0}'s as well, and no "
-        "engine reads it with that one's rights: its readers need their own"
+        "Trino runs it with the rights of its owner {0} (SECURITY DEFINER); the new view has the same owner, but no "
+        "engine applies these rights: its readers need their own"
     )
     assert told == {
-        (True, "definer"): f"{definer.format('boss')}; Trino passes over analyst, whom its own text names",
-        (True, "invoker"): "in Trino it goes on running with its reader's rights (SECURITY INVOKER)",
+        (True, "definer"): f"{definer.format('boss')}; Trino ignores the owner analyst in its text",
+        (True, "invoker"): "in Trino it keeps running with its reader's rights (SECURITY INVOKER)",
         (True, "nobody"): definer.format("boss"),
         (False, "definer"): copied.format("boss"),
         (False, "invoker"): (
-            "Trino runs it with its reader's rights (SECURITY INVOKER); of the new view that is recorded, no more"
+            "Trino runs it with its reader's rights (SECURITY INVOKER); for the new view that is only recorded"
         ),
         (False, "nobody"): copied.format("boss"),
     }
@@ -498,13 +497,13 @@ def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, 
     before = encode_row(catalog.store.get_row(ViewName(sales, "v")))
     assert run_plan(plan(), catalog, journal).complete
     assert [field.name for field in catalog.load_view((sales, "v")).schema().fields] == ["ID", "tags"]
-    assert [outcome.result for outcome in revert_run(catalog, journal)] == [Reverted.REVERTED]
+    assert [outcome.status for outcome in revert_run(catalog, journal)] == [RevertStatus.REVERTED]
     assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
 def test_a_second_run_writes_where_the_database_is_by_then(add, sales, other_database, catalog, raw, journal, tmp_path):
     expanded = f"select `o`.`id` from `{sales}`.`orders` `o`"
-    options = Options(to_database=other_database)
+    options = ImportOptions(to_database=other_database)
 
     def copy(name: str, journal):
         add(hive_view_row(sales, name, "select id from orders", expanded, IDS))

@@ -16,12 +16,10 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import known_history, read_journal
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.plan import Plan, write_plan
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.revert import Reverted, revert_run
+from hive_views.legacy_import.journal import ImportStatus, read_journal, read_journal_of
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.plan import Plan, plan_import, write_plan
+from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
@@ -101,7 +99,7 @@ def check_reverted(catalog: HiveViewCatalog, journal: Path) -> None:
     while lost := [outcome for outcome in outcomes if lost_a_lock(outcome.text)]:
         outcomes = [outcome for outcome in outcomes if outcome not in lost]
         outcomes += revert_run(catalog, journal, names=[outcome.name for outcome in lost])
-    assert {outcome.result for outcome in outcomes} == {Reverted.REVERTED}, outcomes
+    assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}, outcomes
 
 
 def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, plan: Plan, journal: Path) -> None:
@@ -109,7 +107,7 @@ def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, pla
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
         result = run_plan(plan, catalog, journal)
-    assert {outcome.status for outcome in result.outcomes} == {Status.CONVERTED}, result
+    assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}, result
     assert result.complete
     for name in (entry.name.name for entry in plan.entries):
         view = catalog.load_view(f"{shop}.{name}")
@@ -164,7 +162,7 @@ def test_killed_with_the_files_of_the_next_views_written(catalog, short, shop, s
         proxy.on(ALTER, held, nth=2)  # the first of all marks the table
         with start(settings, proxy, file, journal) as run:
             held.wait_until_held()
-            until(lambda: len(read_journal(journal).prepared) > 1)
+            until(lambda: len(read_journal(journal).announcements) > 1)
             run.kill()
         check_end(catalog, short, shop, plan, journal)
         held.release()
@@ -203,12 +201,12 @@ def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, sh
         proxy.disconnect()
         short.start()
         told = {outcome.name.name: outcome for outcome in running.result().outcomes}
-    assert told["base"].status is Status.CONVERTED
+    assert told["base"].status is ImportStatus.CONVERTED
     for name, outcome in told.items():
-        if outcome.status is Status.CONVERTED:
+        if outcome.status is ImportStatus.CONVERTED:
             assert catalog.load_view((shop, name)).metadata_location == outcome.metadata_location
-        elif outcome.status is not Status.UNKNOWN:
-            assert outcome.status in (Status.FAILED, Status.BLOCKED)
+        elif outcome.status is not ImportStatus.UNKNOWN:
+            assert outcome.status in (ImportStatus.FAILED, ImportStatus.BLOCKED)
             assert not catalog.view_exists((shop, name))
     check_end(catalog, short, shop, plan, journal)
 
@@ -235,18 +233,18 @@ def test_a_revert_killed_in_the_middle_and_run_again(catalog, short, shop, setti
         while lost := [outcome.name for outcome in outcomes.values() if lost_a_lock(outcome.text)]:
             outcomes |= {outcome.name.name: outcome for outcome in revert_run(catalog, journal, names=lost)}
         held.release()  # what the dead process asked for arrives late
-    results = {name: outcome.result for name, outcome in outcomes.items()}
-    assert results == {"top": Reverted.ALREADY, "middle": Reverted.REVERTED, "base": Reverted.REVERTED}
+    results = {name: outcome.status for name, outcome in outcomes.items()}
+    assert results == {"top": RevertStatus.ALREADY, "middle": RevertStatus.REVERTED, "base": RevertStatus.REVERTED}
     assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
     # Files of the import that nothing names any more are left; a second import is not disturbed by them.
-    assert {outcome.result for outcome in revert_run(catalog, journal)} <= {Reverted.ALREADY}
+    assert {outcome.status for outcome in revert_run(catalog, journal)} <= {RevertStatus.ALREADY}
     assert run_plan(plan, catalog, tmp_path / "second").complete
 
 
 def noted(journal: Path, plan: Plan) -> bool:
     """Whether a run that is at work has announced a view, or has found one that is done."""
-    history = known_history(journal, plan)
-    return history is not None and bool(history.prepared or history.outcomes)
+    history = read_journal_of(journal, plan)
+    return history is not None and bool(history.announcements or history.outcomes)
 
 
 def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None:
@@ -256,17 +254,17 @@ def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None
         ends = [report[entry.name] for report in reports]
         there = catalog.view_exists(entry.target.identifier)
         pointer = catalog.load_view(entry.target.identifier).metadata_location if there else None
-        done = [end for end in ends if end.status is Status.CONVERTED]
+        done = [end for end in ends if end.status is ImportStatus.CONVERTED]
         assert bool(done) == there, ends
-        assert len([end for end in done if not end.found]) <= 1, ends
+        assert len([end for end in done if not end.was_converted_before]) <= 1, ends
         for end, report in zip(ends, reports, strict=True):
-            if end.status is Status.CONVERTED:
+            if end.status is ImportStatus.CONVERTED:
                 assert end.metadata_location == pointer, ends
-            elif end.status is Status.REFUSED:
+            elif end.status is ImportStatus.REFUSED:
                 assert (end.reason, there) == (Reason.CHANGED, True), ends
-            elif end.status is Status.BLOCKED:
+            elif end.status is ImportStatus.BLOCKED:
                 assert end.blocked_by is not None
-                assert report[end.blocked_by].status is not Status.CONVERTED, ends
+                assert report[end.blocked_by].status is not ImportStatus.CONVERTED, ends
             else:
                 assert lost_a_lock(end.text), ends
 
@@ -288,7 +286,7 @@ def test_two_imports_at_once(catalog, short, shop, settings, tmp_path):
         result = second.result()
     check_reports(catalog, plan, *journals)
     ends = read_journal(journals[0]).outcomes.values()
-    assert said == ("complete" if {end.status for end in ends} == {Status.CONVERTED} else "incomplete")
-    assert result.complete == ({end.status for end in result.outcomes} == {Status.CONVERTED})
+    assert said == ("complete" if {end.status for end in ends} == {ImportStatus.CONVERTED} else "incomplete")
+    assert result.complete == ({end.status for end in result.outcomes} == {ImportStatus.CONVERTED})
     check_end(catalog, short, shop, plan, journals[0])
     check_end(catalog, short, shop, plan, journals[1])

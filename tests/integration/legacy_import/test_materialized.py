@@ -13,17 +13,14 @@ from pyiceberg.types import StringType
 
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.backup import packed
-from hive_views.legacy_import.journal import Journal, Prepared
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.options import Options
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.plan import Verdict, read_plan, write_plan
-from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.journal import ImportStatus, Journal
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, write_plan
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
-from hive_views.legacy_import.run import dry_run, run_plan, work_for
-from hive_views.legacy_import.storage import provide, recorded_state
+from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.run import dry_run, importer_for, run_plan
+from hive_views.legacy_import.storage import create_storage, recorded_refresh_state
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.freshness.verdict import Verdict as Fresh
@@ -82,15 +79,15 @@ def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make,
     found = plan()
     assert read_plan(write_plan(found)) == found
     entry = entry_of(found, "mv")
-    assert (entry.verdict, entry.materialized, entry.storage_plan) == (Verdict.READY, True, KINDS[kind])
+    assert (entry.status, entry.materialized, entry.storage_plan) == (PlanStatus.READY, True, KINDS[kind])
     assert found.to_json()["entries"][0]["kind"] == "materialized view"
-    said = "is made by the first refresh" if kind == "hive" else "is taken over as it is"
+    said = "is created by the first refresh" if kind == "hive" else "is used as it is"
     assert any(said in change for change in entry.changes), entry.changes
-    assert [end.status for end in dry_run(found, catalog).outcomes] == [Status.WOULD_CONVERT]
+    assert [end.status for end in dry_run(found, catalog).outcomes] == [ImportStatus.WOULD_CONVERT]
     assert encoded(catalog, old.name) == before and names(raw, market) == tables and old.files() == files
 
     (outcome,) = run_plan(found, catalog, journal).outcomes
-    assert outcome.status is Status.CONVERTED, outcome
+    assert outcome.status is ImportStatus.CONVERTED, outcome
     views = catalog.materialized
     view = views.load(old.name)
     assert view.metadata.location.endswith("mv__view"), "not among the rows"
@@ -107,7 +104,7 @@ def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make,
 
     # Given back before it was used: all is as it was, the tables and files as well.
     (back,) = revert_run(catalog, journal)
-    assert back.result is Reverted.REVERTED, back
+    assert back.status is RevertStatus.REVERTED, back
     assert encoded(catalog, old.name) == before
     assert names(raw, market) == tables
     assert files.items() <= old.files().items()
@@ -127,15 +124,15 @@ def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make,
     assert views.freshness(old.name).is_fresh
     assert files.items() <= old.files().items()
     (refused,) = revert_run(catalog, journal)
-    assert refused.result is Reverted.REFUSED
+    assert refused.status is RevertStatus.REFUSED
     assert "refreshed" in refused.text
     assert views.freshness(old.name).is_fresh
     (forced,) = revert_run(catalog, journal, force=True)
-    assert forced.result is Reverted.REVERTED
+    assert forced.status is RevertStatus.REVERTED
     assert encoded(catalog, old.name) == before
     assert names(raw, market) == tables
     assert files.items() <= old.files().items()
-    assert {one.result for one in revert_run(catalog, journal)} == {Reverted.ALREADY}
+    assert {one.status for one in revert_run(catalog, journal)} == {RevertStatus.ALREADY}
 
 
 def test_trino_goes_on_reading_the_definition(catalog, raw, market, make, plan, journal):
@@ -168,7 +165,7 @@ def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
     assert run_plan(found, catalog, journal).complete
     row = raw.get_table(market, "mv")
     assert (row.tableType, row.owner, row.parameters["team"]) == ("VIRTUAL_VIEW", "hive", "bi")
-    # With these a reader would look for a table, or a DROP of Hive's delete the definition.
+    # With these a reader would expect a table, or a DROP by Hive would delete the definition.
     assert not {"storage_handler", "external.table.purge", "write.format.default", "current-snapshot-id"} & set(
         row.parameters
     )
@@ -176,7 +173,7 @@ def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
     assert "previous_metadata_location" not in row.parameters
     if SERVER != EMBEDDED_VERSION:
         # Hive 4 keeps what Hive's view read, and then forbids to drop that.
-        assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+        assert revert_run(catalog, journal)[0].status is RevertStatus.REVERTED
         return
     raw.drop_table(market, "mv", True)
     assert all(file.exists() for file in old.files())
@@ -206,7 +203,7 @@ def test_what_trino_read_is_believed_only_where_it_is_exact(catalog, raw, market
     at = catalog.load_table((market, "sales")).metadata.current_snapshot_id
 
     def state(text=view.sql):
-        return recorded_state(catalog.store, replace(view, sql=text), storage.metadata, reads, "f")[0]
+        return recorded_refresh_state(catalog.store, replace(view, sql=text), storage.metadata, reads, "f")[0]
 
     def source(found):
         return [(item.name, item.id, item.schema_id) for item in found.sources]
@@ -293,7 +290,7 @@ def test_what_cannot_be_taken_over(catalog, raw, metastore, market, add, plan):
 
     def reason(name: str) -> tuple[Reason | None, str]:
         entry = entry_of(found, name)
-        return (entry.refusal.reason, entry.refusal.text) if entry.refusal else (None, "; ".join(entry.changes))
+        return (entry.problem.reason, entry.problem.text) if entry.problem else (None, "; ".join(entry.changes))
 
     assert reason("halved")[0] is Reason.NOT_PORTABLE
     assert reason("gone")[0] is Reason.MISSING_TABLE
@@ -323,10 +320,10 @@ def trino_text(database: str, columns: list[tuple[str, str]]) -> str:
 def test_a_user_may_want_them_left(catalog, make, market, plan):
     make("trino")
     (entry,) = plan(materialized="report").entries
-    assert (entry.verdict, entry.refusal.reason) == (Verdict.REPORTED, Reason.MATERIALIZED)
+    assert (entry.status, entry.problem.reason) == (PlanStatus.REPORTED, Reason.MATERIALIZED)
     assert set(entry.storage) == {"metadata_location"}
     with pytest.raises(UsageError, match="convert, report"):
-        Options(materialized="maybe")
+        ImportOptions(materialized="maybe")
 
 
 def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journal):
@@ -337,33 +334,33 @@ def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journa
         )
     )
     result = run_plan(plan(), catalog, journal)
-    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 2, result
+    assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED] * 2, result
     child = next(
         item for item in catalog.lineage((market, "above")).dependencies if item.dependency.name.name == "mv"
     ).dependency
     assert child.uuid == catalog.load_view((market, "mv")).metadata.view_uuid
     assert child.uuid != str(catalog.load_table((market, "mv__storage")).metadata.table_uuid)
-    assert {one.result for one in revert_run(catalog, journal)} == {Reverted.REVERTED}
+    assert {one.status for one in revert_run(catalog, journal)} == {RevertStatus.REVERTED}
 
 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg"])
 def test_elsewhere_a_copy_gets_a_storage_of_its_own(catalog, raw, market, other_database, make, engine, journal, kind):
     old = make(kind)
     before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
-    plan = plan_import(catalog, databases=[market], options=Options(to_database=other_database))
+    plan = plan_import(catalog, databases=[market], options=ImportOptions(to_database=other_database))
     (entry,) = plan.entries
     assert entry.storage_plan == "made" and any("keeps its own" in change for change in entry.changes)
     assert run_plan(plan, catalog, journal).complete
     copy = f"{other_database}.mv"
     assert names(raw, other_database) == {"mv", "mv__storage"}
     assert str(catalog.materialized.freshness(copy)) == "stale: it was never refreshed"
-    assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+    assert revert_run(catalog, journal)[0].status is RevertStatus.REVERTED
     assert names(raw, other_database) == set()
     assert run_plan(plan, catalog, journal).complete
     catalog.materialized.refresh(copy, engine)
     assert stored(catalog, copy) == [(1, 10), (3, 5)]
-    assert revert_run(catalog, journal)[0].result is Reverted.REFUSED
-    assert revert_run(catalog, journal, force=True)[0].result is Reverted.REVERTED
+    assert revert_run(catalog, journal)[0].status is RevertStatus.REFUSED
+    assert revert_run(catalog, journal, force=True)[0].status is RevertStatus.REVERTED
     assert names(raw, other_database) == set()
     assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
     assert files.items() <= old.files().items()
@@ -374,26 +371,23 @@ def test_killed_with_the_storage_made_and_the_row_not_swapped(catalog, raw, mark
     old = make(kind)
     before, tables = encoded(catalog, old.name), names(raw, market)
     found = plan()
-    looked = work_for(found, catalog).look(found.entries[0])
-    row, made = looked._todo
+    pending = importer_for(found, catalog).compute(found.entries[0])
+    converted = pending.converted
     with Journal(journal, found) as file:
-        name = ViewName.parse(old.name)
-        name = ViewName.parse(old.name)
-        announced = Prepared(name, name, packed(row), made.backup, made.location, made.storage.encode())
-        file.prepared(announced)
-    provide(catalog, made.storage, made.made.definition.schema)
+        file.announce([pending.announcement])
+    create_storage(catalog, converted.storage, converted.definition.definition.schema)
 
     # Given back: what was made is gone.
-    assert [one.result for one in revert_run(catalog, journal)] == [Reverted.ALREADY]
+    assert [one.status for one in revert_run(catalog, journal)] == [RevertStatus.ALREADY]
     assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
 
     # Or run again: the same storage, not a second one.
-    provide(catalog, made.storage, made.made.definition.schema)
+    create_storage(catalog, converted.storage, converted.definition.definition.schema)
     there = names(raw, market)
     assert run_plan(found, catalog, journal).complete
     assert names(raw, market) == there
-    assert catalog.materialized.load(old.name).storage_name == made.storage.table
-    assert revert_views(catalog, [ViewName.parse(old.name)])[0].result is Reverted.REVERTED
+    assert catalog.materialized.load(old.name).storage_name == converted.storage.table
+    assert revert_views(catalog, [ViewName.parse(old.name)])[0].status is RevertStatus.REVERTED
     assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
 
 
@@ -401,13 +395,14 @@ def test_killed_with_the_storage_made_and_the_row_not_swapped(catalog, raw, mark
 def test_a_storage_of_a_view_that_is_refused_is_taken_away(catalog, raw, market, make, plan, journal, kind):
     old = make(kind)
     found = plan()
-    looked = work_for(found, catalog).look(found.entries[0])
+    importer = importer_for(found, catalog)
+    pending = importer.compute(found.entries[0])
     row = raw.get_table(market, "mv")
     row.parameters["note"] = "of another program"
     alter(raw, row)
     there, tables = encoded(catalog, old.name), names(raw, market)
-    outcome = looked.prepare(lambda item: None).finish()
-    assert (outcome.status, outcome.reason) == (Status.REFUSED, Reason.CHANGED)
+    outcome = importer.swap(importer.write_files(pending))
+    assert (outcome.status, outcome.reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (encoded(catalog, old.name), names(raw, market)) == (there, tables)
 
 
@@ -416,7 +411,7 @@ def test_a_name_that_is_taken_is_left_alone(catalog, raw, market, make, plan, jo
     catalog.create_table((market, "mv__storage"), SALES)
     assert run_plan(plan(), catalog, journal).complete
     assert catalog.materialized.load(old.name).storage_name.name.startswith("mv__storage_")
-    assert revert_run(catalog, journal)[0].result is Reverted.REVERTED
+    assert revert_run(catalog, journal)[0].status is RevertStatus.REVERTED
     assert catalog.load_table((market, "mv__storage")).schema() == SALES
 
 

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.model import Reason
-from hive_views.legacy_import.options import Options
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.planner import arrange, look
-from hive_views.legacy_import.revert import Reverted, revert_run
-from hive_views.legacy_import.row_conversion import LEGACY_ROW
-from hive_views.legacy_import.run import run_plan, work_for
+from hive_views.legacy_import.convert import LEGACY_ROW
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import plan_views, scan_row
+from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
 from hive_views.metastore.row_codec import encode_row
 from tests.faults.observer import until
@@ -61,8 +61,8 @@ def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, prox
         altered_by_hive(raw, views, "base")
         held.release()
         ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
-    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
-    assert (ends["top"].status, ends["top"].blocked_by) == (Status.BLOCKED, ViewName(views, "base"))
+    assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
+    assert (ends["top"].status, ends["top"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "base"))
     row = raw.get_table(views, "base")
     assert row.viewExpandedText.endswith("> 7")
     assert "metadata_location" not in row.parameters
@@ -88,7 +88,7 @@ def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
         until(lambda: "is lost" in caplog.text)
         held.release()
         (outcome,) = running.result().outcomes
-    assert outcome.status is Status.UNKNOWN
+    assert outcome.status is ImportStatus.UNKNOWN
     view = catalog.load_view((sales, "base"))
     assert view.metadata.current_version_id == 1
     backup = raw.get_table(sales, "base").parameters[LEGACY_ROW]
@@ -126,9 +126,9 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
         raw.drop_table(views, "customers", True)
         held.release()
         ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
-    assert [ends[name].status for name in ("base", "middle", "top")] == [Status.CONVERTED] * 3
-    assert (ends["late"].status, ends["late"].reason) == (Status.REFUSED, Reason.MISSING_TABLE)
-    assert (ends["later"].status, ends["later"].blocked_by) == (Status.BLOCKED, ViewName(views, "late"))
+    assert [ends[name].status for name in ("base", "middle", "top")] == [ImportStatus.CONVERTED] * 3
+    assert (ends["late"].status, ends["late"].reason) == (ImportStatus.REFUSED, Reason.MISSING_TABLE)
+    assert (ends["later"].status, ends["later"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "late"))
     assert {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in before} == before
 
 
@@ -137,7 +137,7 @@ def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
     behind = open_catalog({"uri": proxy.uri})
     proxy.on(ALTER, DropReply(), nth=2)
     result = run_plan(found, behind, journal)
-    assert [outcome.status for outcome in result.outcomes] == [Status.CONVERTED] * 3
+    assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED] * 3
     assert any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls)
 
 
@@ -151,11 +151,15 @@ def test_an_outage_in_the_middle_leaves_the_rest_for_the_next_run(views, plan, o
             proxy.disconnect()
 
     first = run_plan(found, behind, journal, progress=fail)
-    assert [outcome.status for outcome in first.outcomes] == [Status.CONVERTED, Status.FAILED, Status.BLOCKED]
+    assert [outcome.status for outcome in first.outcomes] == [
+        ImportStatus.CONVERTED,
+        ImportStatus.FAILED,
+        ImportStatus.BLOCKED,
+    ]
     assert not first.complete
     proxy.accept()
     again = run_plan(found, behind, journal)
-    assert [outcome.status for outcome in again.outcomes] == [Status.CONVERTED] * 3
+    assert [outcome.status for outcome in again.outcomes] == [ImportStatus.CONVERTED] * 3
     assert again.complete
 
 
@@ -171,19 +175,22 @@ def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog
         altered_by_hive(raw, views, "top")
         held.release()
         (outcome,) = running.result()
-    assert outcome.result is Reverted.FAILED
+    assert outcome.status is RevertStatus.FAILED
     assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
 
 
 def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, plan):
     rows = [catalog.store.get_row(ViewName(views, name)) for name in ("base", "middle", "top")]
-    found = pickle.loads(pickle.dumps([look(row, Options()) for row in rows]))
-    arranged = arrange(found, catalog, Options())
+    found = pickle.loads(pickle.dumps([scan_row(row, ImportOptions()) for row in rows]))
+    arranged = plan_views(found, catalog, ImportOptions())
     assert arranged == plan()
-    work = pickle.loads(pickle.dumps(work_for(arranged, catalog)))
+    work = pickle.loads(pickle.dumps(importer_for(arranged, catalog)))
     before = {entry.name: entry.fingerprint for entry in arranged.entries}
-    outcomes = [work.convert(pickle.loads(pickle.dumps(entry)), lambda item: None) for entry in arranged.entries]
-    assert [outcome.status for outcome in outcomes] == [Status.CONVERTED] * 3
+    outcomes = []
+    for entry in arranged.entries:
+        step = pickle.loads(pickle.dumps(work.compute(pickle.loads(pickle.dumps(entry)))))
+        outcomes.append(work.swap(work.write_files(step)))
+    assert [outcome.status for outcome in outcomes] == [ImportStatus.CONVERTED] * 3
     assert {outcome.name for outcome in outcomes} == set(before)
 
 
@@ -193,5 +200,5 @@ def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, jour
     catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
     ours = encode_row(catalog.store.get_row(ViewName(views, "base")))
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
-    assert (ends["base"].status, ends["base"].reason) == (Status.REFUSED, Reason.CHANGED)
+    assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert encode_row(catalog.store.get_row(ViewName(views, "base"))) == ours

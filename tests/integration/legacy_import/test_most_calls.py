@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import UsageError
-from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.plan import plan_import
 from hive_views.legacy_import.run import run_plan
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.legacy_import.test_cli_options import IDS, OLD

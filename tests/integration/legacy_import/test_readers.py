@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.model import LegacyColumn, Reason, Writer
-from hive_views.legacy_import.mojibake import demangled, mended_columns
-from hive_views.legacy_import.options import Options
-from hive_views.legacy_import.planner import look
+from hive_views.legacy_import.legacy_view import LegacyColumn, Reason, Writer
+from hive_views.legacy_import.mojibake import decode_mojibake, repair_columns
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import scan_row
 from hive_views.legacy_import.readers import hive
 from hive_views.legacy_import.readers.detection import is_legacy, read_view
-from hive_views.legacy_import.readers.trino_types import hive_type
+from hive_views.legacy_import.readers.trino import hive_type
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
 from tests.integration.legacy_import.rows import fields, hive_view_row, trino_view_row
@@ -214,12 +214,12 @@ def test_mangled_text_is_repaired(text, times):
     mangled = text
     for _ in range(times):
         mangled = mangled.encode().decode("latin-1")
-    assert demangled(f"select '{mangled}'") == f"select '{text}'"
+    assert decode_mojibake(f"select '{mangled}'") == f"select '{text}'"
 
 
 @pytest.mark.parametrize("text", ["select 'größe'", "select 'Âge'", "select 1", "select 'Ã'", "select '日本'"])
 def test_whole_text_is_not_called_mangled(text):
-    assert demangled(text) is None
+    assert decode_mojibake(text) is None
 
 
 def test_a_row_is_the_same_after_its_bytes():
@@ -256,16 +256,16 @@ def test_what_counts_as_a_change(change, counts):
     ("how", "text", "reason", "named"),
     [
         ("repair", "select 1 from `größe`.`maß`", None, ("größe", "maß")),
-        ("refuse", "select 'größe' from", Reason.MANGLED, None),  # the offer comes first, whatever else is wrong
+        ("refuse", "select 'größe' from", Reason.MOJIBAKE, None),  # the offer comes first, whatever else is wrong
         ("repair", "select 'größe' from", Reason.UNREADABLE, None),
-        ("refuse", "select 1 from `größe`.`t`", Reason.MANGLED, ("größe".encode().decode("latin-1").lower(), "t")),
+        ("refuse", "select 1 from `größe`.`t`", Reason.MOJIBAKE, ("größe".encode().decode("latin-1").lower(), "t")),
     ],
 )
 def test_a_damaged_text_is_looked_at_as_it_is_to_be_converted(how, text, reason, named):
     row = hive_view_row("d", "v", "x", text.encode().decode("latin-1"), [("c", "int")])
-    found = look(read_row(row), Options(mangled=how))
-    assert (found.refusal.reason if found.refusal else None) is reason
-    assert found.named == (() if named is None else (ViewName(*named),))
+    found = scan_row(read_row(row), ImportOptions(mojibake=how))
+    assert (found.problem.reason if found.problem else None) is reason
+    assert found.reads == (() if named is None else (ViewName(*named),))
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ def test_damaged_columns_are_repaired_with_the_text(how, partitioned):
     given = hive.read(
         read_row(hive_view_row("d", "v", "x", "select 1", [(damaged, f"struct<{damaged}:int>", damaged)]))
     )
-    view = mended_columns(replace(given, partitioned=partitioned), how)
-    assert mended_columns(view, how) == view
+    view = repair_columns(replace(given, partitioned=partitioned), how)
+    assert repair_columns(view, how) == view
     (column,) = view.columns
     names = (
         (whole, f"struct<{whole}:int>") if how == "repair" and not partitioned else (damaged, f"struct<{damaged}:int>")
     )
     assert (column.name, column.type, column.comment) == (*names, whole if how == "repair" else damaged)
-    assert len(view.told) == (how != "keep")
+    assert len(view.notes) == (how != "keep")

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 
-from hive_views.legacy_import.journal import read_journal
-from hive_views.legacy_import.outcome import Status
+from hive_views.legacy_import.journal import ImportStatus, read_journal
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.legacy_import.test_cli_options import IDS, OLD
@@ -74,4 +73,4 @@ def test_a_bar_at_a_terminal_and_what_ctrl_c_leaves(cli, add, sales, metastore, 
     # A bar, how many of how many, how fast, and the time that is left.
     assert re.search(r"importing [━╸╺ ]+ 3/3 [0-9.]+/s 0:00:00", said), said
     assert '"converted": 3' in out
-    assert [item.status for item in read_journal(journal).outcomes.values()] == [Status.CONVERTED] * 3
+    assert [item.status for item in read_journal(journal).outcomes.values()] == [ImportStatus.CONVERTED] * 3

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from hive_views.errors import PlanError, SqlError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.options import Options, Rule
+from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import Plan, read_plan, write_plan
-from hive_views.legacy_import.readers.trino_sql import portable
-from hive_views.legacy_import.report.report import difference
+from hive_views.legacy_import.readers.trino_sql import to_portable_sql
+from hive_views.legacy_import.report.report import diff_texts
 from hive_views.sql.rewriting.rename import rename_tables
 
 NEW = {("t",): ("new", "t2"), ("d", "t"): ("new", "t2"), ("d", "u"): ("e", "u"), ("c", "d", "u"): ("c", "e", "u")}
@@ -70,9 +70,9 @@ def test_places_that_cannot_be_renamed(sql):
 def test_trino_texts_that_mean_the_same_to_all(sql, expected):
     if expected == "not":
         with pytest.raises(SqlError):
-            portable(sql)
+            to_portable_sql(sql)
     else:
-        assert portable(sql) == (expected or sql)
+        assert to_portable_sql(sql) == (expected or sql)
 
 
 @pytest.mark.parametrize(
@@ -88,24 +88,26 @@ def test_trino_texts_that_mean_the_same_to_all(sql, expected):
     ],
 )
 def test_rules(rule, name, expected):
-    assert Rule.parse(rule).apply(ViewName.parse(name)) == (None if expected is None else ViewName.parse(expected))
+    assert RenameRule.parse(rule).apply(ViewName.parse(name)) == (
+        None if expected is None else ViewName.parse(expected)
+    )
 
 
 @pytest.mark.parametrize("rule", ["", "a", "a:", ":b", "a.b:c", "a:b.c", "a.b.c:d.e.f", "a:*b", "a*:*b*"])
 def test_rules_that_mean_nothing(rule):
     with pytest.raises(UsageError):
-        Rule.parse(rule)
+        RenameRule.parse(rule)
 
 
 def test_the_first_rule_counts_and_the_database_comes_last():
-    options = Options((Rule.parse("a_*:b_*"), Rule.parse("a_x:never")), to_database="Target")
-    assert options.renamed(ViewName("d", "a_x")) == ViewName("d", "b_x")
-    assert options.target(ViewName("d", "a_x")) == ViewName("target", "b_x")
+    options = ImportOptions((RenameRule.parse("a_*:b_*"), RenameRule.parse("a_x:never")), to_database="Target")
+    assert options.rename(ViewName("d", "a_x")) == ViewName("d", "b_x")
+    assert options.target_of(ViewName("d", "a_x")) == ViewName("target", "b_x")
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_a_difference_holds_both_texts(old, new):
-    pieces = difference(old, new)
+    pieces = diff_texts(old, new)
     assert "".join(text for kind, text in pieces if kind != "+") == old
     assert "".join(text for kind, text in pieces if kind != "-") == new
 

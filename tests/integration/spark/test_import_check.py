@@ -9,13 +9,13 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.plan import plan_import
 from hive_views.legacy_import.readers.spark import DEFAULTS
-from hive_views.legacy_import.report.verification import rows_said
+from hive_views.legacy_import.report.report import read_check_results
 from hive_views.legacy_import.revert import revert_run
 from hive_views.spark.legacy_import.command import run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.verification import RowCheck, row_text
+from hive_views.spark.legacy_import.verification import ViewCheck, row_text
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS
 from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
 from tests.integration.legacy_import.rows import trino_view_row
@@ -103,7 +103,9 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
     assert told["summed"] == (True, "the same 2 rows")
     assert told["chance"][0]
     assert told["chance"][1].startswith("not comparable: it returns other rows each time")
-    assert {name.name: text for name, text in rows_said(journal).items()} == {n: text for n, (_, text) in told.items()}
+    assert {name.name: text for name, text in read_check_results(journal).items()} == {
+        n: text for n, (_, text) in told.items()
+    }
 
     # A later run knows what was before, and says what is other now.
     spark.sql(f"INSERT INTO spark_catalog.{views}.t VALUES (9, 9, NULL, 'new')")
@@ -121,14 +123,14 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
     said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
     verdict = said[ViewName(views, "plain")]
     assert not verdict.good
-    assert verdict.text.startswith("its rows before the import were not counted, and cannot read the new one:")
+    assert verdict.text.startswith("the legacy view was not read before the import, and Spark cannot read the new one:")
     revert_run(catalog, journal)
 
 
 def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
     said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
-    assert {verdict.text for verdict in said.values()} == {"Spark's analyzer gives it the same columns"}
+    assert {verdict.text for verdict in said.values()} == {"Spark's analyzer returns the same columns"}
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
     said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
     verdict = said[ViewName(views, "plain")]
@@ -142,7 +144,7 @@ def test_a_column_of_another_type_is_named(spark, catalog: HiveViewCatalog, view
         f"SELECT CAST(id AS SMALLINT), CAST(s AS VARCHAR(9)) FROM spark_catalog.{views}.t"
     )
     plan = plan_import(catalog, databases=[views])
-    good = {"Spark's analyzer gives it the same columns"}
+    good = {"Spark's analyzer returns the same columns"}
     said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
     assert {verdict.text for verdict in said.values()} == good
     catalog.execute(f"CREATE OR REPLACE VIEW {views}.above AS SELECT CAST(id AS BIGINT) AS id, m FROM {views}.t")
@@ -170,13 +172,13 @@ def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
     cut = ViewName(views, "plain")
     file.write_text(f'{{"name": "{cut}", "columns": ["id"')
     told: list[tuple[str, int, int]] = []
-    result = job.run(plan, journal, told=lambda *item: told.append(item))
+    result = job.run(plan, journal, check_progress=lambda *arguments: told.append(arguments))
     assert (result.complete, result.as_before, result.verify) == (True, True, COLUMNS)
     assert told == [("before", 5, 5), ("after", 6, 6)]
     texts = {name.name: verdict.text for name, verdict in result.checks.items()}
-    assert texts.pop("of_trino") == "plain Spark reads no legacy view of Trino's; its analyzer takes the new one"
-    assert set(texts.values()) == {"Spark's analyzer gives it the same columns"}
-    assert set(result.checks) == {entry.name for entry in plan.entries} == set(rows_said(journal))
+    assert texts.pop("of_trino") == "plain Spark cannot read legacy Trino views; Spark's analyzer accepts the new one"
+    assert set(texts.values()) == {"Spark's analyzer returns the same columns"}
+    assert set(result.checks) == {entry.name for entry in plan.entries} == set(read_check_results(journal))
 
     spark.sql(f"DROP TABLE spark_catalog.{views}.gone")
     result = job.run(plan, journal)
@@ -193,5 +195,5 @@ def test_what_cannot_be_compared_is_refused(spark, properties, catalog, tmp_path
     with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
         run_on_spark(None, other, tmp_path / "j", most_calls=1, verify=ROWS, session=spark)
     (tmp_path / "rows").write_text("[1]\n")
-    with pytest.raises(JournalError, match="does not hold"):
-        RowCheck(spark, catalog, tmp_path / "rows")
+    with pytest.raises(JournalError, match="does not hold the content"):
+        ViewCheck(spark, catalog, tmp_path / "rows")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hive_views.legacy_import.planner import plan_import
+from hive_views.legacy_import.plan import plan_import
+from hive_views.spark.legacy_import.analyzer_findings import REFUSED, UNREADABLE, add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.plan import REFUSED, UNREADABLE, told_by_spark
 from tests.integration.cli.conftest import Cli, Done, cli
 from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
@@ -88,7 +88,7 @@ def test_a_plan_tells_what_the_analyzer_says_against_a_new_text(spark, catalog, 
     entries = (replace(entry, new_text=other.get(entry.name.name, entry.new_text)) for entry in plan.entries)
     told = {
         entry.name.name: [text for text in entry.changes if text.startswith((REFUSED, UNREADABLE))]
-        for entry in told_by_spark(spark, catalog, replace(plan, entries=tuple(entries))).entries
+        for entry in add_analyzer_findings(spark, catalog, replace(plan, entries=tuple(entries))).entries
     }
     assert told["top"] == told["of_trino"] == []
     assert [text[: len(REFUSED)] for text in told["base"]] == [REFUSED]

@@ -18,12 +18,10 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import History, Journal, read_journal
-from hive_views.legacy_import.options import Options, Rule
-from hive_views.legacy_import.outcome import Status
-from hive_views.legacy_import.plan import Plan, write_plan
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.revert import Reverted, revert_run, revert_views
+from hive_views.legacy_import.journal import History, ImportStatus, Journal, read_journal
+from hive_views.legacy_import.options import ImportOptions, RenameRule
+from hive_views.legacy_import.plan import Plan, plan_import, write_plan
+from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
@@ -85,7 +83,7 @@ def told(history: History) -> dict[str, Any]:
         "plan": history.plan.to_json(),
         "prepared": {
             str(name): [(i.target, i.row, plain(i.backup), plain(i.metadata_location)) for i in items]
-            for name, items in sorted(history.prepared.items())
+            for name, items in sorted(history.announcements.items())
         },
         "outcomes": {
             str(name): plain({**item.to_json(), "seconds": 0, "writing": 0, "swapping": 0})
@@ -111,7 +109,7 @@ def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tm
 
     assert run_plan(one, catalog, tmp_path / "one").complete
     expected = told(read_journal(tmp_path / "one")), written(catalog, plan)
-    assert {item.result for item in revert_run(catalog, tmp_path / "one")} == {Reverted.REVERTED}
+    assert {item.status for item in revert_run(catalog, tmp_path / "one")} == {RevertStatus.REVERTED}
 
     seen: list[tuple[int, int]] = []
     result = job.run(plan, tmp_path / "spread", progress=lambda done, total, _: seen.append((done, total)))
@@ -119,12 +117,12 @@ def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tm
     assert [outcome.name for outcome in result.outcomes] == [entry.name for entry in plan.entries]
     assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
     assert (told(read_journal(tmp_path / "spread")), written(catalog, plan)) == expected
-    assert {item.result for item in revert_run(catalog, tmp_path / "spread")} == {Reverted.REVERTED}
+    assert {item.status for item in revert_run(catalog, tmp_path / "spread")} == {RevertStatus.REVERTED}
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, legacy, tmp_path):
-    options = Options(renames=(Rule.parse("base_*:b_*"), Rule.parse("level_*:l_*")))
+    options = ImportOptions(renames=(RenameRule.parse("base_*:b_*"), RenameRule.parse("level_*:l_*")))
     plan = job.plan(databases=[legacy], options=options)
     assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
     assert job.run(plan, tmp_path / "journal").complete
@@ -170,12 +168,12 @@ def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: P
     result = job.run(plan, tmp_path / "journal", verify="none")
     assert result.complete
     ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
-    assert ends["level_3_2"] is Status.CONVERTED
-    assert (ends["broken"], ends["above_broken"]) == (Status.REFUSED, Status.BLOCKED)
+    assert ends["level_3_2"] is ImportStatus.CONVERTED
+    assert (ends["broken"], ends["above_broken"]) == (ImportStatus.REFUSED, ImportStatus.BLOCKED)
     for outcome in result.outcomes:
-        if outcome.status is Status.CONVERTED:
+        if outcome.status is ImportStatus.CONVERTED:
             assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
-    assert {item.result for item in revert_run(catalog, tmp_path / "journal")} == {Reverted.REVERTED}
+    assert {item.status for item in revert_run(catalog, tmp_path / "journal")} == {RevertStatus.REVERTED}
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
@@ -195,11 +193,11 @@ def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
         result = run_plan(plan, catalog, journal)
     ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
-    refused = {"broken": Status.REFUSED, "above_broken": Status.BLOCKED, "ring_a": Status.REFUSED}
+    refused = {"broken": ImportStatus.REFUSED, "above_broken": ImportStatus.BLOCKED, "ring_a": ImportStatus.REFUSED}
     assert result.complete
-    assert {name: end for name, end in ends.items() if end is not Status.CONVERTED} == {
+    assert {name: end for name, end in ends.items() if end is not ImportStatus.CONVERTED} == {
         **refused,
-        "ring_b": Status.REFUSED,
+        "ring_b": ImportStatus.REFUSED,
     }
     check_reports(catalog, plan, journal)
     check_reverted(catalog, journal)
@@ -228,14 +226,14 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
         short.start()
         ends = {outcome.name: outcome for outcome in running.result().outcomes}
         for name, outcome in ends.items():
-            if outcome.status is Status.CONVERTED:
+            if outcome.status is ImportStatus.CONVERTED:
                 assert catalog.load_view(name.identifier).metadata_location == outcome.metadata_location
-            elif outcome.status is not Status.UNKNOWN:
+            elif outcome.status is not ImportStatus.UNKNOWN:
                 assert not catalog.view_exists(name.identifier), outcome
 
         # All is taken back, and done by two at once: on Spark, behind the proxy, and in this process.
         converted = [name for name in ends if catalog.view_exists(name.identifier)]
-        assert {outcome.result for outcome in revert_views(catalog, converted)} == {Reverted.REVERTED}
+        assert {outcome.status for outcome in revert_views(catalog, converted)} == {RevertStatus.REVERTED}
         proxy.clear()
         held = Hold()
         proxy.on(ALTER, held)

@@ -20,12 +20,11 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.export import export_script
-from hive_views.legacy_import.model import Reason, Writer
-from hive_views.legacy_import.outcome import Outcome, Status, planned
-from hive_views.legacy_import.plan import Plan, Verdict
-from hive_views.legacy_import.planner import plan_import
-from hive_views.legacy_import.revert import Reverted, revert_views
-from hive_views.legacy_import.run import work_for
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned
+from hive_views.legacy_import.legacy_view import Reason, Writer
+from hive_views.legacy_import.plan import Plan, PlanStatus, plan_import
+from hive_views.legacy_import.revert import RevertStatus, revert_views
+from hive_views.legacy_import.run import importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.row_codec import encode_row
@@ -74,7 +73,7 @@ class Corpus:
     """What stands in the metastore, and what the import did with it."""
 
     plan: Plan
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, ImportOutcome]
     before: dict[str, Content]
     rows: dict[ViewName, bytes]
     trino: dict[str, tuple[bool, str]]
@@ -83,7 +82,7 @@ class Corpus:
     @property
     def converted(self) -> list[str]:
         """The converted views of Hive and Spark."""
-        return [name for name in self.before if self.outcomes[name].status is Status.CONVERTED]
+        return [name for name in self.before if self.outcomes[name].status is ImportStatus.CONVERTED]
 
     @property
     def comparable(self) -> list[str]:
@@ -107,7 +106,7 @@ class Corpus:
 
 
 UNREADABLE = {
-    "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not look into
+    "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not scan_row into
     "h_generated_1361": "'__u3'",  # a name of Hive's own for a set operation
     "h_golden_192": "near '.'",  # a hint that lost its delimiters
     "h_names_1": "near 'b'",  # a name that lost its backticks
@@ -234,9 +233,9 @@ def chosen(plan: Plan) -> Plan:
     return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in wanted), cycles=())
 
 
-def imported(plan: Plan, done: dict[ViewName, Outcome], catalog: HiveViewCatalog) -> dict[str, Outcome]:
+def imported(plan: Plan, done: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog) -> dict[str, ImportOutcome]:
     """Run the plan's rest with four workers, level by level."""
-    work = work_for(plan, catalog)
+    work = importer_for(plan, catalog)
     ended = {entry.name: planned(entry) for entry in plan.entries} | done
     left = [entry for entry in plan.ready if entry.name not in done]
     with ThreadPoolExecutor(4) as pool:
@@ -252,8 +251,8 @@ def test_at_least_600_views_of_three_writers_are_converted_or_refused(corpus: Co
     writers = Counter(entry.writer.value for entry in corpus.plan.entries)
     assert writers.keys() == {"hive", "spark", "trino"}
     ends = Counter(outcome.status for outcome in corpus.outcomes.values())
-    assert ends.keys() <= {Status.CONVERTED, Status.REFUSED, Status.BLOCKED}
-    assert ends[Status.CONVERTED] == 585, Counter(
+    assert ends.keys() <= {ImportStatus.CONVERTED, ImportStatus.REFUSED, ImportStatus.BLOCKED}
+    assert ends[ImportStatus.CONVERTED] == 585, Counter(
         (outcome.reason, (outcome.text or "")[:80]) for outcome in corpus.outcomes.values()
     )
 
@@ -261,10 +260,10 @@ def test_at_least_600_views_of_three_writers_are_converted_or_refused(corpus: Co
 def test_reasons_are_true(corpus: Corpus) -> None:
     seen: dict[str, str] = {}
     for entry in corpus.plan.entries:
-        if entry.verdict is Verdict.READY:
+        if entry.status is PlanStatus.READY:
             continue
-        assert entry.refusal is not None
-        reason, text = entry.refusal.reason, entry.old_text or ""
+        assert entry.problem is not None
+        reason, text = entry.problem.reason, entry.old_text or ""
         if entry.name.name in corpus.trino:
             alike, _ = corpus.trino[entry.name.name]
             assert (alike, reason) == (False, Reason.NOT_PORTABLE), entry
@@ -272,10 +271,10 @@ def test_reasons_are_true(corpus: Corpus) -> None:
             known = ("my_max", "my_explode", "my_translate", "plus_one", "noop(", "table(")
             assert any(name in text.lower() for name in known), entry
         elif reason is Reason.TYPE:
-            assert any(kind in entry.refusal.text for kind in ("interval", "void")), entry
+            assert any(kind in entry.problem.text for kind in ("interval", "void")), entry
         else:
             assert reason in (Reason.UNREADABLE, Reason.UNRESOLVED), entry
-            seen[entry.name.name] = entry.refusal.text
+            seen[entry.name.name] = entry.problem.text
     assert seen.keys() == UNREADABLE.keys(), seen
     assert {name: text for name, text in seen.items() if UNREADABLE[name] not in text} == {}
 
@@ -284,7 +283,7 @@ def test_every_alike_trino_view_is_converted(corpus: Corpus) -> None:
     wrong = {
         name: corpus.outcomes[f"sales.{name}"].text
         for name, (alike, _) in corpus.trino.items()
-        if (corpus.outcomes[f"sales.{name}"].status is Status.CONVERTED) != alike
+        if (corpus.outcomes[f"sales.{name}"].status is ImportStatus.CONVERTED) != alike
     }
     assert not wrong
 
@@ -293,7 +292,7 @@ def test_all_of_sparks_views_are_converted(corpus: Corpus) -> None:
     bad = {
         name: o.text
         for name, o in corpus.outcomes.items()
-        if name.startswith("sales.s_") and o.status is not Status.CONVERTED
+        if name.startswith("sales.s_") and o.status is not ImportStatus.CONVERTED
     }
     assert not bad
 
@@ -341,7 +340,7 @@ def test_iceberg_reads_trinos_views(corpus: Corpus, spark: SparkSession) -> None
     texts = {
         f"sales.{name}": text
         for name, (_, text) in corpus.trino.items()
-        if corpus.outcomes[f"sales.{name}"].status is Status.CONVERTED
+        if corpus.outcomes[f"sales.{name}"].status is ImportStatus.CONVERTED
     }
     views = contents(fast(spark), queries(map(ViewName.parse, texts), "prod"))
     wanted = contents(fast(spark), texts)
@@ -376,10 +375,10 @@ def test_the_exported_script_runs_on_spark(corpus: Corpus, catalog: HiveViewCata
 
 
 def test_z_revert_puts_rows_back_to_the_byte(corpus: Corpus, catalog: HiveViewCatalog) -> None:
-    names = [ViewName.parse(name) for name, end in corpus.outcomes.items() if end.status is Status.CONVERTED]
+    names = [ViewName.parse(name) for name, end in corpus.outcomes.items() if end.status is ImportStatus.CONVERTED]
     with ThreadPoolExecutor(4) as pool:
         outcomes = [outcome for part in pool.map(lambda name: revert_views(catalog, [name]), names) for outcome in part]
-    assert [outcome for outcome in outcomes if outcome.result is not Reverted.REVERTED] == []
+    assert [outcome for outcome in outcomes if outcome.status is not RevertStatus.REVERTED] == []
     store = catalog.store
     for name, row in corpus.rows.items():  # what was refused was never touched
         now = store.get_row(name)

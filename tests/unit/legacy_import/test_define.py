@@ -1,14 +1,14 @@
-"""Whether two texts of Hive's say the same."""
+"""Comparison of two texts of Hive by their tokens."""
 
 from __future__ import annotations
 
 import pytest
 
-from hive_views.legacy_import.convert import alike
+from hive_views.legacy_import.definition import has_same_tokens
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("sql", "other_sql", "expected"),
     [
         ("SELECT `T`.`a` FROM t -- c", "select `t`.`A`\n  from T", True),
         ("select '${a}', 'it''s'", r"select '$\{a}', 'it' 's'", True),
@@ -21,5 +21,5 @@ from hive_views.legacy_import.convert import alike
         ("select a -- x \\\n, b", "select a, b", True),
     ],
 )
-def test_strings_count_to_the_letter(one: str, other: str, same: bool) -> None:
-    assert alike(one, other) is same
+def test_has_same_tokens_compares_strings_exactly(sql: str, other_sql: str, expected: bool) -> None:
+    assert has_same_tokens(sql, other_sql) is expected

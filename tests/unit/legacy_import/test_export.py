@@ -1,11 +1,11 @@
-"""The script of an export: what engines would read otherwise is kept from them."""
+"""The script of an export and the variable substitution of engines."""
 
 from __future__ import annotations
 
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.export import Exported, script_text
+from hive_views.legacy_import.export import ExportedView, script_text
 
 SETTINGS = ["SET spark.sql.variable.substitute=false;", "SET hive.variable.substitute=false;"]
 
@@ -16,10 +16,10 @@ SETTINGS = ["SET spark.sql.variable.substitute=false;", "SET hive.variable.subst
         ("CREATE VIEW v AS SELECT '$\\{a}'", ["CREATE VIEW v AS SELECT '$\\{a}'"]),
         (
             "CREATE VIEW v AS SELECT `${a}`",
-            ["-- All in ${ } is meant to the letter.", *SETTINGS, "", "CREATE VIEW v AS"],
+            ["-- ${ } is not a variable in these statements.", *SETTINGS, "", "CREATE VIEW v AS"],
         ),
     ],
 )
-def test_variables_are_off_where_a_name_holds_one(statement: str, begins: list[str]) -> None:
-    script = script_text([Exported(ViewName("sales", "v"), statement)])
+def test_script_turns_substitution_off_if_a_name_contains_a_variable(statement: str, begins: list[str]) -> None:
+    script = script_text([ExportedView(ViewName("sales", "v"), statement)])
     assert script.startswith("\n".join(begins))

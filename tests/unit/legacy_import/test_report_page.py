@@ -1,4 +1,4 @@
-"""The report's page in a real browser: 2,000 views are quick to look through, and every text stays a text."""
+"""The report's page in a real browser: 2,000 views are quick to scan_row through, and every text stays a text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.model import Reason, Writer
-from hive_views.legacy_import.outcome import Outcome, Status
-from hive_views.legacy_import.plan import Entry, Verdict
-from hive_views.legacy_import.report.page.page import document, html
-from hive_views.legacy_import.report.report import Line, Report
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
+from hive_views.legacy_import.legacy_view import Reason, Writer
+from hive_views.legacy_import.plan import PlanEntry, PlanStatus
+from hive_views.legacy_import.report.page.page import render_report_page, report_data
+from hive_views.legacy_import.report.report import Report, ReportEntry
 from tests.unit.dependencies.render.graphs import HOSTILE
 
 VIEWS = 2000
@@ -25,18 +25,18 @@ CLICK = "document.querySelector(arguments[0]).click()"
 FRAME = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
 
 
-def line(number: int) -> Line:
+def line(number: int) -> ReportEntry:
     """Views in three databases: every tenth is refused, the one behind it blocked, every fifth is Trino's."""
     name = ViewName(("sales", "hr", "web")[number % 3], f"view_{number:04d}")
     dialect = "trino" if number % 5 == 0 else "hive" if number % 2 else "spark"
     old = f"SELECT o.id, o.amount * {number} AS total\nFROM orders o\nWHERE o.day > '2024-01-01'"
     new = old.replace("orders o", f"`{name.database}`.`orders` `o`")
-    entry = Entry(
+    entry = PlanEntry(
         name=name,
         target=name if number % 7 else ViewName("new", name.name),
         writer=Writer(dialect),
         dialect=dialect,
-        verdict=Verdict.READY,
+        status=PlanStatus.READY,
         fingerprint="x",
         level=number % 4,
         reads=(ViewName(name.database, "orders"),),
@@ -45,15 +45,15 @@ def line(number: int) -> Line:
         new_text=new if number % 3 else old,
         changes=("column code changes from varchar(10) to string",) if number % 4 == 0 else (),
     )
-    outcome = Outcome(name, entry.target, Status.CONVERTED, seconds=0.02 + number / 1e4, writing=0.015)
+    outcome = ImportOutcome(name, entry.target, ImportStatus.CONVERTED, seconds=0.02 + number / 1e4, writing=0.015)
     if number % 10 == 3:
         text = f"{name} reads {name.database}.gone_{number}, which is not there"
-        outcome = Outcome(name, entry.target, Status.REFUSED, Reason.MISSING_TABLE, text)
+        outcome = ImportOutcome(name, entry.target, ImportStatus.REFUSED, Reason.MISSING_TABLE, text)
     if number % 10 == 4:
         below = line(number - 1).entry.name
         text = f"it reads {below}, and {below} was not converted"
-        outcome = Outcome(name, entry.target, Status.BLOCKED, Reason.BLOCKED, text, blocked_by=below)
-    return Line(entry, outcome)
+        outcome = ImportOutcome(name, entry.target, ImportStatus.BLOCKED, Reason.BLOCKED, text, blocked_by=below)
+    return ReportEntry(entry, outcome)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def report() -> Report:
 
 @pytest.fixture(scope="module")
 def text(report: Report) -> str:
-    compared = {report.lines[1].entry.name: "the same 12 rows"}
-    return html(report, "plan.json.journal", rows=compared)
+    compared = {report.entries[1].entry.name: "the same 12 rows"}
+    return render_report_page(report, "plan.json.journal", check_results=compared)
 
 
 def test_only_lines_in_sight_are_elements(browser, text):
@@ -84,13 +84,13 @@ def test_only_lines_in_sight_are_elements(browser, text):
 
 def test_filters_narrow_together_and_are_cleared(browser, text, report):
     browser.open(text)
-    views = [(number, item.entry, item.outcome) for number, item in enumerate(report.lines)]
+    views = [(number, item.entry, item.outcome) for number, item in enumerate(report.entries)]
 
     def expected(condition):
         return [number for number, entry, outcome in views if condition(entry, outcome)]
 
     browser.run(CLICK, "[data-status=refused]")
-    some = expected(lambda _, outcome: outcome.status is Status.REFUSED)
+    some = expected(lambda _, outcome: outcome.status is ImportStatus.REFUSED)
     assert browser.run(COUNT) == f"{len(some)} of 2,000 views"
     assert browser.run(SHOWN) == some[: len(browser.run(SHOWN))]
     browser.run(CLICK, "[data-status=blocked]")
@@ -99,12 +99,12 @@ def test_filters_narrow_together_and_are_cleared(browser, text, report):
     browser.run(TYPE, "dialect", "=hive")
     some = expected(
         lambda entry, outcome: (
-            outcome.status is not Status.CONVERTED and entry.name.database == "hr" and entry.dialect == "hive"
+            outcome.status is not ImportStatus.CONVERTED and entry.name.database == "hr" and entry.dialect == "hive"
         )
     )
     assert browser.run(COUNT) == f"{len(some)} of 2,000 views"
     browser.run(TYPE, "search", "GONE_10")
-    some = [number for number in some if "gone_10" in (report.lines[number].outcome.text or "")]
+    some = [number for number in some if "gone_10" in (report.entries[number].outcome.text or "")]
     assert len(some) > 1
     assert browser.run(SHOWN) == some
     browser.run(TYPE, "search", "nothing is like this")
@@ -113,7 +113,7 @@ def test_filters_narrow_together_and_are_cleared(browser, text, report):
     assert browser.run(COUNT) == "2,000 views"
     assert not browser.run("return document.getElementById('nothing').checkVisibility()")
     browser.run(TYPE, "order", "slow")
-    slowest = sorted(range(VIEWS), key=lambda number: (-report.lines[number].outcome.seconds, number))
+    slowest = sorted(range(VIEWS), key=lambda number: (-report.entries[number].outcome.seconds, number))
     assert browser.run(SHOWN)[:20] == slowest[:20]
 
 
@@ -128,31 +128,40 @@ def test_a_view_shows_its_difference_and_what_blocks_it(browser, text, report):
     assert browser.run("return document.getElementById('details').hidden")
     browser.run(KEY, "ArrowDown")
     browser.run(KEY, "ArrowDown")
-    pieces = report.lines[1].pieces()
+    pieces = report.entries[1].diff()
     assert pieces
     shown = "return [...document.querySelectorAll(arguments[0])].map((item) => item.textContent).join('|')"
     assert browser.run(shown, "#difference del") == "|".join(piece for kind, piece in pieces if kind == "-")
     assert browser.run(shown, "#difference ins") == "|".join(piece for kind, piece in pieces if kind == "+")
     assert browser.run(shown, "#compared") == "the same 12 rows"
     browser.run(CLICK, "#beside")
-    assert browser.run(shown, "#difference pre") == f"{report.lines[1].entry.old_text}|{report.lines[1].entry.new_text}"
+    assert (
+        browser.run(shown, "#difference pre")
+        == f"{report.entries[1].entry.old_text}|{report.entries[1].entry.new_text}"
+    )
     browser.run(KEY, "Escape")
     browser.run(TYPE, "search", "view_0000")
     browser.run(KEY, "ArrowDown")
-    assert browser.run(shown, "#old") == report.lines[0].entry.old_text
+    assert browser.run(shown, "#old") == report.entries[0].entry.old_text
 
 
 def test_hostile_texts_stay_texts(browser):
     lines = []
     for number, bad in enumerate(HOSTILE):
         name = ViewName(bad, bad)
-        entry = Entry(name, name, Writer.HIVE, bad, Verdict.READY, bad, reads=(name,), changes=(bad,))
+        entry = PlanEntry(name, name, Writer.HIVE, bad, PlanStatus.READY, bad, reads=(name,), changes=(bad,))
         entry = replace(entry, old_text=f"SELECT {bad}", new_text=f"SELECT {bad} {bad}")
-        status = Status.REFUSED if number % 2 else Status.CONVERTED
-        lines.append(Line(entry, Outcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad)))
+        status = ImportStatus.REFUSED if number % 2 else ImportStatus.CONVERTED
+        lines.append(
+            ReportEntry(entry, ImportOutcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad))
+        )
     report = Report(tuple(lines), (tuple(HOSTILE),))
-    browser.open(html(report, "</title><script>window.escaped=1</script>", rows={lines[0].entry.name: HOSTILE[4]}))
-    views = document(report, "", {})["views"]
+    browser.open(
+        render_report_page(
+            report, "</title><script>window.escaped=1</script>", check_results={lines[0].entry.name: HOSTILE[4]}
+        )
+    )
+    views = report_data(report, "", {})["views"]
     for number in range(len(HOSTILE)):
         browser.run(KEY, "ArrowDown")
         assert views[number]["name"] in browser.run("return document.querySelector('#details h2').textContent")
@@ -167,7 +176,7 @@ def test_hostile_texts_stay_texts(browser):
 
 
 def test_an_empty_report_says_so(browser):
-    browser.open(html(Report((), ()), "nothing"))
+    browser.open(render_report_page(Report((), ()), "nothing"))
     assert browser.run(COUNT) == "0 views"
     assert browser.run("return document.getElementById('nothing').checkVisibility()")
     assert browser.console() == []

@@ -1,4 +1,4 @@
-"""The report of an import as a page of one file that opens from disk: filters, search, and each view's difference."""
+"""The report of an import as one HTML file that opens from disk, with filters, a search and the difference of texts."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from collections.abc import Mapping
 from typing import Any
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.report.report import Line, Report
+from hive_views.legacy_import.report.report import Report, ReportEntry
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
 _PACKAGE = "hive_views.legacy_import.report.page"
 
 
-def html(report: Report, title: str, *, rows: Mapping[ViewName, str] | None = None) -> str:
-    """A report as a page."""
+def render_report_page(report: Report, title: str, *, check_results: Mapping[ViewName, str] | None = None) -> str:
+    """Return a report as an HTML page."""
     return page(
         title,
         style=part(_PACKAGE, "page.css"),
         body=part(_PACKAGE, "page.html"),
         script=part(_PACKAGE, "page.js"),
-        data=document(report, title, rows or {}),
+        data=report_data(report, title, check_results or {}),
     )
 
 
-def document(report: Report, title: str, rows: Mapping[ViewName, str]) -> dict[str, Any]:
-    """What the page's script gets."""
+def report_data(report: Report, title: str, check_results: Mapping[ViewName, str]) -> dict[str, Any]:
+    """Return the data for the page's script."""
     return {
         "title": escape(title),
         "seconds": round(report.seconds, 3),
         "writing": round(report.writing, 3),
         "cycles": [[escape(name) for name in cycle] for cycle in report.cycles],
-        "views": [_view(line, rows.get(line.entry.name)) for line in report.lines],
+        "views": [_view_data(view, check_results.get(view.entry.name)) for view in report.entries],
     }
 
 
-def _view(line: Line, rows: str | None) -> dict[str, Any]:
-    entry, outcome = line.entry, line.outcome
-    pieces = line.pieces()
+def _view_data(view: ReportEntry, check_result: str | None) -> dict[str, Any]:
+    entry, outcome = view.entry, view.outcome
+    pieces = view.diff()
     return {
         "database": escape(entry.name.database),
         "name": escape(entry.name.name),
         "target": None if entry.in_place else escape(str(entry.target)),
-        "status": line.status,
+        "status": view.status,
         "reason": None if outcome.reason is None else outcome.reason.value,
         "text": _text(outcome.text),
         "blocker": None if outcome.blocked_by is None else escape(str(outcome.blocked_by)),
@@ -52,7 +52,7 @@ def _view(line: Line, rows: str | None) -> dict[str, Any]:
         "reads": [escape(str(name)) for name in entry.reads],
         "changes": [escape(change, lines=True) for change in entry.changes],
         "damages": [escape(item, lines=True) for item in outcome.damages],
-        "rows": _text(rows),
+        "rows": _text(check_result),
         # The difference holds both texts.
         "pieces": [[kind, escape(text, lines=True)] for kind, text in pieces],
         "old": None if pieces else _text(entry.old_text),

@@ -1,0 +1,448 @@
+"""The schema and version of the Iceberg view that a legacy view becomes, or why it cannot be converted.
+
+The typed, the stored and the expanded text come from `hive_views.dependencies.view_builder`, as for any other view.
+This module decides what a legacy view leaves open: which text is the source, which tables and columns its names refer
+to, and whether the row's original text is what the author typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.types import NestedField
+
+from hive_views.dependencies.view_builder import ViewDefinition, build_definition
+from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
+from hive_views.legacy_import.mojibake import decode_mojibake, repair_columns
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.readers.spark import settings_note
+from hive_views.legacy_import.readers.trino_sql import to_portable_sql
+from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation
+from hive_views.spec.session_settings import encode
+from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, sql_texts
+from hive_views.sql.analysis.references import References, references
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
+from hive_views.sql.parsing.parser import ParseTextError
+from hive_views.sql.rewriting.dialects import portable_text
+from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
+from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.rewriting.rename import rename_tables
+from hive_views.sql.types.iceberg_types import parse_type
+
+LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
+"""Summary key: the original text of a legacy row, if it could not be shown to mean the same as the expanded text."""
+
+LEGACY_WRITER = "hive-views.legacy-writer"
+"""Summary key: the engine whose layout the row had: `hive`, `spark` or `trino`."""
+
+LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
+"""Summary key: whether a Trino view ran with the rights of its reader."""
+
+_DATABASE = re.compile(r"`(\w+)`\.`")
+_CALL = re.compile(r"`?[\w.]+`?\s*\(")
+
+
+@dataclass(frozen=True)
+class LegacyDefinition:
+    """The definition of the Iceberg view that a legacy view becomes."""
+
+    definition: ViewDefinition
+    """Its columns and its version."""
+    reads: tuple[ViewName, ...]
+    """The tables and views that it reads, under their new names."""
+    changes: tuple[str, ...]
+    """Sentences about what differs."""
+
+
+def check_convertible(view: LegacyView, options: ImportOptions) -> LegacyView:
+    """Return the view with mojibake repaired if the options say so; raises ConversionError if the row is unusable."""
+    if view.problem is not None:
+        raise ConversionError(view.problem.reason, view.problem.text)
+    if view.materialized and options.materialized == "report":
+        raise ConversionError(Reason.MATERIALIZED, _describe_materialized(view))
+    if view.repaired_sql is None or options.mojibake == "keep":
+        return repair_columns(view, options.mojibake)
+    if options.mojibake == "refuse":
+        raise ConversionError(
+            Reason.MOJIBAKE,
+            "its text looks like UTF-8 that a latin1 database damaged; repaired it would be: "
+            + view.repaired_sql[:300],
+        )
+    repair = "characters that a latin1 database damaged are repaired"
+    original = view.original and (decode_mojibake(view.original) or view.original)
+    view = replace(view, sql=view.repaired_sql, repaired_sql=None, original=original, repairs=(*view.repairs, repair))
+    return repair_columns(view, options.mojibake)
+
+
+def find_references(view: LegacyView) -> References:
+    """Return the tables and functions that a legacy view's text names; raises ConversionError."""
+    try:
+        return references(view.sql, view.dialect)
+    except SqlError as error:
+        unreadable = ConversionError(Reason.UNREADABLE, str(error))
+        if view.writer is not Writer.HIVE or view.original is None:
+            raise unreadable from error
+    try:
+        # Hive may have written an expanded text that nobody can parse; see `_from_original_text`.
+        return references(view.original, view.dialect)
+    except SqlError:
+        raise unreadable from None
+
+
+def define_view(
+    store: MetastoreStore,
+    catalog_name: str,
+    view: LegacyView,
+    target: ViewName,
+    options: ImportOptions,
+    targets: Mapping[ViewName, ViewName],
+) -> LegacyDefinition:
+    """Define the Iceberg view that a legacy view becomes; raises ConversionError."""
+    try:
+        return _define(store, catalog_name, view, target, options, targets)
+    except ConversionError as error:
+        if error.problem.reason not in (Reason.UNREADABLE, Reason.UNRESOLVED, Reason.MISSING_TABLE):
+            raise
+        original_view = _from_original_text(store, view)
+        if original_view is None:
+            raise
+        return _define(store, catalog_name, original_view, target, options, targets)
+
+
+def _from_original_text(store: MetastoreStore, view: LegacyView) -> LegacyView | None:
+    """Return a Hive view with its original text as the source, if Hive cannot compile its expanded text again.
+
+    Hive writes such texts: it removes the delimiters of hints, qualifies a CTE of a derived table with the database,
+    and so on. If the original text, expanded exactly as Hive does it, gives the row's expanded text including these
+    faults, then it is what the author typed.
+    """
+    if view.writer is not Writer.HIVE or view.original is None:
+        return None
+    named_databases = dict.fromkeys(_DATABASE.findall(view.sql))
+    declared = tuple(column.name for column in view.columns)
+    schemas = MetastoreSchemas(store)
+    for database in dict.fromkeys((view.name.database, *map(str.lower, named_databases), "default")):
+        for column_names in (None, declared):
+            try:
+                exact = expand(
+                    view.original,
+                    schemas,
+                    database=database,
+                    mode="hive-exact",
+                    column_names=column_names,
+                    view_name=view.name.name,
+                )
+                is_same = has_same_tokens(exact.expanded, view.sql)
+            except SqlError:
+                continue
+            if is_same:
+                repair = "Hive cannot compile its expanded text again; it is expanded anew from the original one"
+                return replace(
+                    view, sql=view.original, original=None, database=database, repairs=(*view.repairs, repair)
+                )
+    return None
+
+
+def _define(
+    store: MetastoreStore,
+    catalog_name: str,
+    view: LegacyView,
+    target: ViewName,
+    options: ImportOptions,
+    targets: Mapping[ViewName, ViewName],
+) -> LegacyDefinition:
+    accepted = {store.config.session_catalog, catalog_name}
+    if view.dialect == "trino":
+        accepted = {name.lower() for name in options.trino_catalogs}
+    accepted_lower = {name.lower() for name in accepted}
+    if view.catalog is not None and view.catalog.lower() not in accepted_lower:
+        raise ConversionError(
+            Reason.OTHER_CATALOG, f"its names refer to the catalog {view.catalog}, which is not {_join_or(accepted)}"
+        )
+    named = find_references(view)
+    for table in named.tables:
+        if table.catalog is not None and table.catalog.lower() not in accepted_lower:
+            raise ConversionError(
+                Reason.OTHER_CATALOG, f"it reads {'.'.join(table.parts)}, which is not in {_join_or(accepted)}"
+            )
+
+    def new_name(parts: tuple[str, ...], *, keep_catalog: bool = view.dialect != "trino") -> tuple[str, ...] | None:
+        database = parts[-2].lower() if len(parts) > 1 else view.database
+        old = ViewName(database, parts[-1].lower())
+        new = targets.get(old) or options.rename(old)
+        keeps_catalog = len(parts) > 2 and keep_catalog
+        if new == old:
+            return None if len(parts) < 3 or keeps_catalog else parts[-2:]
+        return (*(parts[:-2] if keeps_catalog else ()), new.database, new.name)
+
+    try:
+        sql = rename_tables(view.sql, view.dialect, new_name)
+        sql_with_catalogs = rename_tables(view.sql, view.dialect, partial(new_name, keep_catalog=True))
+    except ParseTextError as error:
+        raise ConversionError(Reason.UNREADABLE, str(error)) from error
+    except SqlError as error:
+        raise ConversionError(Reason.CANNOT_RENAME, str(error)) from error
+    missing = _missing_tables(store, view, references(sql, view.dialect), sql)
+    if missing:
+        raise ConversionError(Reason.MISSING_TABLE, f"there is no {_join_or(missing)}")
+    try:
+        return _DefinitionBuilder(store, view, target, sql, sql_with_catalogs).build()
+    except UnknownTypeError as error:
+        raise ConversionError(Reason.TYPE, str(error)) from error
+    except ParseTextError as error:
+        raise ConversionError(Reason.UNREADABLE, str(error)) from error
+    except SqlError as error:
+        functions = {function.name.lower() for function in named.functions if function.registered}
+        reason = Reason.UNKNOWN_FUNCTION if (error.name or "").lower() in functions else Reason.UNRESOLVED
+        raise ConversionError(reason, str(error)) from error
+    except (MetadataFileError, NoSuchViewError) as error:
+        raise ConversionError(Reason.UNRESOLVED, str(error)) from error
+
+
+class _DefinitionBuilder:
+    """Builds the definition of one view and collects what differs."""
+
+    def __init__(
+        self, store: MetastoreStore, view: LegacyView, target: ViewName, sql: str, sql_with_catalogs: str
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._target = target
+        self._sql = sql
+        self._sql_with_catalogs = sql_with_catalogs
+        self._changes = [*view.repairs, *view.notes]
+        self._schemas = MetastoreSchemas(store)
+        self._schema = self._columns()
+
+    def build(self) -> LegacyDefinition:
+        view = self._view
+        if view.dialect == "trino":
+            definition = self._define_trino()
+        else:
+            sql, column_names = self._fit_columns()
+            definition = self._author(sql, view.dialect, column_names)
+            if view.writer is Writer.HIVE:
+                definition = self._with_hive_texts(definition)
+            else:
+                definition = self._with_spark_texts(definition, sql)
+        entries = {LEGACY_WRITER: view.writer.value}
+        # All settings that the row records. A `ViewSession` applies those of RECORDED; the plan names the others.
+        entries |= encode(view.settings)
+        if view.run_as_invoker is not None:
+            entries[LEGACY_INVOKER] = str(view.run_as_invoker).lower()
+        definition = _with_summary(definition, entries)
+        return LegacyDefinition(definition, definition.tables, tuple(self._changes))
+
+    def _author(self, sql: str, dialect: str, column_names: tuple[str, ...] | None) -> ViewDefinition:
+        view = self._view
+        return build_definition(
+            self._store,
+            self._target,
+            sql,
+            database=view.database,
+            dialect=dialect,
+            analyzer=lambda _: self._schema,
+            column_names=column_names,
+            column_comments=None if column_names is None else [column.comment for column in view.columns],
+            mark=False,
+        )
+
+    def _columns(self) -> Schema:
+        """Return the declared columns: readers of the legacy view saw these types, whatever the query returns today."""
+        fields = []
+        for number, column in enumerate(self._view.columns):
+            # To Spark, a TIMESTAMP of Hive and Spark is an instant; Trino's types say which kind they are.
+            type_text = "timestamptz" if column.type.lower() == "timestamp" else column.type
+            try:
+                field_type = parse_type(type_text)
+            except SqlError:
+                raise ConversionError(
+                    Reason.TYPE, f"column {column.name} is of type {column.type}, which Iceberg does not have"
+                ) from None
+            fields.append(NestedField(number + 1, column.name, field_type, required=False, doc=column.comment or None))
+        # `parse_type` gives nested fields no ids.
+        return assign_fresh_schema_ids(Schema(*fields))
+
+    def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
+        return expand(sql, self._schemas, database=database, dialect=dialect)
+
+    def _column_names(self, sql: str) -> tuple[str, ...]:
+        return self._expand(sql, self._view.dialect, self._view.database).names
+
+    def _fit_columns(self) -> tuple[str, tuple[str, ...] | None]:
+        """Return the text and the column list with which it returns the columns of the view."""
+        view = self._view
+        names = self._column_names(self._sql)
+        declared = tuple(column.name for column in view.columns)
+        declared_lower = tuple(name.lower() for name in declared)
+        if names == declared_lower:
+            return self._sql, None
+        recorded = tuple(name.lower() for name in view.query_columns) if view.query_columns is not None else None
+        if (
+            recorded is not None
+            and len(recorded) == len(declared)
+            and names != recorded
+            and set(recorded) <= set(names)
+        ):
+            # A star that returns more columns than before, or in another order. Spark takes the recorded columns by
+            # name.
+            quote = IDENTIFIER_QUOTES[view.dialect]
+            selected = ", ".join(quote_identifier(name, quote) for name in recorded)
+            self._changes.append("the query's star is narrowed to the columns that the view was created with")
+            alias = quote_identifier(view.name.name, quote)
+            query = f"SELECT {selected} FROM ({_without_trailing_text(self._sql, view.dialect)}) {alias}"
+            return query, None if recorded == declared_lower else declared
+        if len(names) == len(declared):
+            return self._sql, declared
+        raise SqlError(
+            f"The query returns {len(names)} columns ({', '.join(names)}), "
+            f"the view has {len(declared)} ({', '.join(declared_lower)})"
+        )
+
+    def _with_hive_texts(self, definition: ViewDefinition) -> ViewDefinition:
+        """Keep the original text as the typed text if it can be shown to mean the same as the expanded text."""
+        view = self._view
+        expanded = sql_texts(definition.version)[HIVE]
+        if expanded != view.sql and not view.repairs:
+            self._changes.append("the expanded text is repaired, e.g. columns without a name get one")
+        if view.original is None:
+            return definition
+        if self._sql != view.sql:
+            return _with_summary(definition, {LEGACY_ORIGINAL: view.original})
+        database = self._database_of_original(view.original, expanded)
+        if database is None:
+            self._changes.append(
+                "the original text cannot be shown to mean the same: it is kept, but not as the typed text"
+            )
+            return _with_summary(definition, {LEGACY_ORIGINAL: view.original})
+        definition = _with_summary(definition, {ORIGINAL_SQL: view.original})
+        has_list = self._has_column_list(view.original, database)
+        aliases = [column.name for column in view.columns] if has_list else None
+        comments = [column.comment for column in view.columns] if has_list else None
+        representations = [
+            ViewRepresentation(item.root.model_copy(update={"field_aliases": aliases, "field_comments": comments}))
+            for item in definition.version.representations
+            if isinstance(item.root, SQLViewRepresentation)
+        ]
+        update = {"default_namespace": (database,), "representations": representations}
+        return replace(definition, version=definition.version.model_copy(update=update))
+
+    def _database_of_original(self, original: str, expanded: str) -> str | None:
+        """Return the current database under which the original text expands to the expanded text; None if none does."""
+        view = self._view
+        tables = self._expand(self._sql, view.dialect, view.database).tables
+        for database in dict.fromkeys((view.name.database, *(name for name, _ in tables), "default")):
+            for column_names in (None, tuple(column.name for column in view.columns)):
+                try:
+                    expansion = expand(
+                        original,
+                        self._schemas,
+                        database=database,
+                        dialect="hive",
+                        column_names=column_names,
+                        view_name=view.name.name,
+                    )
+                except SqlError:
+                    continue
+                if has_same_tokens(expansion.expanded, expanded):
+                    return database
+        return None
+
+    def _has_column_list(self, original: str, database: str) -> bool:
+        """Return whether the author gave a column list."""
+        names = self._expand(original, "hive", database).names
+        return names != tuple(column.name.lower() for column in self._view.columns)
+
+    def _with_spark_texts(self, definition: ViewDefinition, sql: str) -> ViewDefinition:
+        """Keep the text of a Spark view as the typed text, unless names in it were changed."""
+        view = self._view
+        if any(column.name != column.name.lower() for column in view.columns):
+            self._changes.append("plain Spark shows the columns' names in lower case, Iceberg's catalog as they are")
+        note = settings_note(view.settings)
+        if note is not None:
+            self._changes.append(note)
+        if sql == view.sql:
+            return definition
+        return _with_summary(definition, {ORIGINAL_SQL if self._sql == view.sql else LEGACY_ORIGINAL: view.sql})
+
+    def _define_trino(self) -> ViewDefinition:
+        """Keep Trino's text, and generate those of Hive and Spark if they are known to mean the same."""
+        view = self._view
+        try:
+            sql = to_portable_sql(self._sql)
+        except SqlError as error:
+            raise ConversionError(
+                Reason.NOT_PORTABLE,
+                f"{error.reason}. Iceberg's Spark catalog would run the Trino text as Spark SQL, so the view is not "
+                "converted",
+            ) from error
+        names = self._expand(sql, "hive", view.database).names
+        declared = tuple(column.name for column in view.columns)
+        is_fitting = names == tuple(name.lower() for name in declared)
+        if not is_fitting and len(names) != len(declared):
+            raise SqlError(f"The query returns {len(names)} columns, the view has {len(declared)}")
+        definition = self._author(sql, "hive", None if is_fitting else declared)
+        text = sql_texts(definition.version)[HIVE]
+        stored = self._expand(self._sql_with_catalogs, "trino", view.database).stored
+        representations = [
+            ViewRepresentation(SQLViewRepresentation(type="sql", sql=text_of_dialect, dialect=dialect))
+            for dialect, text_of_dialect in {"spark": text, HIVE: text, "trino": stored}.items()
+        ]
+        update = {"representations": representations}
+        definition = replace(definition, version=definition.version.model_copy(update=update))
+        self._changes.append("texts for Spark and Hive are generated; Trino keeps reading its own encoding")
+        entries = {GENERATED_DIALECTS: "spark,hive", ORIGINAL_SQL: self._sql_with_catalogs}
+        if self._sql_with_catalogs != view.sql:
+            entries[LEGACY_ORIGINAL] = view.sql
+        return _with_summary(definition, entries)
+
+
+def _with_summary(definition: ViewDefinition, entries: Mapping[str, str]) -> ViewDefinition:
+    summary = {**definition.version.summary, **entries}
+    return replace(definition, version=definition.version.model_copy(update={"summary": summary}))
+
+
+def _missing_tables(store: MetastoreStore, view: LegacyView, named: References, sql: str) -> list[str]:
+    missing = set()
+    for table in named.tables:
+        name = ViewName(*table.resolved(view.database))
+        if store.get_row(name) is not None:
+            continue
+        if _CALL.match(sql, table.start):
+            raise ConversionError(Reason.UNKNOWN_FUNCTION, f"{table.parts[-1]} is an unknown table function of Hive")
+        missing.add(str(name))
+    return sorted(missing)
+
+
+def _describe_materialized(view: LegacyView) -> str:
+    storage = ", ".join(f"{key}={value}" for key, value in sorted(view.storage.items()))
+    return f"it is a materialized view of {view.writer.value.capitalize()} ({storage or 'its row names no storage'})"
+
+
+def has_same_tokens(sql: str, other_sql: str) -> bool:
+    """Return whether two expanded texts of Hive have the same tokens; the case of keywords and names does not count."""
+    return _tokens(sql) == _tokens(other_sql)
+
+
+def _tokens(sql: str) -> list[str]:
+    text = Text(portable_text(sql, HIVE), HIVE)
+    tokens = map(text.raw, range(len(text.tokens)))
+    return [token if token.endswith(("'", '"')) else token.lower() for token in tokens]
+
+
+def _without_trailing_text(sql: str, dialect: str) -> str:
+    """Return a query without what follows its last token, e.g. a line comment, so that a bracket can follow."""
+    text = Text(sql, dialect)
+    return text.between(0, len(text.tokens) - 1)
+
+
+def _join_or(names: set[str] | list[str]) -> str:
+    return " or ".join(sorted(names))

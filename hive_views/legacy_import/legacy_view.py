@@ -1,0 +1,123 @@
+"""A legacy view as its reader returns it: the text and everything else that its row records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hive_views.errors import HiveViewsError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.row_codec import Row
+
+
+class Writer(str, Enum):
+    """The engine whose row layout a view has."""
+
+    HIVE = "hive"
+    SPARK = "spark"
+    TRINO = "trino"
+    """Trino and Presto, and Athena, which writes the same text."""
+
+
+class Reason(str, Enum):
+    """Why a view is not converted."""
+
+    NO_TEXT = "no-text"
+    UNREADABLE = "unreadable-text"
+    MOJIBAKE = "mangled-text"
+    UNKNOWN_FUNCTION = "unknown-function"
+    MISSING_TABLE = "missing-table"
+    UNRESOLVED = "unresolved"
+    CYCLE = "cycle"
+    OTHER_CATALOG = "other-catalog"
+    TYPE = "unsupported-type"
+    NOT_PORTABLE = "not-portable"
+    NAME_TAKEN = "name-taken"
+    CANNOT_RENAME = "cannot-rename"
+    UNSUPPORTED = "unsupported"
+    BLOCKED = "blocked"
+    MATERIALIZED = "materialized"
+    CHANGED = "changed"
+    METASTORE = "metastore"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a view is not converted, for programs and for people."""
+
+    reason: Reason
+    """The kind of problem."""
+    text: str
+    """A sentence that names the cause."""
+
+
+class ConversionError(HiveViewsError):
+    """A legacy view cannot be converted. Plans and runs turn it into the status of the view."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.problem = Problem(reason, text)
+
+
+@dataclass(frozen=True)
+class LegacyColumn:
+    """A column as the legacy view declares it."""
+
+    name: str
+    """Its name, in the author's case where the row records it."""
+    type: str
+    """Its type as a Hive type text."""
+    comment: str | None = None
+    """Its comment."""
+
+
+@dataclass(frozen=True)
+class LegacyView:
+    """A legacy view, read from its row and not yet resolved against any table."""
+
+    name: ViewName
+    """Its name."""
+    writer: Writer
+    """The engine whose row layout it has."""
+    dialect: str
+    """The SQL dialect of `sql`: `hive`, `spark` or `trino`."""
+    sql: str
+    """The text that the writer's engine runs."""
+    database: str
+    """The database that unqualified names of `sql` refer to."""
+    columns: tuple[LegacyColumn, ...]
+    """The view's columns, partition columns last."""
+    original: str | None = None
+    """The text that the author typed, if it differs from `sql`; for display only."""
+    catalog: str | None = None
+    """The catalog that unqualified names of `sql` refer to, if the row records it."""
+    query_columns: tuple[str, ...] | None = None
+    """The columns of the query, if the row records them."""
+    comment: str | None = None
+    """The view's comment."""
+    owner: str | None = None
+    """Its owner, if the text names one besides the row's."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark under which the text is evaluated, e.g. `spark.sql.ansi.enabled`."""
+    run_as_invoker: bool | None = None
+    """Whether it runs with the rights of its reader; None if the writer does not record it."""
+    partitioned: bool = False
+    """Whether it has partition columns."""
+    materialized: bool = False
+    """Whether it is a materialized view."""
+    storage: Mapping[str, str] = field(default_factory=dict)
+    """For a materialized view: what the row records about its storage and refresh."""
+    repairs: tuple[str, ...] = ()
+    """Sentences about what was repaired in the text."""
+    notes: tuple[str, ...] = ()
+    """Further sentences for the plan."""
+    repaired_sql: str | None = None
+    """`sql` with mojibake decoded, if it looks like UTF-8 that a latin1 database damaged; None otherwise."""
+    problem: Problem | None = None
+    """Why it cannot be converted, as far as the row alone tells."""
+
+
+def declared_columns(row: Row) -> tuple[LegacyColumn, ...]:
+    """Return the columns of a row, partition columns last."""
+    return tuple(LegacyColumn(*column) for column in row.columns)

@@ -1,0 +1,95 @@
+"""Findings of Spark's analyzer about the new texts of a plan, before anything is written.
+
+The new text of a view that stays in the metastore names the same tables as the legacy text, so plain Spark's session
+catalog can analyze both at once: the legacy view as plain Spark reads it, and the text that will replace it, under the
+settings that its row records. A text that names a view by its new name, or reads a view that only Trino reads today,
+cannot be analyzed before the run; the check of the run analyzes it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.legacy_view import Writer
+from hive_views.legacy_import.plan import Plan, PlanEntry, PlanProgress
+from hive_views.legacy_import.readers.detection import read_view
+from hive_views.metastore.queries import read_rows
+from hive_views.spark.legacy_import.verified_run import check_session_metastore
+from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
+from hive_views.spec.session_settings import RECORDED
+from hive_views.sql.rewriting.quoting import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+
+REFUSED = "Spark's analyzer refuses the new text: "
+"""Prefix of the plan's sentence about a new text that Spark's analyzer rejects."""
+
+UNREADABLE = "Spark cannot read the legacy view today: "
+"""Prefix of the plan's sentence about a view that plain Spark cannot read before the import."""
+
+
+def add_analyzer_findings(
+    spark: SparkSession, catalog: HiveViewCatalog, plan: Plan, progress: PlanProgress | None = None
+) -> Plan:
+    """Analyze the ready views of a plan, without reading rows, and add the findings to their changes."""
+    check_session_metastore(spark, catalog, plan)
+    ready = {entry.name for entry in plan.ready}
+    settings = {
+        row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if key in RECORDED)
+        for row in read_rows(catalog.store, sorted(ready), most_calls=1)
+    }
+    sessions: dict[frozenset[tuple[str, str]], SparkSession] = {}
+    unanalyzable: set[ViewName] = set()
+    entries = []
+    analyzed = 0
+    for entry in plan.entries:
+        reads_unanalyzable = any(name in unanalyzable for name in entry.reads)
+        if reads_unanalyzable or not entry.in_place or entry.writer is Writer.TRINO:
+            unanalyzable.add(entry.name)
+        finding = None
+        if entry.name in ready:
+            view_settings = settings.get(entry.name, frozenset())
+            if view_settings not in sessions:
+                sessions[view_settings] = _session_with(spark, view_settings)
+            finding = _find_problem(sessions[view_settings], entry, analyze_new_text=not reads_unanalyzable)
+            analyzed += 1
+            if progress is not None:
+                progress(analyzed, len(ready))
+        entries.append(entry if finding is None else replace(entry, changes=(*entry.changes, finding)))
+    return replace(plan, entries=tuple(entries))
+
+
+def _session_with(spark: SparkSession, settings: frozenset[tuple[str, str]]) -> SparkSession:
+    """Return a new session with the settings that views record."""
+    session = spark.newSession()
+    for key, value in settings:
+        with suppress(*spark_exceptions()):  # e.g. a time zone that this Spark does not know: the session keeps its own
+            session.conf.set(key, value)
+    return session
+
+
+def _find_problem(session: SparkSession, entry: PlanEntry, *, analyze_new_text: bool) -> str | None:
+    if entry.writer is not Writer.TRINO:  # plain Spark reads no Trino views
+        table = quote_name((SESSION_CATALOG, *entry.name.identifier))
+        problem = _analyze(session, f"SELECT * FROM {table}")
+        if problem is not None:
+            return UNREADABLE + problem
+    if not analyze_new_text or entry.new_text is None:
+        return None
+    problem = _analyze(session, entry.new_text)
+    return None if problem is None else REFUSED + problem
+
+
+def _analyze(session: SparkSession, text: str) -> str | None:
+    """Return the first line of the analyzer's error; None if it accepts a text."""
+    try:
+        session.sql(text).schema  # noqa: B018 -- analyzes the text on any kind of session
+    except spark_exceptions() as error:
+        return str(error).strip().splitlines()[0][:300]
+    return None
