@@ -1,1 +1,5 @@
-"""Everything that knows Thrift, sockets and locks."""
+"""The Hive Metastore: connections, locks, the commit protocol, the row codec and queries."""
+
+from hive_views.metastore.store import LoadedView, MetastoreStore
+
+__all__ = ["LoadedView", "MetastoreStore"]
