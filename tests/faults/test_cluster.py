@@ -125,7 +125,7 @@ def check_told(observer: Observer, told: dict[str, str]) -> None:
     assert not wrong
 
 
-def test_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
+def test_commits_continue_when_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
     with writing(cluster, place) as told:
         os.kill(cluster.first.pid, signal.SIGKILL)
         cluster.first.stop()
@@ -135,13 +135,13 @@ def test_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
     check_told(Observer(cluster.second, place), told)
 
 
-def test_the_database_loses_its_power(cluster: Cluster, place: str) -> None:
+def test_commits_survive_power_loss_of_the_database(cluster: Cluster, place: str) -> None:
     with writing(cluster, place) as told:
         control(cluster.store, "restart")
     check_told(Observer(cluster.second, place), told)
 
 
-def test_the_database_is_away_for_a_while(cluster: Cluster, place: str) -> None:
+def test_commits_survive_database_outage(cluster: Cluster, place: str) -> None:
     """Longer than a call may take: what is asked meanwhile ends with an error that says so, or later as it should."""
     with HiveViewCatalog("prod", **{**cluster.properties, "hive-views.settle-timeout-ms": "1000"}) as catalog:
         catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
@@ -159,7 +159,7 @@ def test_the_database_is_away_for_a_while(cluster: Cluster, place: str) -> None:
     assert view.queries[-1] == "select 2"
 
 
-def test_locks_fail_for_a_while(cluster: Cluster, place: str) -> None:
+def test_commits_survive_temporary_lock_failures(cluster: Cluster, place: str) -> None:
     """As while a database goes away: the server takes no request for a lock, and tells nothing of locks either."""
     name, config = ViewName(place, "v"), LockConfig(check_min_wait_ms=50)
     with (
@@ -197,7 +197,7 @@ def stage(cluster: Cluster) -> Iterator[Stage]:
         yield Stage(cluster.second, direct, cluster.first, alive)
 
 
-def test_each_deed_while_one_of_two_metastores_is_killed(
+def test_each_operation_while_one_of_two_metastores_is_killed(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
     def strike(proxies: list[ThriftProxy]) -> None:
@@ -212,7 +212,7 @@ def test_each_deed_while_one_of_two_metastores_is_killed(
         cluster.first.start()
 
 
-def test_each_deed_while_the_database_loses_its_power(
+def test_each_operation_while_the_database_loses_power(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
     """Each request that changes something is with the server when its database goes."""
@@ -220,7 +220,7 @@ def test_each_deed_while_the_database_loses_its_power(
     report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 
-def test_a_lock_table_full_of_dead_locks(cluster: Cluster, place: str) -> None:
+def test_commit_with_many_expired_locks(cluster: Cluster, place: str) -> None:
     """Clients that died left hundreds of locks, one of them on our view: they hold us up until that one ends."""
     with HiveViewCatalog("prod", **cluster.properties) as catalog:
         catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
@@ -248,7 +248,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield mounted
 
 
-def test_a_full_disk(catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path) -> None:
+def test_full_disk_reports_error_and_keeps_state(
+    catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path
+) -> None:
     location = {"location": small_disk.as_uri()}
     before = catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")), **location)
     row, files = observer.row("v"), files_below(small_disk)
@@ -264,7 +266,9 @@ def test_a_full_disk(catalog: HiveViewCatalog, database: str, observer: Observer
     assert catalog.load_view((database, "v")).previous_metadata_location == before.metadata_location
 
 
-def test_a_read_only_disk(catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path) -> None:
+def test_read_only_disk_reports_error_and_keeps_state(
+    catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path
+) -> None:
     before = catalog.create_view(
         (database, "v"), SCHEMA, version(database, ("spark", "select 0")), location=small_disk.as_uri()
     )
@@ -295,7 +299,7 @@ with HiveViewCatalog("prod", uri=uri, warehouse=warehouse) as catalog:
 
 
 @pytest.mark.parametrize("jump", [f"-{400 * DAY_S}", f"{400 * DAY_S}"], ids=["back", "on"])
-def test_a_client_whose_clock_jumps(
+def test_commits_of_client_whose_clock_jumps(
     catalog: HiveViewCatalog,
     database: str,
     observer: Observer,

@@ -56,7 +56,9 @@ def used() -> Counter[tuple[str, str]]:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("deed", DEEDS, ids=str)
-def test_each_call(deed: Deed, stage: Stage, used: Counter[tuple[str, str]], subtests: pytest.Subtests) -> None:
+def test_each_metastore_call_interrupted_in_each_operation(
+    deed: Deed, stage: Stage, used: Counter[tuple[str, str]], subtests: pytest.Subtests
+) -> None:
     cases = stage.cases(deed) if WHOLE else sample(stage.cases(deed), used, 2 if deed.name in PATIENT else 0)
     waiting = [case for case in cases if case.fault.slow]
     # Those that wait do little else, so several of them wait together.
@@ -80,7 +82,7 @@ def rounds(stage: Stage) -> Iterator[list[Case]]:
 
 
 @pytest.mark.timeout(3600)
-def test_the_server_is_killed_and_started_again(stage: Stage, subtests: pytest.Subtests) -> None:
+def test_operation_while_server_is_killed_and_restarted(stage: Stage, subtests: pytest.Subtests) -> None:
     for cases in rounds(stage):
         report(interrupted(stage, cases, lambda proxies: kill_and_start(stage.metastore, proxies)), subtests)
 
@@ -108,7 +110,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("kind", SPOILED)
-def test_a_disk_that_takes_no_more(kind: str, stage: Stage, disk: Path, subtests: pytest.Subtests) -> None:
+def test_operation_without_writable_storage(kind: str, stage: Stage, disk: Path, subtests: pytest.Subtests) -> None:
     spoil, mend = SPOILED[kind]
     deeds = DEEDS if WHOLE else SOME
     results = []

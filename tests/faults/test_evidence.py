@@ -94,7 +94,7 @@ def base(world: World) -> LoadedView:
 
 @pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
 @pytest.mark.parametrize(("count", "verdict"), [(0, True), (1, True)])
-def test_ours_is_there_or_just_below(
+def test_own_commit_is_current_or_previous(
     world: World, base: LoadedView, changes: list[Change], count: int, verdict: bool
 ) -> None:
     ours = world.make(base, changes, 3000)
@@ -103,33 +103,33 @@ def test_ours_is_there_or_just_below(
 
 @pytest.mark.parametrize("java", [False, True], ids=["by us", "by Java"])
 @pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK, [*REPLACE, *RECOLOR]], ids=["replace", "rollback", "both"])
-def test_ours_is_deep_in_the_history(world: World, base: LoadedView, changes: list[Change], java: bool) -> None:
+def test_own_commit_is_found_in_history(world: World, base: LoadedView, changes: list[Change], java: bool) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, others(world, ours, 3, java=java)) is True
 
 
-def test_properties_leave_no_trace(world: World, base: LoadedView) -> None:
+def test_properties_only_commit_is_undetermined_after_two_commits(world: World, base: LoadedView) -> None:
     ours = world.make(base, RECOLOR, 3000)
     assert world.verdict(base, ours, others(world, ours, 2)) is None
     assert world.verdict(base, ours, others(world, base, 2)) is None
 
 
 @pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
-def test_others_came_first(world: World, base: LoadedView, changes: list[Change]) -> None:
+def test_concurrent_commit_first_is_not_applied(world: World, base: LoadedView, changes: list[Change]) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, base) is False
     assert world.verdict(base, ours, others(world, base, 1)) is False
     assert world.verdict(base, ours, others(world, base, 2)) is None
 
 
-def test_the_version_has_expired(world: World) -> None:
+def test_expired_version_is_undetermined(world: World) -> None:
     base = world.begin(1000, **{"version.history.num-entries": "1"})
     ours = world.make(base, REPLACE, 3000)
     now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
     assert world.verdict(base, ours, now) is None
 
 
-def test_the_oldest_part_of_the_log_has_expired(world: World) -> None:
+def test_commit_is_found_after_oldest_log_entries_expired(world: World) -> None:
     base = world.begin(1000, **{"version.history.num-entries": "2"})
     ours = world.make(base, REPLACE, 3000)
     now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
@@ -137,13 +137,13 @@ def test_the_oldest_part_of_the_log_has_expired(world: World) -> None:
     assert world.verdict(base, ours, now) is True
 
 
-def test_the_same_number_was_given_to_another_version(world: World, base: LoadedView) -> None:
+def test_reused_version_id_is_not_taken_for_own_commit(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
     theirs = world.make(base, [AddVersion(SCHEMA, text("theirs"))], 3000)
     assert world.verdict(base, ours, others(world, theirs, 2)) is None
 
 
-def test_a_rollback_is_not_taken_for_an_older_entry_of_the_log(world: World) -> None:
+def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
     """All within one millisecond: the entry that the rollback would make equals the first of the log."""
     base = world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 1000)
     ours = world.make(base, ROLL_BACK, 1000)
@@ -151,7 +151,7 @@ def test_a_rollback_is_not_taken_for_an_older_entry_of_the_log(world: World) -> 
     assert world.verdict(base, ours, others(world, base, 3)) is None
 
 
-def test_a_part_of_ours_is_gone(world: World, base: LoadedView) -> None:
+def test_partly_reverted_commit_is_undetermined(world: World, base: LoadedView) -> None:
     """A success that the caller could not see is not reported as one."""
     ours = world.make(base, [*REPLACE, *RECOLOR], 3000)
     now = world.make(others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
@@ -164,7 +164,7 @@ def test_a_part_of_ours_is_gone(world: World, base: LoadedView) -> None:
     assert world.verdict(base, ours, moved) is None
 
 
-def test_another_view_of_the_same_history(world: World, base: LoadedView) -> None:
+def test_other_view_with_same_history_is_undetermined(world: World, base: LoadedView) -> None:
     """Dropped, and registered again from a copy of the file under another uuid."""
     ours = world.make(base, REPLACE, 3000)
     copied = ours.metadata.model_copy(update={"view_uuid": str(uuid.uuid4())})
@@ -173,14 +173,14 @@ def test_another_view_of_the_same_history(world: World, base: LoadedView) -> Non
 
 
 @pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
-def test_something_else_stands_there(world: World, base: LoadedView, table_type: str) -> None:
+def test_other_object_with_the_name_is_undetermined(world: World, base: LoadedView, table_type: str) -> None:
     """Plain Spark's CREATE OR REPLACE VIEW drops the pointer: it may have replaced ours as well as the base."""
     ours = world.make(base, REPLACE, 3000)
     now = LoadedView(read_row(hive_row("d", "v", table_type)), ours.metadata)
     assert world.verdict(base, ours, now) is None
 
 
-def test_the_file_cannot_be_read(world: World, base: LoadedView) -> None:
+def test_unreadable_metadata_file_is_undetermined(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
     now = others(world, ours, 2)
     assert now.row.metadata_location is not None
@@ -188,7 +188,7 @@ def test_the_file_cannot_be_read(world: World, base: LoadedView) -> None:
     assert world.verdict(base, ours, now) is None
 
 
-def test_a_writer_that_does_not_keep_the_previous_pointer(world: World, base: LoadedView) -> None:
+def test_writer_without_previous_metadata_location_is_undetermined(world: World, base: LoadedView) -> None:
     """The history outranks what a careless writer left in the row."""
     ours = world.make(base, REPLACE, 3000)
     now = others(world, ours, 1)
@@ -235,7 +235,7 @@ def told(state: LoadedView, properties: set[str]) -> tuple[object, ...]:
     applied=st.booleans(),
     clock=st.lists(st.integers(1000, 1003), min_size=10, max_size=10),
 )
-def test_no_verdict_is_wrong(
+def test_verdict_is_never_wrong(
     world: World,
     kept: str,
     ours: list[Change],

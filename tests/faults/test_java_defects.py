@@ -49,7 +49,7 @@ from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
-def test_17278_a_view_is_not_dropped_as_a_table(
+def test_17278_drop_table_rejects_view(
     catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     for drop in (catalog.drop_table, catalog.purge_table):
@@ -61,7 +61,7 @@ def test_17278_a_view_is_not_dropped_as_a_table(
 
 @pytest.mark.parametrize("covered", [0, 1, 3])
 @pytest.mark.parametrize("operation", [REPLACE, ROLLBACK], ids=str)
-def test_17074_a_refusal_as_modified_is_looked_into(
+def test_17074_modified_rejection_is_verified_by_reading_the_row(
     operation: Operation,
     covered: int,
     database: str,
@@ -90,7 +90,7 @@ def test_17074_a_refusal_as_modified_is_looked_into(
     assert observer.locks() == []
 
 
-def test_15296_a_replace_loses_no_dialect_unless_told_to(
+def test_15296_replace_keeps_dialects_unless_allowed_to_drop_them(
     catalog: HiveViewCatalog, database: str, observer: Observer
 ) -> None:
     both = version(database, ("spark", "select 1"), ("trino", "select 1"))
@@ -112,7 +112,7 @@ def test_15296_a_replace_loses_no_dialect_unless_told_to(
     assert texts(replaced.current_version()) == [("spark", "select 2"), ("trino", "select 2")]
 
 
-def test_9433_a_purge_takes_every_file_of_the_view_and_of_no_other(
+def test_9433_purge_deletes_all_files_of_the_view_only(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Old ones, that of a commit whose outcome stayed unknown; not those of a view that had the place before."""
@@ -129,7 +129,7 @@ def test_9433_a_purge_takes_every_file_of_the_view_and_of_no_other(
 
 
 @pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
-def test_14930_create_if_not_exists_over_what_is_no_iceberg_view(
+def test_14930_create_if_not_exists_over_other_object(
     table_type: str, catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer
 ) -> None:
     """The catalog cannot load a Hive view as one of its own; it says whose the name is, and leaves it alone."""
@@ -147,7 +147,7 @@ def test_14930_create_if_not_exists_over_what_is_no_iceberg_view(
 # -- Without a number: found in the sources (facts on HiveViewOperations.doCommit) ------------------------------------
 
 
-def test_a_registered_file_is_never_deleted(
+def test_registered_file_is_never_deleted(
     catalog: HiveViewCatalog,
     database: str,
     scripted: ScriptedServer,
@@ -178,7 +178,7 @@ def test_a_registered_file_is_never_deleted(
     assert observer.view(VIEW) == before.view
 
 
-def test_a_location_is_set_again_after_a_conflict(
+def test_set_location_is_retried_after_conflict(
     catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     """Java's SetViewLocation keeps the base that was refused, so it can only be refused again."""
@@ -192,7 +192,7 @@ def test_a_location_is_set_again_after_a_conflict(
     assert view.commits == before.view.commits + 2
 
 
-def test_a_lock_that_cannot_be_released_fails_nothing(
+def test_failed_lock_release_does_not_fail_commit(
     database: str,
     proxy: ThriftProxy,
     behind: Behind,
@@ -209,7 +209,7 @@ def test_a_lock_that_cannot_be_released_fails_nothing(
     assert len(observer.locks()) == 1
 
 
-def test_a_lock_that_was_lost_makes_no_success_unknown(
+def test_lock_lost_after_cas_success_is_no_unknown_outcome(
     raw: Client,
     database: str,
     proxy: ThriftProxy,
@@ -232,7 +232,7 @@ def test_a_lock_that_was_lost_makes_no_success_unknown(
     REPLACE.check(observer, before)
 
 
-def test_an_error_without_a_message(
+def test_rejection_without_message(
     database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Java's text of it is "null"."""
@@ -244,7 +244,7 @@ def test_an_error_without_a_message(
 
 
 @pytest.mark.parametrize("dialect", ["spark", "hive"])
-def test_14831_texts_and_columns_of_the_row_follow_every_commit(
+def test_14831_row_texts_and_columns_follow_every_commit(
     dialect: str, catalog: HiveViewCatalog, database: str, observer: Observer
 ) -> None:
     name = (database, VIEW)
@@ -259,7 +259,7 @@ def test_14831_texts_and_columns_of_the_row_follow_every_commit(
     assert [column["name"] for column in row["sd"]["cols"]] == ["id", "data"]
 
 
-def test_a_stale_state_is_refused_before_anything_is_sent(
+def test_stale_base_is_rejected_before_any_request(
     open_catalog: CatalogFactory, database: str, observer: Observer, proxy: ThriftProxy, behind: Behind, before: State
 ) -> None:
     """A definition that was built on another definition than the current one; Java overwrites it on its retry."""

@@ -29,7 +29,7 @@ from tests.proxy import EVERY, Hold, ThriftProxy
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_after_a_second_request_succeeded(
+def test_late_request_after_repeated_request_succeeded(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     late = Hold(close=True)
@@ -42,7 +42,7 @@ def test_after_a_second_request_succeeded(
 
 
 @pytest.mark.parametrize("operation", SWAPS, ids=str)
-def test_after_others_committed_on_top(
+def test_late_request_after_later_commits(
     operation: Operation,
     catalog: HiveViewCatalog,
     database: str,
@@ -64,7 +64,7 @@ def test_after_others_committed_on_top(
 
 
 @pytest.mark.parametrize("operation", [*SWAPS, RENAME], ids=str)
-def test_after_the_outcome_was_reported_as_unknown(
+def test_late_request_after_unknown_outcome(
     operation: Operation,
     catalog: HiveViewCatalog,
     database: str,
@@ -87,7 +87,7 @@ def test_after_the_outcome_was_reported_as_unknown(
     operation.check(observer, before)
 
 
-def test_after_unknown_and_a_commit_of_others(
+def test_late_request_after_unknown_outcome_and_other_commit(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     holds = [Hold(close=True), Hold(close=True)]
@@ -102,7 +102,7 @@ def test_after_unknown_and_a_commit_of_others(
     PROPERTIES.check(observer, before)
 
 
-def test_a_late_drop_spares_a_view_that_was_made_since(
+def test_late_drop_does_not_drop_recreated_view(
     catalog: HiveViewCatalog,
     open_catalog: Behind,
     database: str,
@@ -127,7 +127,7 @@ def test_a_late_drop_spares_a_view_that_was_made_since(
     assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
 
 
-def test_a_rename_that_is_delivered_late_leaves_a_new_view_of_the_old_name_alone(
+def test_late_rename_does_not_move_new_view_of_old_name(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     late = Hold(close=True)

@@ -83,7 +83,7 @@ class Reader(threading.Thread):
             raise self.error
 
 
-def test_nothing_acknowledged_is_lost(own_metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_acknowledged_commits_are_never_lost(own_metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     metastore, database = own_metastore, "loss"
     diaries = tmp_path / "diaries"
     diaries.mkdir()

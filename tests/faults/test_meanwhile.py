@@ -68,7 +68,7 @@ def race(proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExe
 
 
 @pytest.mark.parametrize("operation", [CREATE, RENAME], ids=str)
-def test_others_commit_to_what_it_made(
+def test_lost_create_reply_with_later_commit(
     operation: Operation, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     """A new view, or a new name, is ours by the view's uuid, whatever its pointer is by then."""
@@ -87,7 +87,7 @@ def test_others_commit_to_what_it_made(
 
 
 @pytest.mark.parametrize("applied", [True, False])
-def test_others_create_the_view(
+def test_lost_create_reply_with_view_of_other_client(
     applied: bool, race: Race, others: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
 ) -> None:
     """Another view of that name is no success of ours, though ours may have stood there for a moment."""
@@ -102,7 +102,7 @@ def test_others_create_the_view(
     assert len(new_files(observer, before)) == 2, "a request for it may still arrive, so its file is kept"
 
 
-def test_others_register_another_file_of_the_same_view(
+def test_lost_register_reply_with_other_file_of_same_view(
     others: HiveViewCatalog,
     catalog: HiveViewCatalog,
     behind: Behind,
@@ -125,7 +125,7 @@ def test_others_register_another_file_of_the_same_view(
     assert others.load_view((database, NEW)).metadata_location == newer
 
 
-def test_a_view_that_the_server_tries_twice_and_others_rename_in_between(
+def test_create_retried_by_server_with_rename_in_between(
     database: str,
     others: HiveViewCatalog,
     behind: Behind,
@@ -147,7 +147,7 @@ def test_a_view_that_the_server_tries_twice_and_others_rename_in_between(
     assert others.load_view((database, "x")).metadata.current_version_id == 1
 
 
-def test_a_drop_does_not_take_a_view_that_was_made_since(
+def test_repeated_drop_does_not_drop_recreated_view(
     race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State, proxy: ThriftProxy
 ) -> None:
     def act() -> None:
@@ -161,7 +161,7 @@ def test_a_drop_does_not_take_a_view_that_was_made_since(
 
 
 @pytest.mark.parametrize("purge", [False, True])
-def test_a_view_that_is_renamed_before_its_drop_is_sent_again(
+def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
     purge: bool,
     others: HiveViewCatalog,
     behind: Behind,
@@ -185,7 +185,7 @@ def test_a_view_that_is_renamed_before_its_drop_is_sent_again(
     assert others.load_view((database, NEW)).metadata.current_version_id == 2
 
 
-def test_files_of_a_view_that_gets_another_name_while_it_is_dropped_stay(
+def test_purge_keeps_files_of_view_renamed_during_drop(
     catalog: HiveViewCatalog,
     behind: Behind,
     database: str,
@@ -208,7 +208,7 @@ def test_files_of_a_view_that_gets_another_name_while_it_is_dropped_stay(
 
 
 @pytest.mark.parametrize("renamed", [True, False])
-def test_a_view_of_hives_own_that_is_not_there_when_its_drop_is_sent_again(
+def test_repeated_drop_of_missing_hive_view(
     renamed: bool,
     others: HiveViewCatalog,
     behind: Behind,
@@ -240,7 +240,7 @@ def test_a_view_of_hives_own_that_is_not_there_when_its_drop_is_sent_again(
     assert proxy.methods.count(DROP_TABLE) == 1
 
 
-def test_a_rename_and_then_a_new_view_of_the_old_name(
+def test_lost_rename_reply_with_new_view_of_old_name(
     race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     def act() -> None:
@@ -265,7 +265,7 @@ def made_a_hive_view(raw: Client, database: str, name: str) -> None:
 
 @pytest.mark.parametrize("happened", [dropped, made_a_hive_view])
 @pytest.mark.parametrize("operation", [REPLACE, RENAME], ids=str)
-def test_what_it_made_is_gone(
+def test_lost_reply_with_view_dropped_since(
     operation: Operation,
     happened: Callable[[Client, str, str], None],
     race: Race,
@@ -287,7 +287,7 @@ def test_what_it_made_is_gone(
     assert not files or same_file(error.metadata_location, files[0])
 
 
-def test_nobody_is_there_when_it_is_sent_again(
+def test_unreachable_server_at_repetition_reports_unknown_outcome(
     race: Race, raw: Client, database: str, observer: Observer, before: State, proxy: ThriftProxy
 ) -> None:
     """A create whose first request made the view, which is dropped at once: the second one makes it again, once."""

@@ -190,7 +190,7 @@ def playground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Metas
         yield running
 
 
-def test_what_clients_are_told_is_true(playground: MetastoreProcess, tmp_path: Path) -> None:
+def test_reported_outcomes_match_the_state_under_faults(playground: MetastoreProcess, tmp_path: Path) -> None:
     counts: dict[str, int] = {}
     with Worker(tmp_path) as worker:
         machine = type("Histories", (Machine,), {"metastore": playground, "worker": worker, "counts": counts})
@@ -209,7 +209,7 @@ def test_what_clients_are_told_is_true(playground: MetastoreProcess, tmp_path: P
     assert counts.get("done", 0) > EXAMPLES
 
 
-def test_clients_that_are_killed(metastore: MetastoreProcess, tmp_path: Path) -> None:
+def test_killed_clients_leave_consistent_state(metastore: MetastoreProcess, tmp_path: Path) -> None:
     """At the request that changes something: before it arrives, so that it never does or does later; and after."""
     with Worker(tmp_path) as worker:
         model = Model(metastore, worker)

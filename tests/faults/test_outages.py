@@ -47,7 +47,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMeta
         yield running
 
 
-def test_killed_at_any_moment(
+def test_operation_killed_at_any_moment(
     metastore: EmbeddedMetastore, catalog: HiveViewCatalog, open_catalog: Behind, database: str, observer: Observer
 ) -> None:
     """While several commit all the time: what they were told is the truth."""
@@ -86,7 +86,7 @@ def test_killed_at_any_moment(
     assert "done" in told.values()
 
 
-def test_killed_in_the_middle_of_several_changes(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_process_killed_between_several_changes(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     """By clients that the lock alone protects, the expectation alone, and both; more of it is in `test_model`."""
     with Worker(tmp_path) as worker:
         model = Model(metastore, worker, more=HEARTBEATS, locks_expire=True)
@@ -108,7 +108,7 @@ def test_killed_in_the_middle_of_several_changes(metastore: EmbeddedMetastore, t
         model.end()
 
 
-def test_an_abandoned_lock_ends_by_itself(
+def test_lock_of_killed_client_expires(
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -127,7 +127,7 @@ def test_an_abandoned_lock_ends_by_itself(
     assert observer.locks() == []
 
 
-def test_a_change_that_ends_by_an_interruption(
+def test_interrupted_change_leaves_consistent_state(
     open_catalog: Behind, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
 ) -> None:
     """Ctrl-C while it waits for a lock that others hold: nothing was sent, so neither file nor lock is left."""

@@ -108,7 +108,9 @@ def check_contest(observer: Observer, acknowledged: list[list[dict[str, int]]], 
     assert observer.locks() == []
 
 
-def test_threads(rivals: HiveViewCatalog, database: str, observer: Observer, properties: dict[str, str]) -> None:
+def test_concurrent_threads_lose_no_commit(
+    rivals: HiveViewCatalog, database: str, observer: Observer, properties: dict[str, str]
+) -> None:
     create(rivals, database)
     settings = {**properties, **{key: str(value) for key, value in rivals.properties.items()}}
     contests = [Contest(settings, database, "v", process, 3, "") for process in range(8)]
@@ -117,7 +119,7 @@ def test_threads(rivals: HiveViewCatalog, database: str, observer: Observer, pro
 
 
 @pytest.mark.parametrize("more", [LOCKING, LOCK_FREE], ids=["with locks", "without locks"])
-def test_processes(
+def test_concurrent_processes_lose_no_commit(
     more: dict[str, str],
     catalog: HiveViewCatalog,
     database: str,
@@ -144,7 +146,7 @@ def test_processes(
     check_contest(observer, acknowledged, 4)
 
 
-def test_creates(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_creates(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     for name in ("a", "b", "c"):
         files = observer.files()
         results = at_once([lambda name=name: rivals.create_view((database, name), SCHEMA, version(database))] * 8)
@@ -154,7 +156,7 @@ def test_creates(rivals: HiveViewCatalog, database: str, observer: Observer) -> 
     assert observer.locks() == []
 
 
-def test_registrations(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_registrations(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     """Of one file under one name: one wins, and the file stays whoever loses."""
     view = rivals.create_view((database, "v"), SCHEMA, version(database))
     rivals.drop_view((database, "v"))
@@ -164,7 +166,7 @@ def test_registrations(rivals: HiveViewCatalog, database: str, observer: Observe
     assert observer.view("v").pointer == view.metadata_location
 
 
-def test_drops(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_drops(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     create(rivals, database)
     results = at_once([lambda: rivals.drop_view((database, "v"))] * 6)
     if locks(rivals):
@@ -175,7 +177,7 @@ def test_drops(rivals: HiveViewCatalog, database: str, observer: Observer) -> No
     assert observer.locks() == []
 
 
-def test_rename_and_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_rename_and_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     create(rivals, database)
     names = ["v", "w"]
     written = 0
@@ -200,7 +202,7 @@ def test_rename_and_replace(rivals: HiveViewCatalog, database: str, observer: Ob
     assert observer.locks() == []
 
 
-def test_drop_and_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_drop_and_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     for _ in range(3):
         create(rivals, database)
         before = observer.files()
@@ -217,7 +219,7 @@ def test_drop_and_replace(rivals: HiveViewCatalog, database: str, observer: Obse
     assert observer.locks() == []
 
 
-def test_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     """All of them succeed, whoever comes first; and all of them are in the history."""
 
     def storm(process: int) -> list[int]:
@@ -241,7 +243,7 @@ def test_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Obs
     assert len(observer.files()) == view.commits == 12
 
 
-def test_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     """Whatever the order was, what stands there at the end is whole, and what was refused has left nothing."""
     done = threading.Event()
     drops = 0
@@ -288,7 +290,7 @@ def test_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, obse
     assert observer.locks() == []
 
 
-def test_renames_to_one_name(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_renames_to_one_name(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     sources = ["a", "b", "c", "d"]
     for source in sources:
         create(rivals, database, source)
@@ -303,7 +305,7 @@ def test_renames_to_one_name(rivals: HiveViewCatalog, database: str, observer: O
     assert observer.locks() == []
 
 
-def test_renames_of_one_view(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
+def test_concurrent_renames_of_one_view(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     create(rivals, database)
     targets = ["a", "b", "c", "d"]
     results = at_once(

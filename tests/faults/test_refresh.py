@@ -67,14 +67,14 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
     return told
 
 
-def test_a_refresh_leaves_no_file_behind(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:
+def test_failed_refresh_leaves_no_files(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:
     """Each commit to the row that it writes by makes a metadata file (found by the soak)."""
     assert refresh_and_compare(catalog, catalog, view) == "done"
     assert catalog.materialized.orphans(view, older_than_ms=0).files == ()
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request lost", "reply lost"])
-def test_the_row_of_an_attached_refresh_cannot_be_dropped(
+def test_attached_refresh_with_failing_drop_of_staging_row(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, proxy: ThriftProxy, view: tuple[str, str], action: Action
 ) -> None:
     """The refresh was made, and says so; the row is an orphan where it stayed (found by the soak)."""
@@ -88,7 +88,7 @@ def test_the_row_of_an_attached_refresh_cannot_be_dropped(
 @pytest.mark.parametrize(
     "words", [f"{CAS_REJECTED}. The parameter value for key 'metadata_location' is different", "the database is away"]
 )
-def test_an_answer_that_is_wrong(
+def test_refresh_with_wrong_answer(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
     scripted: ScriptedServer,
@@ -105,7 +105,7 @@ def test_an_answer_that_is_wrong(
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
-def test_a_server_that_breaks_down_behind_the_commit(
+def test_refresh_with_server_failing_after_commit(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
     scripted: ScriptedServer,
@@ -121,7 +121,7 @@ def test_a_server_that_breaks_down_behind_the_commit(
     assert refresh_and_compare(catalog, faulty, name) == "done"
 
 
-def test_a_table_that_cannot_be_changed_now(
+def test_refresh_of_locked_storage_table(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, scripted: ScriptedServer, database: str
 ) -> None:
     """Hive 4 says that an operation is invalid when it loses its database meanwhile (found by the soak)."""

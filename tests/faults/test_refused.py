@@ -69,7 +69,7 @@ def check_untouched(observer: Observer, before: State) -> None:
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_the_lock_is_never_granted(
+def test_lock_timeout_changes_nothing(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     proxy.on("lock", DropRequest(), nth=EVERY)
@@ -79,7 +79,7 @@ def test_the_lock_is_never_granted(
     check_untouched(observer, before)
 
 
-def test_locks_that_nobody_heard_of_do_not_block_the_next_change(
+def test_locks_of_lost_replies_do_not_block_next_change(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Each request for the lock made one, and no answer came; this process gives them back when it can."""
@@ -97,7 +97,7 @@ def test_locks_that_nobody_heard_of_do_not_block_the_next_change(
     assert observer.locks() == []
 
 
-def test_no_metastore(
+def test_unreachable_metastore_changes_nothing(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State, catalog: HiveViewCatalog
 ) -> None:
     faulty = behind()
@@ -118,7 +118,7 @@ def test_no_metastore(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_somebody_holds_the_lock(
+def test_lock_held_by_other_client_changes_nothing(
     operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
 ) -> None:
     name = ViewName(database, NEW if operation is CREATE else VIEW)
@@ -133,7 +133,7 @@ def test_somebody_holds_the_lock(
     ids=["declared", "not declared"],
 )
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_the_row_cannot_be_read(
+def test_unreadable_row_changes_nothing(
     operation: Operation,
     error: Exception,
     raised: type[HiveViewsError],
@@ -154,7 +154,7 @@ def test_the_row_cannot_be_read(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_the_row_is_never_answered(
+def test_row_read_timeout_changes_nothing(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     faulty = behind()
@@ -172,7 +172,7 @@ def test_the_row_is_never_answered(
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
 @pytest.mark.parametrize("broken", [False, True], ids=["declared", "not declared"])
-def test_the_server_fails(
+def test_server_failure_without_effect_is_reported(
     broken: bool,
     operation: Operation,
     database: str,
@@ -194,7 +194,7 @@ def test_the_server_fails(
 @pytest.mark.parametrize(
     "error", [CAS_REJECTION, MetaException("a listener failed"), INTERNAL], ids=["modified", "declared", "not declared"]
 )
-def test_the_server_says_that_it_failed_and_did_it(
+def test_applied_change_reported_as_failed_is_success(
     error: Exception,
     operation: Operation,
     database: str,
@@ -213,7 +213,7 @@ def test_the_server_says_that_it_failed_and_did_it(
 
 @pytest.mark.hive2
 @pytest.mark.parametrize("what", ["text", "property"])
-def test_the_database_cannot_hold_it(
+def test_value_too_long_for_the_database(
     what: str, catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     """Derby's limits: 32,700 characters of text, 32,672 of a parameter."""
@@ -228,7 +228,7 @@ def test_the_database_cannot_hold_it(
 
 
 @pytest.mark.hive2
-def test_a_replace_by_a_text_that_the_database_cannot_hold(
+def test_replace_with_text_too_long_for_the_database(
     catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     with pytest.raises(MetastoreRefusedError):
@@ -258,7 +258,7 @@ def meanwhile(
 
 @pytest.mark.parametrize("attempts", [0, 4])
 @pytest.mark.parametrize("operation", SWAPS, ids=str)
-def test_a_commit_is_overtaken(
+def test_commit_after_concurrent_commit_fails(
     operation: Operation,
     attempts: int,
     open_catalog: Behind,
@@ -292,7 +292,7 @@ def test_a_commit_is_overtaken(
         assert view.log == before.view.log
 
 
-def test_a_commit_on_a_stale_state(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
+def test_commit_on_stale_base_fails(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
     """Told before anything is sent, from the row that the lock protects."""
     store, name = catalog.store, ViewName(database, VIEW)
     base = load_view(store, name)
@@ -308,7 +308,7 @@ def test_a_commit_on_a_stale_state(catalog: HiveViewCatalog, database: str, obse
     assert observer.locks() == []
 
 
-def test_a_view_that_is_another_one_by_now(
+def test_commit_to_recreated_view_fails(
     catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
 ) -> None:
     """The pointer is right and the uuid is not: somebody copied a row."""
@@ -324,7 +324,7 @@ def test_a_view_that_is_another_one_by_now(
     assert observer.files() == files
 
 
-def test_a_name_is_taken_meanwhile(
+def test_create_with_name_taken_meanwhile(
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -343,7 +343,7 @@ def test_a_name_is_taken_meanwhile(
 
 
 @pytest.mark.parametrize("operation", [*SWAPS, RENAME, DROP], ids=str)
-def test_the_view_is_dropped_meanwhile(
+def test_commit_to_view_dropped_meanwhile(
     operation: Operation,
     raw: Client,
     database: str,
@@ -366,7 +366,7 @@ def test_the_view_is_dropped_meanwhile(
     assert observer.locks() == []
 
 
-def test_a_rename_s_target_is_taken_meanwhile(
+def test_rename_to_name_taken_meanwhile(
     open_catalog: Behind,
     database: str,
     proxy: ThriftProxy,
@@ -382,7 +382,7 @@ def test_a_rename_s_target_is_taken_meanwhile(
     CREATE.check(observer, before)
 
 
-def test_a_rename_is_overtaken_by_a_commit(
+def test_rename_after_concurrent_commit_fails(
     open_catalog: Behind,
     database: str,
     proxy: ThriftProxy,
@@ -399,7 +399,7 @@ def test_a_rename_is_overtaken_by_a_commit(
     PROPERTIES.check(observer, before)
 
 
-def test_a_database_is_gone(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
+def test_change_in_dropped_database(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
     with pytest.raises(NoSuchNamespaceError):
         catalog.rename_view((database, VIEW), ("no_such_database", VIEW))
     with pytest.raises(NoSuchNamespaceError):

@@ -47,7 +47,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("operation", "fault"), CASES, ids=str)
-def test_one_fault(
+def test_lost_reply_is_settled_after_one_fault(
     operation: Operation,
     fault: str,
     database: str,
@@ -72,7 +72,7 @@ def test_one_fault(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_several_faults(
+def test_lost_reply_is_settled_after_several_faults(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The request lost, then the reply, then the request again; and every read of the row breaks once on the way."""
@@ -89,7 +89,7 @@ def test_several_faults(
 
 @pytest.mark.parametrize("method", ["lock", "unlock", "get_table_req", "show_locks"])
 @pytest.mark.parametrize("action", [DropRequest(), DropReply(), Duplicate()], ids=["request", "reply", "twice"])
-def test_what_is_around_the_request(
+def test_faults_of_reads_and_locks_around_the_request(
     method: str,
     action: Action,
     database: str,
@@ -109,7 +109,7 @@ def test_what_is_around_the_request(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_without_locks(
+def test_lost_reply_is_settled_without_locks(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Compare-and-swap alone settles a lost reply just as well."""
@@ -123,7 +123,7 @@ def test_without_locks(
 
 
 @pytest.mark.parametrize("operation", [REPLACE, CREATE, RENAME], ids=str)
-def test_what_a_refusal_means_can_be_read_only_later(
+def test_rejection_is_resolved_after_read_outage(
     operation: Operation, database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The change was made and refused all the same; and the server fails when it is asked about it, twice."""
@@ -138,7 +138,7 @@ def test_what_a_refusal_means_can_be_read_only_later(
     assert len(new_files(observer, before)) == operation.writes_file
 
 
-def test_a_registration_that_the_server_tries_twice(
+def test_registration_retried_by_server(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The lock kept others away, so the view that is in the way is the one that was just registered."""

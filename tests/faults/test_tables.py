@@ -106,7 +106,7 @@ def faulty(open_catalog: CatalogFactory, scripted: ScriptedServer) -> HiveViewCa
     [*((change, INTERNAL) for change in CHANGES), (COMMIT, LISTENER), (DROP, LISTENER), (CREATE, LISTENER)],
     ids=str,
 )
-def test_the_server_says_that_it_failed_and_did_it(
+def test_applied_change_reported_as_failed_is_success(
     change: Change,
     error: TException,
     catalog: HiveViewCatalog,
@@ -124,7 +124,7 @@ def test_the_server_says_that_it_failed_and_did_it(
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_server_fails(
+def test_server_failure_without_effect_is_reported(
     change: Change,
     catalog: HiveViewCatalog,
     faulty: HiveViewCatalog,
@@ -152,7 +152,7 @@ def test_the_server_fails(
     ],
     ids=str,
 )
-def test_nobody_can_tell_what_it_did(
+def test_unreadable_row_after_failure_reports_unknown_outcome(
     change: Change,
     error: TException,
     catalog: HiveViewCatalog,
@@ -172,7 +172,7 @@ def test_nobody_can_tell_what_it_did(
 
 @pytest.mark.swaps
 @pytest.mark.parametrize(("times", "told"), [(1, type(None)), (2, CommitStateUnknownError)])
-def test_others_committed_on_top(
+def test_applied_commit_below_later_commits(
     times: int,
     told: type,
     open_catalog: CatalogFactory,
@@ -217,7 +217,7 @@ def unlock_all(raw: Client, observer: Observer) -> None:
 
 @pytest.mark.hive2
 @pytest.mark.parametrize("method", [READ_ROW, ALTER_TABLE])
-def test_the_lock_is_lost_in_the_middle(
+def test_lock_lost_during_commit(
     method: str,
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
@@ -249,7 +249,7 @@ def test_the_lock_is_lost_in_the_middle(
 
 @pytest.mark.hive2
 @pytest.mark.parametrize("late", [True, False], ids=["late", "lost"])
-def test_a_request_that_may_still_arrive_keeps_the_lock(
+def test_pending_request_keeps_the_lock(
     late: bool,
     open_catalog: CatalogFactory,
     database: str,
@@ -275,7 +275,7 @@ def test_a_request_that_may_still_arrive_keeps_the_lock(
 
 
 @pytest.mark.swaps
-def test_a_request_that_would_be_refused_does_not(
+def test_pending_request_releases_the_lock_if_server_honors_cas(
     open_catalog: CatalogFactory,
     catalog: HiveViewCatalog,
     database: str,

@@ -49,7 +49,7 @@ def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
     [(CREATE, CREATE_TABLE, NEW, 2), (PROPERTIES, ALTER_TABLE, VIEW, 3)],
     ids=str,
 )
-def test_others_rename_the_view_and_make_another(
+def test_server_retry_with_renamed_and_recreated_view(
     operation: Operation,
     method: str,
     name: str,
@@ -75,7 +75,7 @@ def test_others_rename_the_view_and_make_another(
 
 
 @pytest.mark.swaps
-def test_others_set_properties_of_the_view_of_an_attached_storage(
+def test_attached_storage_commit_with_concurrent_property_change(
     catalog: HiveViewCatalog,
     database: str,
     others: HiveViewCatalog,
@@ -112,7 +112,7 @@ def patient(scripted: ScriptedServer) -> dict[str, str]:
     return {"uri": scripted.uri, "hive-views.settle-timeout-ms": "3600000"}
 
 
-def test_a_drop_of_which_nobody_can_tell_is_told_at_once(
+def test_undetermined_drop_is_reported_without_delay(
     database: str, open_catalog: CatalogFactory, scripted: ScriptedServer, patient: dict[str, str], before: State
 ) -> None:
     scripted.on(DROP_TABLE, Answer(MetaException("a listener failed"), carried_out=True))
@@ -121,7 +121,7 @@ def test_a_drop_of_which_nobody_can_tell_is_told_at_once(
 
 
 @pytest.mark.swaps
-def test_the_file_of_a_create_that_may_be_named_elsewhere_stays(
+def test_metadata_file_of_possibly_renamed_create_is_kept(
     database: str,
     open_catalog: CatalogFactory,
     others: HiveViewCatalog,
@@ -144,7 +144,7 @@ def test_the_file_of_a_create_that_may_be_named_elsewhere_stays(
 
 
 @pytest.mark.swaps
-def test_a_table_s_commit_without_a_lock_goes_to_a_server_that_was_tried_out(
+def test_table_commit_without_lock_goes_to_verified_server(
     catalog: HiveViewCatalog, database: str, behind: Behind, proxy: ThriftProxy
 ) -> None:
     """The connection breaks between the look and the alter: who answers then is tried out first."""

@@ -51,7 +51,7 @@ def check_kept(error: CommitStateUnknownError, operation: Operation, observer: O
 @pytest.mark.parametrize(
     ("action", "done"), [(DropRequest(), False), (DropReply(), True)], ids=["never arrived", "never answered"]
 )
-def test_every_request_fails(
+def test_unanswered_requests_report_unknown_outcome(
     action: Action,
     done: bool,
     operation: Operation,
@@ -82,7 +82,7 @@ def test_every_request_fails(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_the_metastore_goes_away(
+def test_metastore_outage_reports_unknown_outcome(
     operation: Operation,
     database: str,
     proxy: ThriftProxy,
@@ -106,7 +106,7 @@ def test_the_metastore_goes_away(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_the_metastore_goes_away_and_comes_back(
+def test_metastore_outage_is_survived(
     operation: Operation,
     database: str,
     proxy: ThriftProxy,
@@ -128,7 +128,7 @@ def test_the_metastore_goes_away_and_comes_back(
 
 
 @pytest.mark.parametrize("operation", [CREATE, *SWAPS, RENAME], ids=str)
-def test_refused_after_all_and_the_row_cannot_be_read(
+def test_rejected_repetition_with_unreadable_row_reports_unknown_outcome(
     operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The second request is answered, but what the answer means is in the row, and that cannot be read."""
@@ -145,7 +145,7 @@ def test_refused_after_all_and_the_row_cannot_be_read(
     assert observer.locks() == []
 
 
-def test_properties_that_two_others_have_covered(
+def test_property_change_below_two_commits_reports_unknown_outcome(
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -176,7 +176,7 @@ def test_properties_that_two_others_have_covered(
 
 
 @pytest.mark.parametrize("operation", [REPLACE, CREATE, RENAME], ids=str)
-def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
+def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
     operation: Operation,
     raw: Client,
     database: str,

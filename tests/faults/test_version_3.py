@@ -62,13 +62,13 @@ def unlock_all(raw: Client, observer: Observer) -> None:
         raw.unlock(UnlockRequest(lockid=lock.lockid))
 
 
-def test_it_is_told_from_one_that_honors_them(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
+def test_version_3_server_is_recognized(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
     assert honors_cas(catalog.store.client)
     assert not honors_cas(old.store.client)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_everything_works(
+def test_operations_work_on_version_3(
     operation: Operation, old: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     operation.run(old, database)
@@ -77,7 +77,7 @@ def test_everything_works(
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_it_is_not_used_without_locks(
+def test_version_3_is_rejected_without_locks(
     operation: Operation, behind: Behind, database: str, observer: Observer, before: State
 ) -> None:
     with pytest.raises(LockError, match="lock-enabled=true"):
@@ -95,7 +95,7 @@ def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterato
 
 
 @pytest.mark.parametrize("operation", KINDS, ids=str)
-def test_hive_2_before_it_honored_them_is_not_used_without_locks(
+def test_hive_2_without_cas_is_rejected_without_locks(
     operation: Operation, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
 ) -> None:
     """Its methods are those of 2.3.10, so it is tried out, once."""
@@ -111,7 +111,7 @@ def test_hive_2_before_it_honored_them_is_not_used_without_locks(
     operation.check(observer, before)
 
 
-def test_a_server_that_honors_them_is_tried_out_once(
+def test_cas_support_is_verified_once(
     open_catalog: CatalogFactory, database: str, metastore: EmbeddedMetastore, observer: Observer, before: State
 ) -> None:
     with ThriftProxy(metastore.port) as proxy:
@@ -130,7 +130,7 @@ def like_2_3_9(server: ScriptedServer) -> None:
 
 @pytest.mark.parametrize("other", [like_2_3_9, like_version_3])
 @pytest.mark.parametrize("late", [False, True])
-def test_another_server_takes_the_place_of_one_that_was_tried_out(
+def test_replaced_server_is_verified_again(
     late: bool,
     other: Callable[[ScriptedServer], None],
     open_catalog: CatalogFactory,
@@ -161,7 +161,7 @@ def test_another_server_takes_the_place_of_one_that_was_tried_out(
     assert new_files(observer, then) == []
 
 
-def test_each_of_several_servers_is_tried_out(
+def test_each_of_several_servers_is_verified(
     open_catalog: CatalogFactory,
     database: str,
     metastore: EmbeddedMetastore,
@@ -182,7 +182,7 @@ def test_each_of_several_servers_is_tried_out(
     assert new_files(observer, then) == []
 
 
-def test_a_lock_is_kept_where_a_server_that_needs_it_took_the_others_place(
+def test_lock_is_kept_if_replacing_server_ignores_cas(
     open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
 ) -> None:
     with ThriftProxy(scripted.port) as proxy:
@@ -197,7 +197,7 @@ def test_a_lock_is_kept_where_a_server_that_needs_it_took_the_others_place(
     assert len(observer.locks()) == 1
 
 
-def test_where_it_cannot_be_tried_out_the_lock_is_needed(
+def test_unverifiable_server_requires_locks(
     open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
 ) -> None:
     scripted.on("create_table", Answer(MetaException("no right to create")), nth=EVERY)
@@ -209,7 +209,7 @@ def test_where_it_cannot_be_tried_out_the_lock_is_needed(
 
 
 @pytest.mark.parametrize("operation", [REPLACE, RENAME], ids=str)
-def test_a_late_request_cannot_undo_what_others_did(
+def test_late_request_cannot_overwrite_later_commits(
     operation: Operation,
     old: HiveViewCatalog,
     raw: Client,
@@ -236,7 +236,7 @@ def test_a_late_request_cannot_undo_what_others_did(
         assert observer.view(VIEW).queries == [*before.view.queries, "select 3, 'three'"]
 
 
-def test_a_lost_reply_is_settled(
+def test_lost_reply_is_settled_on_version_3(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     proxy.on(ALTER_TABLE, DropReply())
@@ -245,7 +245,7 @@ def test_a_lost_reply_is_settled(
     assert len(observer.locks()) == 1, "which of the two requests was answered, the server does not tell"
 
 
-def test_an_unknown_outcome_keeps_the_lock(
+def test_unknown_outcome_keeps_the_lock(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
@@ -256,7 +256,7 @@ def test_an_unknown_outcome_keeps_the_lock(
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_the_lock_is_lost_in_the_middle(
+def test_lock_lost_during_commit(
     answered: bool,
     raw: Client,
     database: str,

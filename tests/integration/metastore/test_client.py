@@ -91,7 +91,7 @@ def view(database: str, name: str, **parameters: str) -> Table:
 
 
 @pytest.mark.swaps
-def test_a_row_is_created_read_changed_and_dropped(client: MetastoreClient, database: str) -> None:
+def test_create_read_alter_and_drop_row(client: MetastoreClient, database: str) -> None:
     assert client.get_table(database, "v") is None
     client.create_table(view(database, "v", x="1"))
     row = client.get_table(database, "v")
@@ -108,11 +108,11 @@ def test_a_row_is_created_read_changed_and_dropped(client: MetastoreClient, data
     assert client.get_all_tables(database) == []
 
 
-def test_a_missing_database_has_no_tables(client: MetastoreClient) -> None:
+def test_missing_database_has_no_tables(client: MetastoreClient) -> None:
     assert client.get_table("no_such_database", "v") is None
 
 
-def test_errors_that_the_server_declares_pass_as_they_are_and_keep_the_connection(
+def test_declared_errors_are_raised_unchanged_and_keep_the_connection(
     client: MetastoreClient, proxy: ThriftProxy, database: str
 ) -> None:
     client.create_table(view(database, "v"))
@@ -125,7 +125,7 @@ def test_errors_that_the_server_declares_pass_as_they_are_and_keep_the_connectio
     assert proxy.connections == 1
 
 
-def test_several_rows_come_in_batches_and_missing_ones_are_left_out(
+def test_get_tables_reads_batches_without_missing_rows(
     client: MetastoreClient, proxy: ThriftProxy, database: str
 ) -> None:
     client.create_table(view(database, "first"))
@@ -137,7 +137,7 @@ def test_several_rows_come_in_batches_and_missing_ones_are_left_out(
     assert client.get_tables(database, []) == []
 
 
-def test_names_are_found_by_type_and_by_filter(client: MetastoreClient, database: str) -> None:
+def test_names_by_type_and_by_filter(client: MetastoreClient, database: str) -> None:
     client.create_table(view(database, "ours"))
     client.create_table(view(database, "other", table_type="something"))
     table = view(database, "plain", table_type="ICEBERG")
@@ -168,7 +168,7 @@ def test_databases(client: MetastoreClient, metastore: EmbeddedMetastore, databa
     assert name not in client.get_all_databases()
 
 
-def test_the_user_is_told_on_connecting(proxy: ThriftProxy) -> None:
+def test_user_is_sent_on_connecting(proxy: ThriftProxy) -> None:
     with client_for(proxy.uri, user="ann", groups=("staff", "bi")) as client:
         client.get_all_databases()
         client.get_all_databases()
@@ -178,16 +178,14 @@ def test_the_user_is_told_on_connecting(proxy: ThriftProxy) -> None:
     assert [call.method for call in others] == ["get_all_databases"] * 2
 
 
-def test_a_server_that_does_not_take_the_user_is_unavailable(proxy: ThriftProxy) -> None:
+def test_server_rejecting_the_user_is_unavailable(proxy: ThriftProxy) -> None:
     proxy.on("set_ugi", DropRequest())
     with client_for(proxy.uri, user="ann") as client, pytest.raises(MetastoreUnavailableError):
         client.get_all_databases()
     assert proxy.methods == ["set_ugi"]
 
 
-def test_a_server_that_hangs_while_it_takes_the_user_is_left_for_the_next_one(
-    proxy: ThriftProxy, metastore: EmbeddedMetastore
-) -> None:
+def test_server_hanging_on_set_ugi_is_skipped(proxy: ThriftProxy, metastore: EmbeddedMetastore) -> None:
     proxy.on("set_ugi", BlackHole(), nth=EVERY)
     with client_for(proxy.uri, metastore.uri, user="ann", connect_timeout_ms=500) as client:
         assert "default" in client.get_all_databases()
@@ -223,7 +221,7 @@ READS: dict[str, Callable[[MetastoreClient, str], object]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_read_survives_a_broken_connection(
+def test_read_survives_broken_connection(
     client: MetastoreClient, proxy: ThriftProxy, database: str, fault: Action
 ) -> None:
     client.create_table(view(database, "v"))
@@ -244,7 +242,7 @@ def test_every_read_is_repeated(client: MetastoreClient, proxy: ThriftProxy, dat
     assert proxy.methods == [method] * 2
 
 
-def test_a_read_is_not_repeated_for_ever(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
+def test_read_is_repeated_limited_times(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     proxy.on("get_table_req", DropReply(), nth=EVERY)
     with pytest.raises(MetastoreConnectionLostError):
         client.get_table(database, "v")
@@ -265,7 +263,7 @@ WRITES: dict[str, Callable[[MetastoreClient, str], object]] = {
 
 @pytest.mark.parametrize("method", WRITES)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_write_is_sent_once(
+def test_write_is_sent_once(
     client: MetastoreClient, proxy: ThriftProxy, database: str, method: str, fault: Action
 ) -> None:
     client.create_table(view(database, "v"))
@@ -279,9 +277,7 @@ def test_a_write_is_sent_once(
 
 
 @pytest.mark.parametrize("fault", [DropReply(), DropReply(silent=True)], ids=["dropped", "silent"])
-def test_a_write_whose_reply_is_lost_may_have_been_carried_out(
-    proxy: ThriftProxy, database: str, fault: Action
-) -> None:
+def test_write_with_lost_reply_raises_connection_lost(proxy: ThriftProxy, database: str, fault: Action) -> None:
     proxy.on("create_table", fault)
     with client_for(proxy.uri, call_timeout_ms=1_500) as client:
         with pytest.raises(MetastoreConnectionLostError):
@@ -289,7 +285,7 @@ def test_a_write_whose_reply_is_lost_may_have_been_carried_out(
         assert client.get_table(database, "v") is not None
 
 
-def test_a_write_is_sent_after_all_if_the_kept_connection_was_dead(
+def test_write_is_sent_again_if_idle_connection_was_dead(
     client: MetastoreClient, proxy: ThriftProxy, database: str
 ) -> None:
     client.get_all_databases()
@@ -299,9 +295,7 @@ def test_a_write_is_sent_after_all_if_the_kept_connection_was_dead(
     assert proxy.connections == 2
 
 
-def test_a_write_is_sent_after_all_if_nothing_of_it_could_be_sent(
-    client: MetastoreClient, proxy: ThriftProxy, database: str
-) -> None:
+def test_write_is_sent_again_if_nothing_was_sent(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     client.get_all_databases()
     # It breaks between the look at the kept connection and the sending: nothing is to be read, and sending fails.
     client._pool._idle[-1].transport._socket.shutdown(socket.SHUT_WR)
@@ -309,7 +303,7 @@ def test_a_write_is_sent_after_all_if_nothing_of_it_could_be_sent(
     assert proxy.methods == ["get_all_databases", "create_table"]
 
 
-def test_all_kept_connections_may_be_dead(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
+def test_all_idle_connections_dead(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     together(4, lambda number: client.get_all_tables(database))
     kept = proxy.connections
     proxy.disconnect()
@@ -318,7 +312,7 @@ def test_all_kept_connections_may_be_dead(client: MetastoreClient, proxy: Thrift
     assert proxy.connections == kept + 1
 
 
-def test_a_write_goes_to_the_next_metastore_if_the_first_refuses(proxy: ThriftProxy, database: str) -> None:
+def test_write_goes_to_next_metastore_if_first_refuses_connections(proxy: ThriftProxy, database: str) -> None:
     with ThriftProxy(proxy._server_port) as second, client_for(proxy.uri, second.uri) as client:
         client.get_all_databases()
         proxy.refuse()
@@ -327,7 +321,7 @@ def test_a_write_goes_to_the_next_metastore_if_the_first_refuses(proxy: ThriftPr
         assert second.methods == ["create_table"]
 
 
-def test_nothing_is_sent_where_nobody_listens(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
+def test_unreachable_metastore_raises_unavailable(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     client.get_all_databases()
     proxy.refuse()
     proxy.disconnect()
@@ -339,7 +333,7 @@ def test_nothing_is_sent_where_nobody_listens(client: MetastoreClient, proxy: Th
     assert client.get_table(database, "v") is None
 
 
-def test_a_real_restart_of_the_server_is_survived_by_reads_and_writes(tmp_path: Path) -> None:
+def test_reads_and_writes_survive_server_restart(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with EmbeddedMetastore(tmp_path, port=port) as metastore, client_for(metastore.uri) as client:
@@ -359,7 +353,7 @@ def test_a_real_restart_of_the_server_is_survived_by_reads_and_writes(tmp_path: 
 @pytest.mark.parametrize(
     "fault", [BlackHole(), DropReply(silent=True), Delay(reply_s=3)], ids=lambda f: type(f).__name__
 )
-def test_after_a_time_out_the_next_call_gets_its_own_answer(proxy: ThriftProxy, database: str, fault: Action) -> None:
+def test_call_after_timeout_gets_its_own_answer(proxy: ThriftProxy, database: str, fault: Action) -> None:
     with client_for(proxy.uri, call_timeout_ms=1_500) as client:
         client.create_table(view(database, "v"))
         proxy.on("get_all_databases", fault)
@@ -370,7 +364,7 @@ def test_after_a_time_out_the_next_call_gets_its_own_answer(proxy: ThriftProxy, 
         assert proxy.methods.count("get_all_databases") == 1, "a read that timed out is not repeated"
 
 
-def test_after_an_interruption_the_next_call_gets_its_own_answer(proxy: ThriftProxy, database: str) -> None:
+def test_call_after_interruption_gets_its_own_answer(proxy: ThriftProxy, database: str) -> None:
     proxy.on("get_all_databases", Delay(reply_s=1))
     with client_for(proxy.uri) as client:
         signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -424,7 +418,7 @@ def test_threads_get_their_own_answers(client: MetastoreClient, proxy: ThriftPro
     assert proxy.connections <= 2
 
 
-def test_more_callers_than_kept_connections_open_extra_ones_and_close_them(proxy: ThriftProxy, database: str) -> None:
+def test_connections_beyond_pool_size_are_closed(proxy: ThriftProxy, database: str) -> None:
     proxy.on("get_all_tables", Delay(reply_s=0.5), nth=EVERY)
     with client_for(proxy.uri, pool_size=1) as client:
         together(3, lambda number: client.get_all_tables(database))
@@ -434,7 +428,7 @@ def test_more_callers_than_kept_connections_open_extra_ones_and_close_them(proxy
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_connects_for_itself(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
+def test_forked_child_opens_own_connections(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     client.create_table(view(database, "v"))
     child = os.fork()
     if child == 0:
@@ -455,7 +449,7 @@ LONG = "SELECT 'ü" + "x" * 20_000_000 + "' a"
 
 
 @pytest.mark.parametrize("accelerated", [True, False])
-def test_long_texts_are_read_whole(metastore: EmbeddedMetastore, accelerated: bool) -> None:
+def test_long_texts_are_read_completely(metastore: EmbeddedMetastore, accelerated: bool) -> None:
     # Derby stores 32,700 characters, so the server's echo of a default value stands for a long view text.
     connection = Connection.open(
         metastore.uri, ConnectionConfig((metastore.uri,), connect_timeout_ms=10_000, call_timeout_ms=60_000)
@@ -469,7 +463,7 @@ def test_long_texts_are_read_whole(metastore: EmbeddedMetastore, accelerated: bo
         connection.close()
 
 
-def test_settings_of_the_server_can_be_read(client: MetastoreClient) -> None:
+def test_config_value_reads_server_setting(client: MetastoreClient) -> None:
     assert client.config_value("hive.txn.timeout", "unset") != "unset"
     assert client.config_value("hive.no.such.setting", LONG) == LONG
 
@@ -478,7 +472,7 @@ def test_settings_of_the_server_can_be_read(client: MetastoreClient) -> None:
 
 
 @pytest.mark.hive2
-def test_what_a_server_supports_is_asked_once(client: MetastoreClient, proxy: ThriftProxy) -> None:
+def test_supported_methods_are_probed_once(client: MetastoreClient, proxy: ThriftProxy) -> None:
     assert client.supports("get_table_req")
     assert client.supports("get_table")
     assert not client.supports("alter_table_req")
@@ -490,20 +484,20 @@ def test_what_a_server_supports_is_asked_once(client: MetastoreClient, proxy: Th
 
 
 @pytest.mark.parametrize("method", ["get_table_req", "lock", "check_lock", "unlock", "heartbeat", "get_database"])
-def test_after_asking_calls_go_on_as_ever(client: MetastoreClient, database: str, method: str) -> None:
+def test_connection_is_usable_after_probe(client: MetastoreClient, database: str, method: str) -> None:
     assert client.supports(method)
     assert client.get_all_tables(database) == []
     assert client.show_locks(database, None) == []
 
 
-def test_what_cannot_be_asked_without_an_effect_is_not_asked(client: MetastoreClient, proxy: ThriftProxy) -> None:
+def test_methods_with_side_effects_are_not_probed(client: MetastoreClient, proxy: ThriftProxy) -> None:
     with pytest.raises(ValueError, match="drop_database cannot be probed"):
         client.supports("drop_database")
     assert proxy.methods == []
 
 
 @pytest.mark.hive2
-def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMetastore, database: str) -> None:
+def test_unknown_method_falls_back_to_next_variant(metastore: EmbeddedMetastore, database: str) -> None:
     def new(client: object, database: str) -> list[str]:
         tried.append("new")
         client.get_catalogs()  # type: ignore[attr-defined]
@@ -532,7 +526,7 @@ def test_an_unknown_method_gives_way_to_the_next_variant(metastore: EmbeddedMeta
         connection.close()
 
 
-def test_a_failure_inside_the_server_is_refused_and_its_connection_is_given_up(
+def test_internal_server_error_is_refused_and_closes_the_connection(
     client: MetastoreClient, proxy: ThriftProxy, database: str
 ) -> None:
     with pytest.raises(MetastoreRefusedError) as caught:
@@ -544,7 +538,7 @@ def test_a_failure_inside_the_server_is_refused_and_its_connection_is_given_up(
     assert proxy.connections == 2
 
 
-def test_every_error_of_the_way_names_method_and_server(proxy: ThriftProxy, database: str) -> None:
+def test_transport_errors_name_method_and_server(proxy: ThriftProxy, database: str) -> None:
     proxy.on(ANY, DropRequest(), nth=EVERY)
     with client_for(proxy.uri) as client, pytest.raises(MetastoreError) as caught:
         client.get_all_tables(database)

@@ -75,7 +75,7 @@ def test_create(store: MetastoreStore, name: ViewName, created: LoadedView, raw:
     assert row.parameters["uuid"] == created.metadata.view_uuid == created.row.uuid
 
 
-def test_each_commit_says_what_it_replaced(
+def test_commit_records_previous_metadata_location(
     store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path
 ) -> None:
     first = changed(store, created, BLUE)
@@ -90,14 +90,14 @@ def test_each_commit_says_what_it_replaced(
     assert row.parameters["color"] == "blue"
 
 
-def test_what_is_returned_can_be_built_on(store: MetastoreStore, created: LoadedView) -> None:
+def test_returned_view_is_base_for_next_commit(store: MetastoreStore, created: LoadedView) -> None:
     state = created
     for number in range(3):
         state = changed(store, state, SetProperties({"n": str(number)}))
     assert load_view(store, created.row.name).row.parameters["n"] == "2"
 
 
-def test_nothing_to_commit(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
+def test_commit_without_changes_writes_nothing(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     again = changed(store, created, SetProperties({}))
     assert again.metadata is created.metadata
     assert again.row.metadata_location == created.row.metadata_location
@@ -107,14 +107,16 @@ def test_nothing_to_commit(store: MetastoreStore, created: LoadedView, tmp_path:
         changed(store, created, SetProperties({}))
 
 
-def test_a_file_that_is_registered(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
+def test_registered_file_is_not_written_again(
+    store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path
+) -> None:
     location = created.row.metadata_location
     registered = commit(store, ViewName(database, "w"), None, created.metadata, registered_location=location)
     assert registered.row.metadata_location == location
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_new_location_takes_the_next_file(
+def test_changed_location_gets_next_metadata_file(
     store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path
 ) -> None:
     moved = changed(store, created, SetLocation(f"{tmp_path.as_uri()}/elsewhere"))
@@ -130,7 +132,7 @@ def test_a_new_location_takes_the_next_file(
     [("true", ["lock", "get_table_req", ALTER, "unlock"]), ("false", ["get_table_req", ALTER])],
     ids=["with locks", "without locks"],
 )
-def test_what_a_commit_asks_of_the_server(
+def test_requests_of_a_commit(
     metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView, lock: str, requests: list[str]
 ) -> None:
     """No more than this, once it knows the server."""
@@ -151,21 +153,21 @@ def test_what_a_commit_asks_of_the_server(
 # -- Refused before anything was written or sent ----------------------------------------------------------------------
 
 
-def test_a_type_that_hive_does_not_know(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
+def test_type_unknown_to_hive_is_rejected(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     schema = Schema(NestedField(1, "at", TimestampNanoType(), required=False))
     with pytest.raises(InvalidViewError):
         changed(store, created, AddVersion(schema, version("d", ("spark", "select 2"))))
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_place_that_cannot_be_written(store: MetastoreStore, name: ViewName, raw: Client, tmp_path: Path) -> None:
+def test_unwritable_location(store: MetastoreStore, name: ViewName, raw: Client, tmp_path: Path) -> None:
     (tmp_path / "v").write_text("a file where a directory should be")
     with pytest.raises(MetadataWriteError):
         commit(store, name, None, new_metadata(f"{tmp_path.as_uri()}/v"))
     assert raw.get_all_tables(name.database) == []
 
 
-def test_no_such_database(store: MetastoreStore, tmp_path: Path) -> None:
+def test_missing_database(store: MetastoreStore, tmp_path: Path) -> None:
     with pytest.raises(NoSuchNamespaceError) as caught:
         commit(store, ViewName("no_such_database", "v"), None, new_metadata(f"{tmp_path.as_uri()}/v"))
     assert caught.value.namespace == "no_such_database"
@@ -181,7 +183,7 @@ TAKEN_IDS = ["Hive view", "Hive table", "Iceberg table"]
 
 
 @pytest.mark.parametrize(("row", "error"), TAKEN, ids=TAKEN_IDS)
-def test_a_name_that_is_taken(
+def test_create_with_taken_name(
     store: MetastoreStore,
     raw: Client,
     database: str,
@@ -204,7 +206,7 @@ def test_a_name_that_is_taken(
     assert len(files_below(tmp_path)) == 1
 
 
-def test_a_view_s_name_is_taken(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
+def test_create_with_name_of_existing_view(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
     for attempt in (
         lambda: commit(store, created.row.name, None, new_metadata(f"{tmp_path.as_uri()}/w")),
         lambda: rename(store, created, created.row.name),
@@ -256,7 +258,7 @@ def pointed_elsewhere(raw: Client, database: str) -> None:
         (pointed_elsewhere, CommitFailedError),
     ],
 )
-def test_something_happened_to_it(
+def test_commit_after_external_change(
     store: MetastoreStore,
     created: LoadedView,
     raw: Client,
@@ -281,7 +283,7 @@ def test_something_happened_to_it(
     assert len(files_below(tmp_path)) == 1
 
 
-def test_what_others_wrote_into_the_row_stays(
+def test_external_row_fields_are_preserved(
     store: MetastoreStore, created: LoadedView, raw: Client, database: str
 ) -> None:
     """Also what they wrote after the view was loaded: the row is read again before it is changed."""
@@ -310,14 +312,14 @@ def test_rename(store: MetastoreStore, created: LoadedView, database: str, tmp_p
     changed(store, renamed, BLUE)
 
 
-def test_rename_into_a_database_that_is_not_there(store: MetastoreStore, created: LoadedView, raw: Client) -> None:
+def test_rename_into_missing_database(store: MetastoreStore, created: LoadedView, raw: Client) -> None:
     with pytest.raises(NoSuchNamespaceError):
         rename(store, created, ViewName("no_such_database", "v"))
     assert raw.get_all_tables(created.row.name.database) == ["v"]
 
 
 @pytest.mark.hive2
-def test_rename_to_a_name_that_the_server_refuses(store: MetastoreStore, created: LoadedView, database: str) -> None:
+def test_rename_to_name_rejected_by_server(store: MetastoreStore, created: LoadedView, database: str) -> None:
     with pytest.raises(MetastoreRefusedError, match="not a valid object name"):
         rename(store, created, ViewName(database, "a b"))
     assert load_view(store, created.row.name).metadata == created.metadata
@@ -332,7 +334,7 @@ def test_drop(store: MetastoreStore, created: LoadedView, raw: Client, tmp_path:
         drop(store, created.row.name)
 
 
-def test_drop_of_a_certain_state(store: MetastoreStore, created: LoadedView) -> None:
+def test_drop_with_expected_location(store: MetastoreStore, created: LoadedView) -> None:
     state = changed(store, created, BLUE)
     with pytest.raises(CommitFailedError) as caught:
         drop(store, created.row.name, created.row.metadata_location)
@@ -345,7 +347,7 @@ def test_drop_of_a_certain_state(store: MetastoreStore, created: LoadedView) -> 
 
 
 @pytest.mark.characters
-def test_a_row_that_may_be_hurt_is_read_back(
+def test_possibly_damaged_row_is_read_back(
     metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView
 ) -> None:
     """Characters beyond ASCII: this metastore's database holds them, so there is nothing to warn of."""

@@ -111,7 +111,7 @@ def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
     assert proxy.methods.count("heartbeat") == sent, "heartbeats must end with the lock"
 
 
-def test_a_lock_that_the_server_dropped_is_not_active(client: MetastoreClient, observer: MetastoreClient) -> None:
+def test_lock_dropped_by_server_is_not_active(client: MetastoreClient, observer: MetastoreClient) -> None:
     with hold_lock(client, LIVELY, NAME) as lock:
         lock.ensure_active()
         observer.unlock(lock.lock_id)
@@ -121,7 +121,7 @@ def test_a_lock_that_the_server_dropped_is_not_active(client: MetastoreClient, o
         assert caught.value.lock_id == lock.lock_id
 
 
-def test_a_failed_heartbeat_is_repeated_soon_and_does_no_harm(metastore: EmbeddedMetastore) -> None:
+def test_failed_heartbeat_is_retried(metastore: EmbeddedMetastore) -> None:
     with ThriftProxy(metastore.port) as proxy, MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as client:
         held = acquire_lock(client, SILENT, NAME)
         beat = Heartbeat(client, held.lock_id, 240.0, clock())
@@ -139,7 +139,7 @@ def test_a_failed_heartbeat_is_repeated_soon_and_does_no_harm(metastore: Embedde
         held.release()
 
 
-def test_when_heartbeats_fail_for_long_the_lock_counts_as_lost(
+def test_lock_is_lost_after_failing_heartbeats(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
 ) -> None:
     with hold_lock(client, LIVELY, NAME) as lock:
@@ -151,9 +151,7 @@ def test_when_heartbeats_fail_for_long_the_lock_counts_as_lost(
         assert "its heartbeats failed" in is_lost(lock), "a lock that was lost stays lost"
 
 
-def test_an_overdue_heartbeat_is_sent_when_the_lock_is_needed(
-    client: MetastoreClient, observer: MetastoreClient
-) -> None:
+def test_overdue_heartbeat_is_sent_by_ensure_active(client: MetastoreClient, observer: MetastoreClient) -> None:
     # As after a sleep of the machine: the last confirmation is old, and nobody has noticed yet.
     held = acquire_lock(client, SILENT, NAME)
     late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
@@ -166,7 +164,7 @@ def test_an_overdue_heartbeat_is_sent_when_the_lock_is_needed(
     late.stop()
 
 
-def test_an_abandoned_lock_ends_by_the_servers_time_out(client: MetastoreClient, observer: MetastoreClient) -> None:
+def test_abandoned_lock_expires(client: MetastoreClient, observer: MetastoreClient) -> None:
     lock = acquire_lock(client, LIVELY, NAME)
     lock.abandon()
     assert [seen.lockid for seen in observer.show_locks(NAME.database, NAME.name)] == [lock.lock_id]
@@ -174,7 +172,7 @@ def test_an_abandoned_lock_ends_by_the_servers_time_out(client: MetastoreClient,
         next_one.ensure_active()
 
 
-def test_waiting_keeps_the_request_alive(client: MetastoreClient, observer: MetastoreClient) -> None:
+def test_waiting_for_a_lock_sends_heartbeats(client: MetastoreClient, observer: MetastoreClient) -> None:
     holder = acquire_lock(observer, LIVELY, NAME)
     got: list[object] = []
 
@@ -192,7 +190,7 @@ def test_waiting_keeps_the_request_alive(client: MetastoreClient, observer: Meta
     assert got == [waiting]
 
 
-def test_a_metastore_without_lock_tables_is_told_at_once(tmp_path: Path) -> None:
+def test_missing_lock_tables_are_reported_immediately(tmp_path: Path) -> None:
     # The first table of the transaction schema is there and the others are not: that keeps the embedded metastore from
     # making them, as a schema made by DataNucleus alone does.
     url = f"jdbc:derby:;databaseName={tmp_path}/database;create=true"

@@ -25,15 +25,13 @@ WARNINGS = {
 }
 
 
-def test_the_doctor_says_what_is_broken(catalog: HiveViewCatalog, database: str) -> None:
+def test_doctor_reports_known_server_faults(catalog: HiveViewCatalog, database: str) -> None:
     report = examine(catalog, database=database)
     found = {finding.check for finding in report.findings if finding.level not in (Level.OK, Level.SKIPPED)}
     assert found == {check for check, expected in WARNINGS.items() if expected}
 
 
-def test_commits_without_the_lock_are_refused_where_only_the_lock_protects(
-    open_catalog: CatalogFactory, database: str
-) -> None:
+def test_commit_without_lock_is_rejected_without_cas(open_catalog: CatalogFactory, database: str) -> None:
     free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     assert honors_cas(free.store.client) is not WARNINGS["compare-and-swap"]
     if WARNINGS["compare-and-swap"]:

@@ -71,7 +71,7 @@ def remove_file(loaded: LoadedView) -> Path:
     return file
 
 
-def test_row_and_file_belong_together(
+def test_load_reads_matching_row_and_file(
     store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
     loaded = load_view(behind, created.row.name)
@@ -89,7 +89,7 @@ def test_row_and_file_belong_together(
         ("EXTERNAL_TABLE", {"table_type": "iceberg", "metadata_location": "file:/nowhere"}, NoSuchViewError),
     ],
 )
-def test_what_is_no_iceberg_view(
+def test_load_of_other_object(
     store: MetastoreStore,
     raw: Client,
     database: str,
@@ -103,7 +103,7 @@ def test_what_is_no_iceberg_view(
     assert isinstance(caught.value, error)
 
 
-def test_nothing_is_there(store: MetastoreStore, database: str) -> None:
+def test_load_of_missing_view(store: MetastoreStore, database: str) -> None:
     for name in (ViewName(database, "x"), ViewName("no_such_database", "x")):
         assert not view_exists(store, name)
         with pytest.raises(NoSuchViewError):
@@ -117,7 +117,7 @@ def test_nothing_is_there(store: MetastoreStore, database: str) -> None:
 # -- While others change it -------------------------------------------------------------------------------------------
 
 
-def test_replaced_and_purged_in_between(
+def test_load_of_view_replaced_and_purged_between_reads(
     store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
     """The file of the row that was read is gone, and the row names another one by now: that one is read."""
@@ -132,7 +132,7 @@ def test_replaced_and_purged_in_between(
         assert reading.result().metadata == newer.metadata
 
 
-def test_dropped_and_purged_in_between(
+def test_load_of_view_dropped_and_purged_between_reads(
     created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
     hold = Hold()
@@ -147,7 +147,9 @@ def test_dropped_and_purged_in_between(
             reading.result()
 
 
-def test_made_a_table_in_between(created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore) -> None:
+def test_load_of_name_that_became_a_table(
+    created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore
+) -> None:
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
@@ -161,7 +163,7 @@ def test_made_a_table_in_between(created: LoadedView, raw: Client, proxy: Thrift
             reading.result()
 
 
-def test_a_file_that_is_gone_for_good(created: LoadedView, store: MetastoreStore) -> None:
+def test_load_with_missing_metadata_file(created: LoadedView, store: MetastoreStore) -> None:
     remove_file(created)
     with pytest.raises(MetadataFileNotFoundError) as caught:
         load_view(store, created.row.name)
@@ -170,7 +172,7 @@ def test_a_file_that_is_gone_for_good(created: LoadedView, store: MetastoreStore
     assert view_names(store, created.row.name.database) == [created.row.name]
 
 
-def test_a_broken_file(created: LoadedView, store: MetastoreStore) -> None:
+def test_load_with_invalid_metadata_file(created: LoadedView, store: MetastoreStore) -> None:
     file = path(created.row.metadata_location or "")
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidMetadataError):
@@ -181,7 +183,7 @@ def test_a_broken_file(created: LoadedView, store: MetastoreStore) -> None:
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])
-def test_a_read_is_repeated(
+def test_load_repeats_reads(
     action: DropRequest | DropReply, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
     proxy.on(READ_ROW, action)
@@ -189,7 +191,7 @@ def test_a_read_is_repeated(
     assert load_view(behind, created.row.name).metadata == created.metadata
 
 
-def test_a_read_is_not_repeated_for_ever(created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore) -> None:
+def test_read_is_repeated_limited_times(created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore) -> None:
     proxy.on(READ_ROW, DropReply(), nth=EVERY)
     for read in (load_view, view_exists):
         with pytest.raises(MetastoreConnectionLostError):
@@ -201,7 +203,7 @@ def test_a_read_is_not_repeated_for_ever(created: LoadedView, proxy: ThriftProxy
     [MetaException("the database is down"), TApplicationException(TApplicationException.INTERNAL_ERROR, "broken")],
     ids=["declared", "broken"],
 )
-def test_no_error_of_thrift_s_leaves(
+def test_no_thrift_error_is_raised(
     answer: Exception, created: LoadedView, metastore: EmbeddedMetastore, properties: dict[str, str]
 ) -> None:
     name = created.row.name
@@ -216,7 +218,7 @@ def test_no_error_of_thrift_s_leaves(
                 names(store, name.database)
 
 
-def test_a_server_that_cannot_filter_is_asked_for_the_rows(
+def test_server_without_filter_lists_by_rows(
     created: LoadedView, metastore: EmbeddedMetastore, properties: dict[str, str]
 ) -> None:
     name = created.row.name

@@ -85,9 +85,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 # -- Taking and giving back -------------------------------------------------------------------------------------------
 
 
-def test_a_lock_is_what_others_see_while_it_is_held(
-    client: MetastoreClient, observer: MetastoreClient, name: ViewName
-) -> None:
+def test_held_lock_is_visible_to_others(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
     with hold_lock(client, QUICK, name, user="ann") as lock:
         lock.ensure_active()
         (seen,) = locks_on(observer, name)
@@ -99,29 +97,27 @@ def test_a_lock_is_what_others_see_while_it_is_held(
     assert locks_on(observer, name) == []
 
 
-def test_an_uncontended_lock_costs_two_calls(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
+def test_uncontended_lock_takes_two_calls(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     with hold_lock(client, QUICK, name):
         pass
     assert proxy.methods == ["lock", "unlock"]
 
 
-def test_the_holder_is_the_connections_user_unless_another_is_given(
+def test_lock_user_defaults_to_connection_user(
     metastore: EmbeddedMetastore, observer: MetastoreClient, name: ViewName
 ) -> None:
     with client_for(metastore.uri, user="carl") as client, hold_lock(client, QUICK, name):
         assert locks_on(observer, name)[0].user == "carl"
 
 
-def test_a_lock_is_released_after_an_error(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
+def test_lock_is_released_after_error(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
     with pytest.raises(ZeroDivisionError), hold_lock(client, QUICK, name):
         assert locks_on(observer, name)
         raise ZeroDivisionError
     assert locks_on(observer, name) == []
 
 
-def test_releasing_twice_does_nothing_and_a_released_lock_is_not_active(
-    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
-) -> None:
+def test_release_is_idempotent(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     lock = acquire_lock(client, QUICK, name)
     lock.release()
     lock.release()
@@ -132,7 +128,7 @@ def test_releasing_twice_does_nothing_and_a_released_lock_is_not_active(
     assert caught.value.identifier == str(name)
 
 
-def test_an_abandoned_lock_stays_in_the_metastore(
+def test_abandoned_lock_stays_in_the_metastore(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
     with hold_lock(client, QUICK, name) as lock:
@@ -151,7 +147,7 @@ def test_locks_on_different_views_do_not_wait_for_each_other(client: MetastoreCl
 # -- Waiting ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_waiting_lock_gets_it_after_the_holder_releases(
+def test_waiting_lock_is_granted_after_release(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
     holder = acquire_lock(observer, QUICK, name)
@@ -168,9 +164,7 @@ def test_a_waiting_lock_gets_it_after_the_holder_releases(
     lock.release()
 
 
-def test_who_waits_too_long_is_told_who_holds_it(
-    client: MetastoreClient, observer: MetastoreClient, name: ViewName
-) -> None:
+def test_lock_timeout_names_the_holder(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
     with hold_lock(observer, QUICK, name, user="ann") as holder:
         (seen,) = locks_on(observer, name)
         with pytest.raises(LockTimeoutError) as caught:
@@ -187,7 +181,7 @@ def test_who_waits_too_long_is_told_who_holds_it(
         assert [lock.lockid for lock in locks_on(observer, name)] == [holder.lock_id], "the waiting lock was left"
 
 
-def test_who_waits_for_a_lock_on_the_whole_database_is_told_so(
+def test_lock_timeout_names_holder_of_database_lock(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
     component = LockComponent(
@@ -199,9 +193,7 @@ def test_who_waits_for_a_lock_on_the_whole_database_is_told_so(
     observer.unlock(other.lockid)
 
 
-def test_threads_of_one_process_queue_without_asking_the_metastore(
-    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
-) -> None:
+def test_threads_queue_within_the_process(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     inside, worst = 0, 0
 
     def work() -> None:
@@ -222,16 +214,14 @@ def test_threads_of_one_process_queue_without_asking_the_metastore(
     assert sorted(proxy.methods) == ["lock"] * 40 + ["unlock"] * 40
 
 
-def test_a_thread_that_waits_too_long_for_another_is_told_so(
-    client: MetastoreClient, proxy: ThriftProxy, name: ViewName
-) -> None:
+def test_process_lock_timeout_is_reported(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     with hold_lock(client, QUICK, name):
         with pytest.raises(LockTimeoutError, match="another thread of this process"):
             acquire_lock(client, IMPATIENT, name)
         assert proxy.methods == ["lock"]
 
 
-def test_two_programs_never_hold_it_at_once(metastore: EmbeddedMetastore, name: ViewName) -> None:
+def test_two_processes_never_hold_the_lock_together(metastore: EmbeddedMetastore, name: ViewName) -> None:
     inside, worst = 0, 0
 
     def work(number: int) -> None:
@@ -253,9 +243,7 @@ def test_two_programs_never_hold_it_at_once(metastore: EmbeddedMetastore, name: 
     assert worst == 1
 
 
-def test_who_is_interrupted_while_waiting_leaves_nothing_behind(
-    client: MetastoreClient, observer: MetastoreClient, name: ViewName
-) -> None:
+def test_interrupted_wait_leaves_no_lock(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
     with hold_lock(observer, QUICK, name) as holder:
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.3)
@@ -280,7 +268,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_after_a_lost_reply_there_is_exactly_one_lock(
+def test_lost_lock_reply_leaves_exactly_one_lock(
     proxy: ThriftProxy, observer: MetastoreClient, name: ViewName, fault: Action
 ) -> None:
     proxy.on("lock", fault)
@@ -294,7 +282,7 @@ def test_after_a_lost_reply_there_is_exactly_one_lock(
     assert proxy.methods.count("lock") == (2 if isinstance(fault, DropRequest) else 1)
 
 
-def test_a_lost_reply_while_another_holds_it_is_recovered_too(
+def test_lost_lock_reply_is_recovered_while_waiting(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     proxy.on("lock", DropReply())
@@ -310,7 +298,7 @@ def test_a_lost_reply_while_another_holds_it_is_recovered_too(
     got[0].release()
 
 
-def test_a_request_that_arrives_late_leaves_no_second_lock(
+def test_late_lock_request_leaves_no_second_lock(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     held = Hold(close=True)
@@ -322,7 +310,7 @@ def test_a_request_that_arrives_late_leaves_no_second_lock(
     assert locks_on(observer, name) == []
 
 
-def test_a_late_request_that_came_first_is_ours_all_the_same(
+def test_late_lock_request_granted_first_is_adopted(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     # The late first request arrives before the second one: the second alone would wait for it until the time-out.
@@ -344,7 +332,7 @@ def test_a_late_request_that_came_first_is_ours_all_the_same(
     got[0].release()
 
 
-def test_a_lost_look_is_repeated(
+def test_lost_check_lock_is_repeated(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     proxy.on("check_lock", DropReply(), nth=EVERY)
@@ -360,7 +348,7 @@ def test_a_lost_look_is_repeated(
     got[0].release()
 
 
-def test_a_waiting_lock_that_was_removed_is_an_error(
+def test_removed_waiting_lock_raises(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     with hold_lock(observer, QUICK, name):
@@ -381,7 +369,7 @@ def test_a_waiting_lock_that_was_removed_is_an_error(
 
 
 @pytest.mark.hive2
-def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
+def test_persistently_failing_lock_request_raises_with_cause(
     client: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
     # Hive 2.3's table of locks holds names of 128 characters; a view's name may have 256.
@@ -393,7 +381,7 @@ def test_a_request_that_the_server_always_fails_on_is_given_up_with_its_cause(
     acquire_lock(client, QUICK, ViewName(name.database, "v" * LOCKABLE_NAME_LENGTH)).release()
 
 
-def test_without_a_metastore_the_error_says_so(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
+def test_unreachable_metastore_is_reported(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     proxy.refuse()
     with pytest.raises(MetastoreUnavailableError, match=proxy.uri):
         acquire_lock(client, QUICK, name)
@@ -403,7 +391,7 @@ def test_without_a_metastore_the_error_says_so(client: MetastoreClient, proxy: T
 
 
 @pytest.mark.parametrize("fault", FAULTS[:3])
-def test_a_release_that_gets_lost_is_repeated(
+def test_lost_release_is_repeated(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName, fault: Action
 ) -> None:
     proxy.on("unlock", fault)
@@ -413,7 +401,7 @@ def test_a_release_that_gets_lost_is_repeated(
     assert proxy.methods == ["lock", "unlock", "unlock"]
 
 
-def test_a_release_that_fails_is_tried_again_after_a_while(
+def test_failed_release_is_retried_later(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     for nth in range(1, MAX_SENDS + 1):
@@ -424,7 +412,7 @@ def test_a_release_that_fails_is_tried_again_after_a_while(
     assert proxy.methods.count("unlock") == MAX_SENDS + 1
 
 
-def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(
+def test_failed_release_is_logged_and_hides_no_error(
     client: MetastoreClient,
     proxy: ThriftProxy,
     observer: MetastoreClient,
@@ -440,7 +428,7 @@ def test_a_release_that_fails_for_good_is_logged_and_hides_nothing(
     observer.unlock(lock.lock_id)
 
 
-def test_a_lock_that_could_not_be_given_back_is_removed_by_the_next_request_of_the_process(
+def test_unreleased_lock_is_removed_by_next_acquisition(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     """Else a program whose metastore hung for a while would wait for itself until hive.txn.timeout."""
@@ -454,7 +442,7 @@ def test_a_lock_that_could_not_be_given_back_is_removed_by_the_next_request_of_t
         assert [held.lockid for held in observer.show_locks(name.database, name.name)] == [again.lock_id]
 
 
-def test_a_lock_that_is_gone_already_is_released_without_a_warning(
+def test_release_of_missing_lock_logs_no_warning(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName, caplog: pytest.LogCaptureFixture
 ) -> None:
     with hold_lock(client, QUICK, name) as lock:
@@ -462,7 +450,7 @@ def test_a_lock_that_is_gone_already_is_released_without_a_warning(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_an_interrupted_release_is_finished_before_the_interruption_goes_on(
+def test_interrupted_release_is_completed(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
     lock = acquire_lock(client, QUICK, name)
@@ -480,7 +468,7 @@ def test_an_interrupted_release_is_finished_before_the_interruption_goes_on(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_neither_owns_nor_releases_its_parents_lock(
+def test_forked_child_does_not_own_parent_lock(
     client: MetastoreClient, observer: MetastoreClient, name: ViewName
 ) -> None:
     with hold_lock(client, QUICK, name) as lock:

@@ -42,7 +42,7 @@ STATISTICS = ("Boolean", "Long", "Double", "String", "Binary", "Decimal", "Date"
 
 
 @pytest.mark.parametrize("name", ["Table", "Partition", "Database", *(f"{kind}ColumnStatsData" for kind in STATISTICS)])
-def test_a_struct_comes_back_whole(java: OwnClasses, name: str) -> None:
+def test_structs_are_translated_completely(java: OwnClasses, name: str) -> None:
     """Every field that the release's own class has, set; read and written by our stubs."""
     if not java.knows(name):
         pytest.skip(f"Hive {RELEASE} has no {name}")
@@ -157,9 +157,7 @@ CHANGES: dict[str, tuple[Callable[[HiveViewCatalog, HiveView], HiveView], set[st
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_commit_keeps_every_field_of_the_row(
-    catalog: HiveViewCatalog, database: str, others: Others, change: str
-) -> None:
+def test_commit_preserves_every_row_field(catalog: HiveViewCatalog, database: str, others: Others, change: str) -> None:
     catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"p": "1"})
     others.fill("v")
     before = others.row("v")
@@ -174,7 +172,7 @@ def test_a_commit_keeps_every_field_of_the_row(
     assert differences(before, others.row(done.name()[1])) == changed
 
 
-def test_clients_that_tell_what_they_can_do_see_the_view(
+def test_clients_with_capabilities_see_the_view(
     catalog: HiveViewCatalog, database: str, java: OwnClasses, metastore: MetastoreProcess
 ) -> None:
     """Hive 4 shows a client what it can work with (MetastoreDefaultTransformer): a view of ours is for everybody."""
@@ -217,7 +215,7 @@ def elsewhere(
     yield open_catalog({"metastore.catalog.default": name, "warehouse": place}), name
 
 
-def test_another_catalog_of_the_metastore(
+def test_views_in_another_catalog(
     elsewhere: tuple[HiveViewCatalog, str],
     catalog: HiveViewCatalog,
     database: str,
@@ -256,7 +254,7 @@ def test_another_catalog_of_the_metastore(
     assert catalog.list_views(database) == [(database, "v")]
 
 
-def test_files_that_another_catalog_of_the_metastore_needs(
+def test_files_shared_with_another_catalog_are_kept(
     elsewhere: tuple[HiveViewCatalog, str], catalog: HiveViewCatalog, database: str
 ) -> None:
     """They are neither purged nor taken for abandoned."""
@@ -294,7 +292,7 @@ def test_tables_and_partitions_of_another_catalog(elsewhere: tuple[HiveViewCatal
 
 
 @pytest.mark.skipif(not HIVE_2, reason="the server has catalogs")
-def test_a_server_without_catalogs_is_not_asked_for_one(open_catalog: CatalogFactory, database: str) -> None:
+def test_server_without_catalogs_rejects_catalog_property(open_catalog: CatalogFactory, database: str) -> None:
     """It would take `@other#db` for a database, and show in other calls what is in its only catalog."""
     wrong = open_catalog({"metastore.catalog.default": "other"})
     for call in (

@@ -74,7 +74,7 @@ def exists(metastore: EmbeddedMetastore, name: str) -> bool:
         return name in client.get_all_databases()
 
 
-def test_passes_everything_and_records_it(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
+def test_proxy_forwards_and_records_calls(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
     with connect(proxy.port) as client:
         client.create_database(Database(name=name, description="ümlaut", parameters={"k": "v" * 3000}))
         with connect(metastore.port) as direct:
@@ -112,7 +112,7 @@ def serialized(method: str, sequence: int, *, strict: bool) -> bytes:
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict header", "old header"])
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
-def test_finds_the_ends_of_messages(strict: bool, piece: int) -> None:
+def test_proxy_finds_message_boundaries(strict: bool, piece: int) -> None:
     messages = [serialized("create_table", 5, strict=strict), serialized("m", -1, strict=strict)]
     near, far = socket.socketpair()
     with near, far:
@@ -153,7 +153,7 @@ def test_finds_the_ends_of_messages(strict: bool, piece: int) -> None:
     ],
     ids=repr,
 )
-def test_a_lost_call(
+def test_proxy_drops_request_or_reply(
     metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str, action: Action, timeout_s: float, carried_out: bool
 ) -> None:
     with connect(proxy.port, timeout_s) as warm:
@@ -174,7 +174,7 @@ def test_a_lost_call(
         assert (name in client.get_all_databases()) is carried_out
 
 
-def test_a_delay_that_the_client_outlasts(proxy: ThriftProxy, metastore: EmbeddedMetastore, name: str) -> None:
+def test_proxy_delay_shorter_than_timeout(proxy: ThriftProxy, metastore: EmbeddedMetastore, name: str) -> None:
     proxy.on(CREATE, Delay(request_s=0.05, reply_s=0.05))
     with connect(proxy.port) as client:
         client.create_database(Database(name=name))
@@ -183,7 +183,7 @@ def test_a_delay_that_the_client_outlasts(proxy: ThriftProxy, metastore: Embedde
 
 
 @pytest.mark.parametrize("close", [True, False])
-def test_a_request_that_applies_after_its_client_has_gone(
+def test_proxy_delivers_held_request_after_disconnect(
     metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str, close: bool
 ) -> None:
     hold = Hold(close=close)
@@ -199,7 +199,7 @@ def test_a_request_that_applies_after_its_client_has_gone(
     assert call.answered
 
 
-def test_a_held_request_whose_client_waits(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
+def test_proxy_holds_request_while_client_waits(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
     hold = Hold()
     proxy.on(CREATE, hold)
     with connect(proxy.port) as client, connect(proxy.port) as other:
@@ -217,7 +217,7 @@ def test_a_held_request_whose_client_waits(metastore: EmbeddedMetastore, proxy: 
         assert name in client.get_all_databases()
 
 
-def test_a_held_request_that_is_never_released_is_lost(metastore: EmbeddedMetastore, name: str) -> None:
+def test_unreleased_held_request_is_lost(metastore: EmbeddedMetastore, name: str) -> None:
     hold = Hold(close=True)
     with ThriftProxy(metastore.port) as proxy:
         proxy.on(CREATE, hold)
@@ -239,7 +239,7 @@ def test_a_held_request_that_is_never_released_is_lost(metastore: EmbeddedMetast
         ("get_database", 1, [False, False, False, False]),
     ],
 )
-def test_which_call_a_rule_means(proxy: ThriftProxy, method: str, nth: int, lost: list[bool]) -> None:
+def test_rule_selects_nth_call(proxy: ThriftProxy, method: str, nth: int, lost: list[bool]) -> None:
     proxy.on(method, DropRequest(), nth=nth)
     seen = []
     for _ in lost:
@@ -252,7 +252,7 @@ def test_which_call_a_rule_means(proxy: ThriftProxy, method: str, nth: int, lost
     assert seen == lost
 
 
-def test_rules_count_from_when_they_are_made_and_the_first_made_wins(proxy: ThriftProxy) -> None:
+def test_rules_count_from_creation_and_first_wins(proxy: ThriftProxy) -> None:
     with connect(proxy.port) as client:
         client.get_all_databases()
         first = proxy.on("get_all_databases", Delay(), nth=2)
@@ -267,7 +267,7 @@ def test_rules_count_from_when_they_are_made_and_the_first_made_wins(proxy: Thri
         assert proxy.methods == ["get_all_databases"]
 
 
-def test_refuses_connections_and_keeps_those_it_has(proxy: ThriftProxy) -> None:
+def test_proxy_refuses_new_connections(proxy: ThriftProxy) -> None:
     with connect(proxy.port) as client:
         client.get_all_databases()
         proxy.refuse()
@@ -279,7 +279,7 @@ def test_refuses_connections_and_keeps_those_it_has(proxy: ThriftProxy) -> None:
             another.get_all_databases()
 
 
-def test_disconnects_as_a_restart_does(proxy: ThriftProxy) -> None:
+def test_proxy_disconnects_like_a_restart(proxy: ThriftProxy) -> None:
     with connect(proxy.port) as client:
         client.get_all_databases()
         proxy.disconnect()
@@ -289,7 +289,7 @@ def test_disconnects_as_a_restart_does(proxy: ThriftProxy) -> None:
         client.get_all_databases()
 
 
-def test_closes_the_client_where_the_server_is_gone() -> None:
+def test_proxy_closes_client_if_server_is_gone() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with ThriftProxy(unused.getsockname()[1]) as proxy, connect(proxy.port) as client, pytest.raises(LOST):
@@ -299,7 +299,7 @@ def test_closes_the_client_where_the_server_is_gone() -> None:
 @pytest.mark.parametrize(
     "sent", [b"GET / HTTP/1.1\r\n\r\n", struct.pack("!ii", -0x7FFEFFFF, 1) + b"m" + b"\0\0\0\1" + b"\x63\0\1"]
 )
-def test_says_when_it_is_not_thrift(metastore: EmbeddedMetastore, sent: bytes) -> None:
+def test_proxy_rejects_non_thrift_data(metastore: EmbeddedMetastore, sent: bytes) -> None:
     proxy = ThriftProxy(metastore.port)
     proxy.accept()
     with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as client:

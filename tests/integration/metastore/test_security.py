@@ -183,7 +183,7 @@ def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: 
     use(guarded, "tls", **credentials(tmp_path), **tls)
 
 
-def test_secrets_are_in_no_log_and_in_no_process_list(
+def test_secrets_appear_in_no_log_or_process_list(
     guarded: StandaloneMetastore, certificates: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
@@ -202,7 +202,7 @@ def test_secrets_are_in_no_log_and_in_no_process_list(
 
 
 @pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
-def test_our_own_certificate(certificates: Path, shown: bool) -> None:
+def test_client_certificate(certificates: Path, shown: bool) -> None:
     """A server that asks for one (OpenSSL's own; Hive's servers do not) gets it, and refuses who has none."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "other.pem"))
     context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
@@ -230,7 +230,7 @@ def test_our_own_certificate(certificates: Path, shown: bool) -> None:
     assert [text.split() for text in given] == ([own.split()] if shown else [])
 
 
-def test_files_that_are_no_certificates(certificates: Path, tmp_path: Path) -> None:
+def test_invalid_certificate_files(certificates: Path, tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish.pem"
     rubbish.write_text("-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -242,16 +242,14 @@ def test_files_that_are_no_certificates(certificates: Path, tmp_path: Path) -> N
                 assert str(file) in str(error)
 
 
-def test_a_certificate_that_is_not_trusted(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+def test_untrusted_certificate(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "other.pem")}
     error = refused(uri(guarded), **credentials(tmp_path), **tls)
     assert error.step == "check the metastore's certificate"
     assert "hive-views.tls-ca-file" in str(error)
 
 
-def test_certificates_that_are_renewed_while_we_run(
-    guarded: StandaloneMetastore, certificates: Path, tmp_path: Path
-) -> None:
+def test_renewed_certificates_are_reloaded(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     trusted = tmp_path / "trusted.pem"
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(trusted)}
     shutil.copy(certificates / "other.pem", trusted)
@@ -260,7 +258,7 @@ def test_certificates_that_are_renewed_while_we_run(
     assert HiveViewCatalog("renewed", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
 
 
-def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+def test_certificate_of_another_host(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     by_number = f"thrift://127.0.0.1:{guarded.port}"
     error = refused(by_number, **credentials(tmp_path), **tls)
@@ -269,7 +267,7 @@ def test_a_certificate_of_another_host(guarded: StandaloneMetastore, certificate
     assert HiveViewCatalog("named", uri=by_number, **named).list_namespaces()
 
 
-def test_a_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+def test_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.password": WRONG})
     assert error.step == "authenticate (PLAIN)"
@@ -281,7 +279,7 @@ def test_a_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_
     [(USER, WRONG), (STRANGER, STRANGERS), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
     ids=["wrong password", "not in the group", "nobody's name", "a name that is a filter"],
 )
-def test_whom_the_directory_does_not_know(
+def test_unknown_user(
     guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, user: str, password: str
 ) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
@@ -293,7 +291,7 @@ def test_whom_the_directory_does_not_know(
     assert not [each for each in (PASSWORD, STRANGERS, WRONG) if each in log]
 
 
-def test_a_directory_that_is_away(
+def test_unreachable_ldap_directory(
     guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, tmp_path: Path
 ) -> None:
     """Stopped, then there and silent; a connection that is known already goes on, and afterwards all is well."""
@@ -315,19 +313,19 @@ def test_a_directory_that_is_away(
     assert HiveViewCatalog("after", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
 
 
-def test_tls_without_what_it_wants_after_it(guarded: StandaloneMetastore, certificates: Path) -> None:
+def test_tls_without_required_sasl(guarded: StandaloneMetastore, certificates: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     catalog = HiveViewCatalog("mute", uri=uri(guarded), **{"hive-views.call-timeout-ms": "5000", **tls})
     with pytest.raises(MetastoreError):
         catalog.list_namespaces()
 
 
-def test_tls_with_a_metastore_that_speaks_none(metastore: EmbeddedMetastore) -> None:
+def test_tls_with_plain_metastore(metastore: EmbeddedMetastore) -> None:
     error = refused(metastore.uri, **{"hive-views.tls": "true", "hive-views.connect-timeout-ms": "5000"})
     assert error.step == "agree on TLS"
 
 
-def test_sasl_with_a_metastore_that_wants_none(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_sasl_with_metastore_without_sasl(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     error = refused(metastore.uri, **credentials(tmp_path))
     assert error.step == "authenticate (PLAIN)"
     assert "hive.metastore.sasl.enabled" in str(error)
@@ -358,7 +356,7 @@ def test_kerberos_and_a_token(
         assert other not in str(error)
 
 
-def test_what_the_properties_must_say(tmp_path: Path) -> None:
+def test_invalid_security_properties(tmp_path: Path) -> None:
     at = {"uri": "thrift://localhost:1"}
     with pytest.raises(InvalidPropertyError, match=r"says nothing without hive-views\.tls=true"):
         HiveViewCatalog("x", **at, **{"hive-views.tls-ca-file": "ca.pem"})

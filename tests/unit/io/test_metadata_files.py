@@ -38,7 +38,7 @@ FILES = MetadataFiles({"py-io-impl": f"{__name__}.Failing"})
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_a_program_of_others_fails(case: str) -> None:
+def test_storage_client_error_is_converted(case: str) -> None:
     location = f"strange://b/{case}"
     for read in (FILES.read, FILES.read_table):
         with pytest.raises(MetadataFileError, match=location):
@@ -50,13 +50,13 @@ def test_a_program_of_others_fails(case: str) -> None:
     assert FILES.remove(location)
 
 
-def test_what_is_not_installed_is_named() -> None:
+def test_missing_package_is_named() -> None:
     with pytest.raises(MetadataFileError, match=r"that reads strange: is not installed \(No module named 'adlfs'\)"):
         FILES.read("strange://b/missing")
 
 
 @pytest.mark.parametrize("location", ["viewfs:///x", "hdfs:///x", "strange://x/y", "s3:///x", "s3://[/x", "file://[x"])
-def test_a_place_that_no_program_reads(location: str) -> None:
+def test_location_without_file_io(location: str) -> None:
     """These reach no network: there is no Hadoop here, and no such bucket can be."""
     files = MetadataFiles({})
     with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
@@ -64,12 +64,12 @@ def test_a_place_that_no_program_reads(location: str) -> None:
     assert caught.value.location == location
 
 
-def test_a_place_that_is_no_uri_is_refused() -> None:
+def test_invalid_uri_is_rejected() -> None:
     with pytest.raises(RefusedLocationError, match="it is not a URI"):
         MetadataFiles({}).check("s3://[/x")
 
 
-def test_google_s_client_does_not_ask_for_ever() -> None:
+def test_google_client_has_time_limit() -> None:
     given = {
         "gcs.oauth2.token": "t",
         "gcs.oauth2.token-expires-at": "9999999999999",

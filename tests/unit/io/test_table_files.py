@@ -39,7 +39,7 @@ from hive_views.io.locations import is_below, path_of
         ("file:/wh/t/a.parquet", "file:/wh/u/../t", False),
     ],
 )
-def test_whatis_below(location: str, place: str, below: bool) -> None:
+def test_is_below(location: str, place: str, below: bool) -> None:
     assert is_below(location, place) is below
 
 
@@ -47,7 +47,7 @@ NAMES = st.sampled_from(["a", "b", "..", ".", "", "ab"])
 
 
 @given(st.lists(NAMES, max_size=5), st.lists(NAMES, max_size=7))
-def test_nothing_below_is_outside_for_a_disk(place: list[str], location: list[str]) -> None:
+def test_is_below_agrees_with_the_file_system(place: list[str], location: list[str]) -> None:
     """As a file system reads paths."""
     import posixpath
 
@@ -72,12 +72,12 @@ def test_nothing_below_is_outside_for_a_disk(place: list[str], location: list[st
         ("file:/wh/t", "file:/wh/t2", False),
     ],
 )
-def test_what_may_be_one_place(one: str, other: str, same: bool) -> None:
+def test_path_of_equivalent_locations(one: str, other: str, same: bool) -> None:
     assert (path_of(one) == path_of(other)) is same
 
 
 @given(st.lists(NAMES, max_size=5), st.sampled_from(["file:", "file://", "hdfs://name:1", "s3a://bucket"]))
-def test_nothing_is_below_a_place_that_may_not_be_where_it_is(names: list[str], start: str) -> None:
+def test_is_below_rejects_ambiguous_paths(names: list[str], start: str) -> None:
     place = f"{start}/wh/{'/'.join(names)}"
     for location in (f"{place}/a", f"{start}/wh/a", f"{place}/../a"):
         if is_below(location, place):

@@ -104,7 +104,7 @@ def open_connection(uri: str) -> Connection:
     return Connection.open(uri, ConnectionConfig((uri,), connect_timeout_ms=5_000, call_timeout_ms=5_000))
 
 
-def test_an_answer_that_arrives_byte_by_byte_is_read() -> None:
+def test_answer_arriving_byte_by_byte_is_read() -> None:
     def dribble(sock: socket.socket) -> None:
         answer = string_answer(*request(sock), b"3.0")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -115,7 +115,7 @@ def test_an_answer_that_arrives_byte_by_byte_is_read() -> None:
         assert metastore.server_version() == "3.0"
 
 
-def test_a_dribbling_answer_does_not_outlive_the_time_limit() -> None:
+def test_slow_answer_hits_the_time_limit() -> None:
     def dribble_for_ever(sock: socket.socket) -> None:
         name, number = request(sock)
         sock.sendall(string_answer(name, number, b"x", length=1_000_000)[:-1])
@@ -138,7 +138,7 @@ def test_a_dribbling_answer_does_not_outlive_the_time_limit() -> None:
         pytest.param(module.MAX_STRING_LENGTH + 1, "its answer cannot be read", id="longer than the limit"),
     ],
 )
-def test_an_impossible_length_is_refused_before_its_bytes_come(length: int, problem: str) -> None:
+def test_impossible_length_is_rejected_before_its_data_arrive(length: int, problem: str) -> None:
     def lie(sock: socket.socket) -> None:
         name, number = request(sock)
         sock.sendall(string_answer(name, number, b"x", length=length))
@@ -149,7 +149,7 @@ def test_an_impossible_length_is_refused_before_its_bytes_come(length: int, prob
         assert len(accepted) == 1, "an answer that cannot be read is no reason to ask again"
 
 
-def test_a_long_length_without_bytes_costs_no_memory() -> None:
+def test_announced_length_allocates_no_memory() -> None:
     def promise(sock: socket.socket) -> None:
         name, number = request(sock)
         sock.sendall(string_answer(name, number, b"only this", length=module.MAX_STRING_LENGTH)[:-1])
@@ -176,7 +176,7 @@ def test_a_long_length_without_bytes_costs_no_memory() -> None:
         pytest.param(string_answer(b"getVertigo", b"\0\0\0\1", b"late"), id="another method"),
     ],
 )
-def test_what_is_no_answer_is_not_taken_for_one(junk: bytes) -> None:
+def test_non_thrift_answer_is_rejected(junk: bytes) -> None:
     def speak(sock: socket.socket) -> None:
         request(sock)
         sock.sendall(junk)
@@ -189,7 +189,7 @@ def test_what_is_no_answer_is_not_taken_for_one(junk: bytes) -> None:
         assert caught.value.uri == uri
 
 
-def test_an_unreadable_answer_to_a_write_leaves_it_unknown() -> None:
+def test_unreadable_answer_to_write_raises_connection_lost() -> None:
     def speak(sock: socket.socket) -> None:
         sock.recv(1000)
         sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -203,7 +203,7 @@ def test_an_unreadable_answer_to_a_write_leaves_it_unknown() -> None:
         metastore.drop_table("d", "t")
 
 
-def test_a_kept_connection_with_stray_bytes_is_not_used() -> None:
+def test_idle_connection_with_unread_data_is_not_used() -> None:
     twice = threading.Event()
 
     def repeat(sock: socket.socket) -> None:
@@ -219,7 +219,7 @@ def test_a_kept_connection_with_stray_bytes_is_not_used() -> None:
         assert len(accepted) == 2
 
 
-def test_a_kept_connection_that_the_server_closed_is_not_used() -> None:
+def test_idle_connection_closed_by_server_is_not_used() -> None:
     def once(sock: socket.socket) -> None:
         sock.sendall(string_answer(*request(sock), b"once"))
         sock.close()
@@ -233,7 +233,7 @@ def test_a_kept_connection_that_the_server_closed_is_not_used() -> None:
         connection.close()
 
 
-def test_a_connection_that_idled_too_long_is_not_used() -> None:
+def test_connection_idle_for_too_long_is_not_used() -> None:
     with listening(honest) as (uri, _):
         connection = open_connection(uri)
         assert connection.client.getVersion() == "honest"
@@ -244,7 +244,7 @@ def test_a_connection_that_idled_too_long_is_not_used() -> None:
         connection.close()
 
 
-def test_answers_in_the_wrong_order_are_noticed() -> None:
+def test_answers_in_wrong_order_are_detected() -> None:
     def late(sock: socket.socket) -> None:
         first, second = request(sock), request(sock)
         sock.sendall(string_answer(*first, b"first") + string_answer(*second, b"second"))
@@ -259,7 +259,7 @@ def test_answers_in_the_wrong_order_are_noticed() -> None:
         connection.close()
 
 
-def test_ipv6_hosts_are_reached() -> None:
+def test_ipv6_hosts() -> None:
     try:
         with listening(honest, "::1") as (uri, _), client(uri) as metastore:
             assert uri.startswith("thrift://[::1]:")
@@ -268,7 +268,7 @@ def test_ipv6_hosts_are_reached() -> None:
         pytest.skip(f"no IPv6 here: {error}")
 
 
-def test_a_name_with_several_addresses_is_tried_at_each() -> None:
+def test_all_addresses_of_a_host_are_tried() -> None:
     with listening(honest) as (uri, _):
         port = uri.rpartition(":")[2]
         with client(f"thrift://localhost:{port}") as metastore:
@@ -280,7 +280,7 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_when_no_metastore_can_be_reached_each_is_named_with_its_reason() -> None:
+def test_unreachable_metastores_are_listed_with_reasons() -> None:
     first, second = f"thrift://127.0.0.1:{free_port()}", "thrift://no-such-host.invalid:9083"
     with client(first, second) as metastore, pytest.raises(MetastoreUnavailableError) as caught:
         metastore.drop_table("d", "t")
@@ -291,7 +291,7 @@ def test_when_no_metastore_can_be_reached_each_is_named_with_its_reason() -> Non
     assert caught.value.method == "drop_table"
 
 
-def test_a_metastore_that_is_down_is_asked_once_not_with_every_call() -> None:
+def test_unreachable_metastore_is_not_tried_with_every_call() -> None:
     dead = socket.socket()
     dead.bind(("127.0.0.1", 0))  # bound and not listened on: it refuses connections
     with dead, listening(honest) as (alive, accepted):
@@ -306,7 +306,7 @@ def test_a_metastore_that_is_down_is_asked_once_not_with_every_call() -> None:
             dead.accept()
 
 
-def test_a_metastore_that_does_not_accept_is_given_up_in_time() -> None:
+def test_metastore_that_does_not_accept_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, listening(honest) as (alive, _):
         hanging = f"thrift://127.0.0.1:{full.getsockname()[1]}"
         fillers = [socket.socket() for _ in range(8)]
@@ -332,7 +332,7 @@ def test_a_metastore_that_does_not_accept_is_given_up_in_time() -> None:
     ],
     ids=["TLS", "SASL"],
 )
-def test_a_metastore_that_is_silent_while_we_say_who_we_are(more: dict[str, Any], step: str) -> None:
+def test_metastore_silent_during_authentication(more: dict[str, Any], step: str) -> None:
     def hang(sock: socket.socket) -> None:
         while sock.recv(1000):
             pass
@@ -348,7 +348,7 @@ def test_a_metastore_that_is_silent_while_we_say_who_we_are(more: dict[str, Any]
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_metastore_that_hangs_is_left_for_the_next_one() -> None:
+def test_hanging_metastore_is_skipped() -> None:
     def hang(sock: socket.socket) -> None:
         while sock.recv(1000):
             pass
@@ -364,7 +364,7 @@ def test_a_metastore_that_hangs_is_left_for_the_next_one() -> None:
         assert len(calls) == 1
 
 
-def test_a_metastore_that_breaks_connections_is_left_for_the_next_one() -> None:
+def test_metastore_breaking_connections_is_skipped() -> None:
     with (
         listening(socket.socket.close) as (broken, calls),
         listening(honest) as (alive, _),
@@ -375,7 +375,7 @@ def test_a_metastore_that_breaks_connections_is_left_for_the_next_one() -> None:
         assert len(calls) == 1
 
 
-def test_a_closed_client_says_so() -> None:
+def test_closed_client_raises_unavailable() -> None:
     with listening(honest) as (uri, accepted):
         metastore = client(uri)
         assert metastore.server_version() == "honest"
@@ -385,7 +385,7 @@ def test_a_closed_client_says_so() -> None:
         assert len(accepted) == 1
 
 
-def test_a_call_under_way_ends_well_when_the_client_is_closed_and_so_does_its_connection() -> None:
+def test_close_lets_running_call_finish() -> None:
     asked, closed, hung_up = threading.Event(), threading.Event(), threading.Event()
 
     def slow(sock: socket.socket) -> None:
@@ -409,7 +409,7 @@ def test_a_call_under_way_ends_well_when_the_client_is_closed_and_so_does_its_co
         assert hung_up.wait(30)
 
 
-def test_what_cannot_be_written_as_thrift_is_the_callers_error_and_sends_nothing() -> None:
+def test_unserializable_argument_sends_nothing() -> None:
     sent = threading.Event()
 
     def watch(sock: socket.socket) -> None:
@@ -422,12 +422,12 @@ def test_what_cannot_be_written_as_thrift_is_the_callers_error_and_sends_nothing
         assert not sent.is_set()
 
 
-def test_a_client_shows_where_it_connects_and_nothing_secret() -> None:
+def test_repr_shows_uris_without_secrets() -> None:
     config = ConnectionConfig(uris=("thrift://a:1", "thrift://b:2"), user="ann", groups=("staff",))
     assert repr(MetastoreClient(config)) == "MetastoreClient(thrift://a:1, thrift://b:2)"
 
 
-def test_a_request_that_kerberos_does_not_seal_any_more_breaks_the_connection() -> None:
+def test_expired_kerberos_ticket_breaks_the_connection() -> None:
     """As with a ticket that has expired: the next connection says what is wrong. Here the context never came to be."""
     pytest.importorskip("gssapi")
     ours = Kerberos("hive", "localhost")

@@ -120,14 +120,14 @@ def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str])
 
 
 @pytest.mark.parametrize("config", [CONFIG, HIVE3], ids=["hive2", "hive3"])
-def test_both_names_of_timestamptz_are_the_same_column(config: CatalogConfig) -> None:
+def test_both_names_of_timestamptz_are_no_drift(config: CatalogConfig) -> None:
     # Java chose `timestamp` for this one, whatever our own property says.
     assert (
         find_drift(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
     )
 
 
-def test_drift_of_columns_that_we_could_not_have_written() -> None:
+def test_columns_without_hive_type_are_no_drift() -> None:
     row, metadata = row_and_metadata()
     odd = {"id": 3, "name": "g", "required": False, "type": "geometry"}
     schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
@@ -135,7 +135,7 @@ def test_drift_of_columns_that_we_could_not_have_written() -> None:
     assert find_drift(read_row(row), strange, CONFIG) == ()
 
 
-def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
+def test_column_type_unknown_to_pyiceberg() -> None:
     """Iceberg's Java catalog writes variant as `unknown`, and goes on committing to such views; so do we."""
     row, metadata = row_and_metadata()
     odd = {"id": 3, "name": "v", "required": False, "type": "variant"}
@@ -170,7 +170,7 @@ def test_a_column_of_a_type_that_pyiceberg_does_not_know() -> None:
         (lambda row: setattr(row.sd.cols[0], "type", "struct<größe:int>"), True),
     ],
 )
-def test_what_a_database_could_damage(change: Callable[[Table], None], possible: bool) -> None:
+def test_may_be_damaged(change: Callable[[Table], None], possible: bool) -> None:
     row = plain_row()
     change(row)
     assert may_be_damaged(row) is possible
@@ -192,7 +192,7 @@ def test_what_a_database_could_damage(change: Callable[[Table], None], possible:
         (lambda row: row.sd.cols.pop(), ["column name"]),
     ],
 )
-def test_what_was_damaged(change: Callable[[Table], None], fields: list[str]) -> None:
+def test_find_damage(change: Callable[[Table], None], fields: list[str]) -> None:
     sent = plain_row()
     sent.parameters["p"] = "ü"
     stored = copy.deepcopy(sent)
@@ -238,7 +238,7 @@ LONG = "漢" * 20_000
         ("漢a" * 20_000, "??a" * 19_999 + "??b", True),
     ],
 )
-def test_a_text_that_would_be_lost(whole: str, text: str, lost: bool) -> None:
+def test_find_unrecorded_text(whole: str, text: str, lost: bool) -> None:
     """What a database made of characters beyond Latin-1 is no text of anybody's."""
     row, _ = row_and_metadata()
     row.viewExpandedText = text
@@ -264,7 +264,7 @@ def test_a_text_that_would_be_lost(whole: str, text: str, lost: bool) -> None:
     ],
     ids=["none", "fits", "text", "no text", "parameter", "column"],
 )
-def test_what_may_be_too_long(change: Callable[[Table], None], phrases: list[str]) -> None:
+def test_long_values(change: Callable[[Table], None], phrases: list[str]) -> None:
     row = plain_row()
     change(row)
     assert long_values(row) == phrases

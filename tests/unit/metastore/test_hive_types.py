@@ -45,11 +45,11 @@ PRIMITIVES = {
 
 
 @pytest.mark.parametrize(("iceberg", "hive"), PRIMITIVES.items())
-def test_a_primitive_type(iceberg: str, hive: str) -> None:
+def test_hive_type_of_primitive(iceberg: str, hive: str) -> None:
     assert hive_type(iceberg) == hive
 
 
-def test_a_primitive_type_for_hive_2() -> None:
+def test_hive_type_of_primitive_for_hive_2() -> None:
     assert hive_type("timestamptz", hive2_compatible=True) == "timestamp"
     assert hive_type("timestamp", hive2_compatible=True) == "timestamp"
 
@@ -57,14 +57,14 @@ def test_a_primitive_type_for_hive_2() -> None:
 @pytest.mark.parametrize(
     "iceberg", ["timestamp_ns", "timestamptz_ns", "geometry", "geography(srid:4326)", "unknown", "x"]
 )
-def test_a_type_that_hive_has_not(iceberg: str) -> None:
+def test_type_missing_in_hive(iceberg: str) -> None:
     for kind in (iceberg, {"type": "list", "element-id": 1, "element": iceberg, "element-required": False}):
         with pytest.raises(KeyError) as caught:
             hive_type(kind)
         assert caught.value.args == (iceberg,)
 
 
-def test_nested_types() -> None:
+def test_hive_type_of_nested() -> None:
     nested = StructType(
         NestedField(2, "a", ListType(3, DecimalType(9, 3))),
         NestedField(4, "M", MapType(5, StringType(), 6, StructType(NestedField(7, "x y", FixedType(3))))),
@@ -86,7 +86,7 @@ def test_nested_types() -> None:
     ("names", "reason"),
     [(["a", "b", "A"], "columns 'a' and 'A'"), (["straße", "STRASSE"], None), (["Ü", "ü"], "columns 'Ü' and 'ü'")],
 )
-def test_names_that_differ_in_case(names: list[str], reason: str | None) -> None:
+def test_column_names_differing_only_in_case(names: list[str], reason: str | None) -> None:
     fields = [{"id": index, "name": name, "required": False, "type": "int"} for index, name in enumerate(names)]
     schema = {"type": "struct", "schema-id": 0, "fields": fields}
     if reason is None:
@@ -97,7 +97,7 @@ def test_names_that_differ_in_case(names: list[str], reason: str | None) -> None
     assert caught.value.identifier == "d.v"
 
 
-def test_the_message_names_the_column() -> None:
+def test_error_names_the_column() -> None:
     odd = {"type": "list", "element-id": 3, "element": "timestamp_ns", "element-required": True}
     fields = [
         {"id": 1, "name": "a", "required": False, "type": "int"},
@@ -149,6 +149,6 @@ def types(depth: int = 3) -> st.SearchStrategy[tuple[Any, str]]:
 
 
 @given(types())
-def test_types_within_types(pair: tuple[Any, str]) -> None:
+def test_missing_types_within_nested_types(pair: tuple[Any, str]) -> None:
     iceberg, hive = pair
     assert hive_type(iceberg) == hive

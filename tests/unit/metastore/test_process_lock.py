@@ -24,7 +24,7 @@ def wait_for_queue(key: object, length: int) -> None:
         time.sleep(0.001)
 
 
-def test_a_free_turn_is_taken_at_once_and_a_taken_one_is_not(key: object) -> None:
+def test_acquire_free_and_held_lock(key: object) -> None:
     assert process_lock.acquire(key, 0)
     assert not process_lock.acquire(key, 0.01)
     process_lock.release(key)
@@ -32,7 +32,7 @@ def test_a_free_turn_is_taken_at_once_and_a_taken_one_is_not(key: object) -> Non
     process_lock.release(key)
 
 
-def test_turns_for_different_things_are_independent(key: object) -> None:
+def test_locks_on_different_keys_are_independent(key: object) -> None:
     other = object()
     assert process_lock.acquire(key, 0)
     assert process_lock.acquire(other, 0)
@@ -40,7 +40,7 @@ def test_turns_for_different_things_are_independent(key: object) -> None:
     process_lock.release(other)
 
 
-def test_turns_pass_in_the_order_of_asking(key: object) -> None:
+def test_lock_is_handed_over_in_order(key: object) -> None:
     order: list[int] = []
 
     def work(number: int) -> None:
@@ -60,7 +60,7 @@ def test_turns_pass_in_the_order_of_asking(key: object) -> None:
     assert order == list(range(6))
 
 
-def test_who_gives_up_waiting_is_passed_over(key: object) -> None:
+def test_timed_out_waiter_is_skipped(key: object) -> None:
     outcome: list[bool] = []
     assert process_lock.acquire(key, 0)
     impatient = threading.Thread(target=lambda: outcome.append(process_lock.acquire(key, 0.05)))
@@ -72,7 +72,7 @@ def test_who_gives_up_waiting_is_passed_over(key: object) -> None:
     process_lock.release(key)
 
 
-def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
+def test_mutual_exclusion_for_any_timeouts(key: object) -> None:
     inside, worst, granted = 0, 0, 0
     guard = threading.Lock()
 
@@ -100,7 +100,7 @@ def test_never_two_at_once_whatever_the_waiting_times(key: object) -> None:
     assert worst == 1
 
 
-def test_a_turn_that_is_handed_over_while_the_waiter_gives_up_is_taken(key: object) -> None:
+def test_lock_handed_over_at_timeout_is_acquired(key: object) -> None:
     outcome: list[bool] = []
     assert process_lock.acquire(key, 0)
     waiter = threading.Thread(target=lambda: outcome.append(process_lock.acquire(key, 0.05)))
@@ -115,7 +115,7 @@ def test_a_turn_that_is_handed_over_while_the_waiter_gives_up_is_taken(key: obje
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_has_no_part_in_its_parents_turns(key: object) -> None:
+def test_forked_child_does_not_share_locks(key: object) -> None:
     assert process_lock.acquire(key, 0)
     child = os.fork()
     if child == 0:

@@ -62,11 +62,11 @@ TIMES_AND_OWNER = ("owner", "createTime", "lastAccessTime")
 """What differs from run to run; Java's lastAccessTime there is an overflown number (Iceberg #16620)."""
 
 
-def test_a_new_row_is_the_one_that_java_writes() -> None:
+def test_new_row_equals_java_row() -> None:
     check_new_row("spark_iceberg_v_spark", CONFIG)
 
 
-def test_a_new_row_with_nested_types_is_the_one_that_java_writes() -> None:
+def test_new_row_with_nested_types_equals_java_row() -> None:
     # It has a timestamptz, which this Java catalog on Hive 2 classes writes as timestamp, as we do by default.
     check_new_row("spark_iceberg_v_star", CONFIG)
 
@@ -93,7 +93,7 @@ def check_new_row(golden: str, config: CatalogConfig) -> None:
     assert ours == expected
 
 
-def test_a_changed_row_is_the_one_that_java_writes() -> None:
+def test_changed_row_equals_java_row() -> None:
     before, after = golden_row("ours_h_spark_before_replace"), golden_row("ours_h_spark_after_spark_replace")
     base, metadata = golden_metadata("ours_h_spark_before_replace"), golden_metadata("ours_h_spark_after_spark_replace")
     location = after.parameters["metadata_location"]
@@ -102,7 +102,7 @@ def test_a_changed_row_is_the_one_that_java_writes() -> None:
     assert ours == as_json(after)
 
 
-def test_a_renamed_row_differs_in_its_name_alone() -> None:
+def test_renamed_row_differs_only_in_name() -> None:
     before = golden_row("ours_h_spark_after_spark_rename")
     renamed = renamed_row(read_row(before), ViewName("other", "name"))
     assert (renamed.dbName, renamed.tableName) == ("other", "name")
@@ -127,7 +127,7 @@ def test_a_renamed_row_differs_in_its_name_alone() -> None:
         ("spark_session_plain_t", RowKind.HIVE_TABLE),
     ],
 )
-def test_kind_of_a_golden_row(golden: str, kind: RowKind) -> None:
+def test_kind_of_golden_row(golden: str, kind: RowKind) -> None:
     assert row_kind(golden_row(golden)) is kind
 
 
@@ -159,13 +159,13 @@ def test_kind_by_its_fields(table_type: str | None, parameters: dict[str, str] |
     ],
     ids=["hive-view", "no-pointer", "hive-table"],
 )
-def test_only_a_view_with_a_pointer_passes(table: Table) -> None:
+def test_require_iceberg_view(table: Table) -> None:
     with pytest.raises(NotAnIcebergViewError, match=r"(Not an iceberg view:|The Iceberg view) d\.t") as caught:
         read_row(table).require_iceberg_view()
     assert (caught.value.table_type, caught.value.format_type) == (table.tableType, table.parameters.get("table_type"))
 
 
-def test_an_iceberg_table_is_no_view_at_all() -> None:
+def test_iceberg_table_is_no_view() -> None:
     table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": "iceberg"})
     with pytest.raises(
         NoSuchViewError, match=r"View does not exist: d\.t \(an Iceberg table has that name\)"
@@ -174,7 +174,7 @@ def test_an_iceberg_table_is_no_view_at_all() -> None:
     assert not isinstance(caught.value, NotAnIcebergViewError)
 
 
-def test_reading_a_row_with_next_to_nothing() -> None:
+def test_read_row_with_few_fields() -> None:
     row = read_row(Table(dbName="d", tableName="t"))
     assert (row.name, row.kind, row.parameters, row.columns) == (ViewName("d", "t"), RowKind.HIVE_TABLE, {}, ())
     assert (row.texts.original, row.texts.expanded, row.owner, row.create_time) == (None, None, None, 0)
@@ -220,7 +220,7 @@ OURS = {"metadata_location", "previous_metadata_location", "uuid", "table_type",
     ],
     ids=["properties", "location", "version", "version-and-schema"],
 )
-def test_a_commit_keeps_what_others_put_into_the_row(changes: list[Change], elsewhere: set[str]) -> None:
+def test_changed_row_preserves_external_fields(changes: list[Change], elsewhere: set[str]) -> None:
     base = metadata_of_a_view(p="1")
     before = full_row(base)
     untouched = copy.deepcopy(before)
@@ -246,7 +246,7 @@ def changed_fields(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
     return changed
 
 
-def test_a_rename_keeps_what_others_put_into_the_row() -> None:
+def test_renamed_row_preserves_external_fields() -> None:
     before = full_row(metadata_of_a_view())
     after = renamed_row(read_row(before), ViewName("other", "w"))
     assert changed_fields(as_json(before), as_json(after)) == {"dbName", "tableName"}
@@ -263,7 +263,7 @@ def test_partition_columns_are_not_listed_twice() -> None:
     assert find_drift(read_row(after), metadata, CONFIG) == ()
 
 
-def test_properties_that_go_leave_the_row() -> None:
+def test_removed_properties_are_removed_from_the_row() -> None:
     base = metadata_of_a_view(p="1", q="2")
     before = full_row(base)
     metadata = apply(base, [SetProperties({}, frozenset({"p", "our.extra"}))], identifier=str(NAME), now_ms=2)
@@ -274,7 +274,7 @@ def test_properties_that_go_leave_the_row() -> None:
     assert after.parameters["our.extra"] == "keep-me"
 
 
-def test_a_property_that_hides_behind_a_key_of_ours() -> None:
+def test_property_with_reserved_key() -> None:
     """Other catalogs' files may hold such properties; neither setting nor removing them may reach our parameters."""
     keys = ("uuid", "table_type", "metadata_location", "current-schema", "previous_metadata_location")
     odd = metadata_of_a_view(**dict.fromkeys(keys, "odd"))
@@ -294,7 +294,7 @@ def test_a_property_that_hides_behind_a_key_of_ours() -> None:
 # -- Owner, schema, texts ----------------------------------------------------------------------------------
 
 
-def test_the_owner_property_is_the_owner_and_no_parameter() -> None:
+def test_owner_property_sets_owner_only() -> None:
     base = metadata_of_a_view(**{"Hive.Metastore.Table.Owner": "ada"})
     row = new_row(NAME, base, "file:/v/metadata/0.metadata.json", CONFIG, now_s=1)
     assert row.owner == "ada"
@@ -310,7 +310,7 @@ def test_the_owner_property_is_the_owner_and_no_parameter() -> None:
 @pytest.mark.parametrize(
     ("max_size", "copied"), [(0, False), (10, False), (161, True), (160, False)], ids=["never", "tiny", "fits", "not"]
 )
-def test_the_schema_is_copied_if_it_fits(max_size: int, copied: bool) -> None:
+def test_schema_parameter_is_written_up_to_size_limit(max_size: int, copied: bool) -> None:
     config = CatalogConfig.from_properties({**URI, "iceberg.hive.table-property-max-size": str(max_size)})
     row = new_row(NAME, metadata_of_a_view(), "file:/v/0.metadata.json", config, now_s=1)
     text = (
@@ -321,7 +321,7 @@ def test_the_schema_is_copied_if_it_fits(max_size: int, copied: bool) -> None:
     assert row.parameters.get("current-schema") == (text if copied else None)
 
 
-def test_a_schema_that_fits_no_longer_leaves_the_row() -> None:
+def test_too_large_schema_parameter_is_removed() -> None:
     base = metadata_of_a_view()
     config = CatalogConfig.from_properties({**URI, "iceberg.hive.table-property-max-size": "10"})
     row = new_row(NAME, base, "file:/v/0.metadata.json", CONFIG, now_s=1)
@@ -330,7 +330,7 @@ def test_a_schema_that_fits_no_longer_leaves_the_row() -> None:
     assert "current-schema" not in after.parameters
 
 
-def test_a_version_without_sql_leaves_the_texts() -> None:
+def test_version_without_sql_keeps_view_texts() -> None:
     base = metadata_of_a_view()
     odd = base.versions[0].model_copy(update={"representations": []})
     row = new_row(NAME, base, "file:/v/0.metadata.json", CONFIG, now_s=1)
@@ -348,7 +348,7 @@ def test_a_version_without_sql_leaves_the_texts() -> None:
     ],
     ids=["type", "case"],
 )
-def test_columns_that_a_row_cannot_have(fields: list[NestedField], reason: str) -> None:
+def test_check_columns_rejects_unrepresentable_columns(fields: list[NestedField], reason: str) -> None:
     base = metadata_of_a_view()
     metadata = apply(base, [AddVersion(Schema(*fields), NEW_VERSION)], identifier=str(NAME), now_ms=2)
     row = read_row(new_row(NAME, base, "file:/v/0.metadata.json", CONFIG, now_s=1))
@@ -380,17 +380,17 @@ def test_columns_that_a_row_cannot_have(fields: list[NestedField], reason: str) 
         ],
     ],
 )
-def test_properties_that_a_row_cannot_show(properties: dict[Any, Any], reason: str) -> None:
+def test_check_properties_rejects_unrepresentable_properties(properties: dict[Any, Any], reason: str) -> None:
     with pytest.raises(InvalidPropertyError, match=reason) as caught:
         check_properties({"good": "1", **properties})
     assert [(caught.value.key, caught.value.value)] == list(properties.items())
 
 
-def test_properties_that_a_row_can_show() -> None:
+def test_check_properties_accepts_properties() -> None:
     check_properties({"k" * 256: "", "ü": "x" * 100_000, "comment": "ü"})
 
 
-def test_a_row_without_descriptor() -> None:
+def test_row_without_storage_descriptor() -> None:
     base = metadata_of_a_view()
     bare = Table(
         dbName="sales",

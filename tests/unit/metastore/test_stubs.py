@@ -12,7 +12,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import SkewedInfo, Stora
 
 
 @pytest.mark.parametrize("protocol", [TBinaryProtocol, TBinaryProtocolAccelerated])
-def test_a_table_with_directories_for_skewed_values_can_be_read(protocol: Any) -> None:
+def test_table_with_skewed_value_directories_is_readable(protocol: Any) -> None:
     """Keys of that map are lists, which Python's dicts refuse: one such table would make a whole answer unreadable."""
     places = {("1", "ü"): "file:/t/1", ("2", "b"): "file:/t/2"}
     table = Table(tableName="t", sd=StorageDescriptor(skewedInfo=SkewedInfo(["a", "b"], [["1", "ü"]], places)))
