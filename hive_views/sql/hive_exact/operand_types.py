@@ -59,7 +59,7 @@ def _check_operator(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
-    """Whether an operator does not take two types."""
+    """Return whether an operator does not take two types."""
     if kind in (exp.And, exp.Or):
         return not {left, right}.isdisjoint({"binary", "date", "timestamp"})
     if left in _UNKNOWN or right in _UNKNOWN:
@@ -106,7 +106,7 @@ def _check_cast(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def _written_type(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """The name of the type that a cast names, without its parameters; rejected where Hive has no such type."""
+    """Return the name of the type that a cast names, without its parameters; rejected where Hive has no such type."""
     text = context.text
     tokens = token_span(text, node)
     at = tokens[1] if tokens is not None else 0
@@ -204,7 +204,7 @@ def _can_be_compared(kind: type, left: str, right: str) -> bool:
 
 
 def _loses_digits(precise: str, other: str) -> bool:
-    """Whether a comparison of a precise type to another one loses digits."""
+    """Return whether a comparison of a precise type to another one loses digits."""
     base = hive_types.base(other)
     if precise == "timestamp":
         return base in _NUMBERS
@@ -226,7 +226,7 @@ def _check_index(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def element_type(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """The type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
+    """Return the type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
     type_text = context.type_of(node)
     node = unwrapped(node)
     if type_text is None or hive_types.base(type_text) != "array" or type(node) not in (exp.Column, exp.Dot):

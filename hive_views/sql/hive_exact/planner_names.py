@@ -1,10 +1,11 @@
-"""What Hive's planner makes of an expression before it names a column: `x` of `x + 0` and of `if(true, x, y)`.
+"""The column that Hive's planner reduces an expression to: `x` of `x + 0` and of `if(true, x, y)`.
 
-Measured on Hive 4.1.0.
+Hive names a column of the result after it. Measured on Hive 4.1.0.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -15,38 +16,48 @@ TypeOf = Callable[[exp.Expr], str | None]
 
 
 def planned_column(node: exp.Expr, type_of: TypeOf) -> exp.Expr | None:
-    """The column that is left of an expression, if nothing else is."""
+    """Return the column that remains of an expression, if nothing else does.
+
+    Args:
+        node: The expression.
+        type_of: Infers the Hive type of an expression; None where it is not known.
+    """
     kind = type(node)
     if kind in (exp.Mul, exp.Add, exp.Sub, exp.Div):
-        left, right = unwrapped(node.this), unwrapped(node.expression)
-        neutral = "1" if kind in (exp.Mul, exp.Div) else "0"
-        if _is_number(right, neutral):
-            return _column_in(left)
-        return _column_in(right) if kind in (exp.Mul, exp.Add) and _is_number(left, neutral) else None
+        return _arithmetic_column(node)
     if kind is exp.Coalesce:
         options = [unwrapped(item) for item in (node.this, *node.expressions)]
         while len(options) > 1 and type(options[0]) is exp.Null:
             options = options[1:]
-        return options[0] if len({comparison_key(item) for item in options}) == 1 else None
+        return _only_one(options)
     if kind is exp.And or kind is exp.Or:
         sides = [planned_column(unwrapped(side), type_of) or unwrapped(side) for side in (node.this, node.expression)]
-        kept = [side for side in sides if type(side) is not exp.Boolean or side.this is not (kind is exp.And)]
-        return kept[0] if len({comparison_key(side) for side in kept}) == 1 else None
+        return _only_one([side for side in sides if not _is_boolean(side, kind is exp.And)])
     if kind is exp.EQ or kind is exp.NEQ:
-        for side, other in ((node.this, node.expression), (node.expression, node.this)):
-            side, other = unwrapped(side), unwrapped(other)
-            if type(side) is exp.Boolean and side.this is (kind is exp.EQ) and type(other) is exp.Column:
-                return other if type_of(other) == "boolean" else None
+        for side, other_side in ((node.this, node.expression), (node.expression, node.this)):
+            column = unwrapped(other_side)
+            if _is_boolean(unwrapped(side), kind is exp.EQ) and type(column) is exp.Column:
+                return column if type_of(column) == "boolean" else None
         return None
     if kind is exp.Neg and type(node.this) is exp.Paren:
         inner = unwrapped(node.this)
         return unwrapped(inner.this) if type(inner) is exp.Neg else None
     if kind is exp.Case or kind is exp.If:
-        return _chosen(node)
+        return _chosen_result(node)
     return None
 
 
-def _column_in(node: exp.Expr) -> exp.Expr:
+def _arithmetic_column(node: exp.Expr) -> exp.Expr | None:
+    """Return the operand next to a neutral number: `x` of `x * 1`, `1 * x`, `x + 0`, `0 + x`, `x - 0` and `x / 1`."""
+    kind = type(node)
+    left, right = unwrapped(node.this), unwrapped(node.expression)
+    neutral = "1" if kind in (exp.Mul, exp.Div) else "0"
+    if _is_number(right, neutral):
+        return _without_casts(left)
+    return _without_casts(right) if kind in (exp.Mul, exp.Add) and _is_number(left, neutral) else None
+
+
+def _without_casts(node: exp.Expr) -> exp.Expr:
     while type(node) in (exp.Cast, exp.TryCast):
         node = unwrapped(node.this)
     return node
@@ -56,52 +67,57 @@ def _is_number(node: exp.Expr, written: str) -> bool:
     return type(node) is exp.Literal and not node.is_string and node.this == written
 
 
-def _chosen(node: exp.Expr) -> exp.Expr | None:
-    """The result of a choice whose conditions are known, or whose results are all the same column."""
+def _is_boolean(node: exp.Expr, value: bool) -> bool:
+    return type(node) is exp.Boolean and node.this is value
+
+
+def _only_one(nodes: list[exp.Expr]) -> exp.Expr | None:
+    """Return the first of some expressions if all are the same."""
+    return nodes[0] if len({comparison_key(node) for node in nodes}) == 1 else None
+
+
+def _chosen_result(node: exp.Expr) -> exp.Expr | None:
+    """Return the result of a choice whose conditions are constant, or whose results are all the same column."""
     if type(node) is exp.If:
-        pairs, last = [(node.this, node.args.get("true"))], node.args.get("false")
-    elif node.args.get("this") is not None:
-        return None
+        branches, default = [(node.this, node.args.get("true"))], node.args.get("false")
+    elif node.args.get("this") is None:
+        branches = [(item.this, item.args.get("true")) for item in node.args.get("ifs") or ()]
+        default = node.args.get("default")
     else:
-        pairs, last = (
-            [(item.this, item.args.get("true")) for item in node.args.get("ifs") or ()],
-            node.args.get("default"),
-        )
-    results = [unwrapped(item) for _, item in pairs if item is not None]
-    if last is not None:
-        everything = [*results, unwrapped(last)]
-        if type(everything[0]) is exp.Column and len({comparison_key(item) for item in everything}) == 1:
-            return everything[0]
-    for condition, result in pairs:
-        known = _truth(unwrapped(condition))
-        if known is None:
+        return None
+    if default is not None:
+        column = _only_one([*(unwrapped(result) for _, result in branches if result is not None), unwrapped(default)])
+        if type(column) is exp.Column:
+            return column
+    for condition, result in branches:
+        value = _constant_value(unwrapped(condition))
+        if value is None:
             return None
-        if known:
+        if value:
             return unwrapped(result) if result is not None else None
-    return unwrapped(last) if last is not None else None
+    return unwrapped(default) if default is not None else None
 
 
-def _truth(node: exp.Expr) -> bool | None:
-    """Whether a condition of literals holds; None where it asks for more."""
+def _constant_value(node: exp.Expr) -> bool | None:
+    """Return the value of a condition of literals; None of any other condition."""
     if type(node) is exp.Boolean:
         return bool(node.this)
-    if type(node) not in _COMPARED:
+    if type(node) not in _COMPARISONS:
         return None
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if type(left) is not exp.Literal or type(right) is not exp.Literal or left.is_string or right.is_string:
         return None
     try:
-        one, other = float(left.this), float(right.this)
+        return _COMPARISONS[type(node)](float(left.this), float(right.this))
     except ValueError:
         return None
-    return _COMPARED[type(node)](one, other)
 
 
-_COMPARED: dict[type, Callable[[float, float], bool]] = {
-    exp.EQ: lambda one, other: one == other,
-    exp.NEQ: lambda one, other: one != other,
-    exp.LT: lambda one, other: one < other,
-    exp.LTE: lambda one, other: one <= other,
-    exp.GT: lambda one, other: one > other,
-    exp.GTE: lambda one, other: one >= other,
+_COMPARISONS: dict[type, Callable[[float, float], bool]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
 }

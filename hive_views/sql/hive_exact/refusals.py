@@ -27,7 +27,7 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
     """Check the subqueries in WHERE over a lateral view.
 
     With its cost based optimizer Hive moves a subquery that names only the table below the lateral view, and then
-    rejects the join that it made itself. Without, it does not find a lateral view's alias beside a subquery.
+    rejects the join that it made itself. Without, it does not find a lateral view's alias next to a subquery.
     """
     aliases = {item.args["alias"].this.name.lower() for item in laterals if item.args.get("alias") is not None}
     lateral_columns = [
@@ -47,7 +47,7 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
 
 
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that AND combines, without parentheses."""
+    """Yield the conditions that AND combines, without parentheses."""
     stack = [node]
     while stack:
         condition = unwrapped(stack.pop())
@@ -58,7 +58,7 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def check_exists(context: ResolutionContext, query: exp.Expr, outer: Scope) -> None:
-    """Without its cost based optimizer Hive needs EXISTS to name a column of the block around it."""
+    """Reject an uncorrelated EXISTS, which Hive does not accept without its cost based optimizer."""
     if context.uses_cbo:
         return
     outer_columns = set(map(id, outer.columns))
@@ -69,14 +69,16 @@ def check_exists(context: ResolutionContext, query: exp.Expr, outer: Scope) -> N
 
 
 def check_having(context: ResolutionContext, node: exp.Select) -> None:
-    """Check that HAVING and window functions stand beside no aggregate with DISTINCT."""
+    """Reject an aggregate with DISTINCT in a block with HAVING and window functions."""
     calls = collect_calls(context, node)
     if calls.windows and any(type(item.this) is exp.Distinct for item in calls.aggregates.values()):
-        raise context.fail("DISTINCT in an aggregate beside HAVING and window functions: not in Hive", node)
+        raise context.fail(
+            "Hive does not support DISTINCT in an aggregate together with HAVING and window functions", node
+        )
 
 
 def check_grouping_sets(context: ResolutionContext, keys: Sequence[exp.Expr]) -> None:
-    """Check that ROLLUP and CUBE have no key twice: Hive's planner fails (`must be sorted`)."""
+    """Reject a key that ROLLUP or CUBE has twice: Hive's planner fails (`must be sorted`)."""
     texts: set[str] = set()
     for item in keys:
         text = comparison_key(item)

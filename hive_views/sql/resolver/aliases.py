@@ -12,20 +12,24 @@ from hive_views.sql.resolver.scopes import Column, Scope
 
 
 def claim_alias(context: ResolutionContext, alias: str, block: QueryBlock, at: exp.Expr) -> None:
-    """Add a table alias to a block, which cannot have it yet."""
+    """Add a table alias to a block; reject an alias that it already has."""
     if alias in block.aliases:
-        raise context.fail(f"Ambiguous table alias '{alias}': it is there twice in one FROM", at, alias)
+        raise context.fail(
+            f"Ambiguous table alias '{alias}': one FROM clause has it twice. Give one of the two another alias",
+            at,
+            alias,
+        )
     block.aliases.append(alias)
 
 
 def alias_identifier(node: exp.Expr) -> Any:
-    """The identifier of an element's table alias; None where it has none."""
+    """Return the identifier of an element's table alias; None where it has none."""
     alias = node.args.get("alias")
     return alias.this if alias is not None else None
 
 
 def alias_columns(node: exp.Expr) -> list[Any]:
-    """The identifiers of an element's column aliases."""
+    """Return the identifiers of an element's column aliases."""
     alias = node.args.get("alias")
     return (alias.args.get("columns") or []) if alias is not None else []
 
@@ -37,7 +41,7 @@ def require_alias(context: ResolutionContext, identifier: exp.Expr | None, reaso
 
 
 def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
-    """The columns of a query as those of a table; the second column of a name gets its internal name."""
+    """Return the columns of a query as those of a table; the second column of a name gets its internal name."""
     names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
     if len(names) > len(scope.columns):
         raise context.fail(

@@ -29,7 +29,7 @@ class UnknownNameError(SqlError):
 
 @dataclass(slots=True)
 class Environment:
-    """What the names in an expression can refer to, and which calls it can contain.
+    """The names and calls that are allowed in an expression.
 
     Attributes:
         scopes: The scopes that are searched: one, or both sides of a join.
@@ -130,12 +130,12 @@ Handler = Callable[["ResolutionContext", Any, Environment], "Column | None"]
 
 
 def accept(*_: Any) -> None:
-    """The check of a dialect or mode that has no restriction."""
+    """Accept everything: the check of a dialect or mode without the restriction."""
 
 
 @dataclass(frozen=True)
 class DialectRules:
-    """How a dialect reads names, and what it does not accept although sqlglot parses it."""
+    """The rules by which a dialect resolves names, and checks of what it rejects although sqlglot parses it."""
 
     checks_identifiers: bool = False
     """Whether reserved words and other words that are no identifiers are rejected where they are not quoted."""
@@ -172,7 +172,7 @@ class DialectRules:
     unifies_rows_of_values: bool = False
     """Whether the types of VALUES come from all rows, not only from the first one."""
     allows_generators_beside_columns: bool = False
-    """Whether a table generating function can stand beside other elements of the SELECT list."""
+    """Whether a SELECT list can contain a table generating function and other elements."""
     has_star_except: bool = False
     """Whether `* EXCEPT (…)` exists."""
     has_partitioned_functions: bool = False
@@ -259,13 +259,13 @@ class ResolutionContext:
         pending_edits: The replacements of the expression that is being resolved.
         pending_copies: Its token ranges that become the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
-        added_names: The token behind which `AS name` is added, with the name.
+        added_names: The token after which `AS name` is added, with the name.
         renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
         expanded_stars: The tokens of each star, with the table, name and output column of its columns.
         has_star: Whether the text contains a star.
         ctes: The common table expressions of the SELECT that is being resolved.
         cte_definitions: All common table expressions.
-        outermost_ctes: The names that the outermost WITH defines: Hive takes them for these everywhere.
+        outermost_ctes: The names that the outermost WITH defines; Hive resolves them to it everywhere.
         set_operations: The number of aliases that Hive's grammar generated for set operations.
         in_grouping_sets: Whether the expressions of GROUPING SETS are being resolved.
         has_windows: Whether the last SELECT contains window functions.
@@ -323,13 +323,13 @@ class ResolutionContext:
         self._types: TypeInference | None = None
 
     def type_of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
+        """Return the Hive type of an expression, or None where it is not known."""
         if self._types is None:
             self._types = TypeInference(self.text, self.bindings, self.subqueries)
         return self._types.of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:
-        """A function that infers the type of an expression when it is first needed."""
+        """Return a function that infers the type of an expression when it is first needed."""
         weak_context = ref(self)  # a strong reference would keep every resolved text until a full garbage collection
 
         def infer() -> str | None:
@@ -339,7 +339,7 @@ class ResolutionContext:
         return infer
 
     def key_binding(self, scope: Scope, column: Column) -> Column | None:
-        """The column under a GROUP BY that a grouping key is, where it is a plain column."""
+        """Return the column under a GROUP BY that a grouping key is, where it is a plain column."""
         for text, key_column in scope.keys.items():
             if key_column is column:
                 node = scope.key_nodes.get(text)
@@ -353,12 +353,12 @@ class ResolutionContext:
         return quote_identifier(name, self.text.quote)
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
-        """An error at the position of an expression, or of a character."""
+        """Return an error at the position of an expression, or of a character."""
         start = at if isinstance(at, int) or at is None else start_of(at)
         line, column = self.text.position(start)
         return UnknownNameError(reason, line=line, column=column, name=name)
 
 
 def start_of(node: exp.Expr) -> int | None:
-    """The position of the first character of an expression, where the tree has it."""
+    """Return the position of the first character of an expression, where the tree has it."""
     return min(start_offsets(node), default=None)

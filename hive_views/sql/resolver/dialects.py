@@ -65,7 +65,9 @@ def _check_hive_source(context: ResolutionContext, node: exp.Expr) -> None:
 
 def _check_pivots(context: ResolutionContext, node: exp.Expr) -> None:
     if node.args.get("pivots"):
-        raise context.fail("PIVOT and UNPIVOT make columns that cannot be told here: write them as a query", node)
+        raise context.fail(
+            "PIVOT and UNPIVOT are not supported, since their columns are not known: write a query without them", node
+        )
 
 
 def _check_hive_laterals(
@@ -96,18 +98,18 @@ def _check_hive_table_suffix(context: ResolutionContext, node: exp.Table) -> Non
     alias = node.args.get("alias")
     start = _start_of_sample_behind(context, alias.this) if alias is not None else None
     if start is not None:
-        raise context.fail("TABLESAMPLE stands in front of the table's alias", start, node.name)
+        raise context.fail("TABLESAMPLE has to precede the table's alias", start, node.name)
 
 
 def _check_hive_derived_table(context: ResolutionContext, node: exp.Subquery) -> None:
     alias = node.args.get("alias")
     start = _start_of_sample_behind(context, alias.this) if alias is not None else None
     if start is not None:
-        raise context.fail("TABLESAMPLE is only for tables", start)
+        raise context.fail("TABLESAMPLE is only allowed for tables", start)
 
 
 def _start_of_sample_behind(context: ResolutionContext, alias: exp.Expr | None) -> int | None:
-    """The position of a TABLESAMPLE directly behind an alias."""
+    """Return the position of a TABLESAMPLE directly after an alias."""
     meta = alias._meta if alias is not None else None
     index = context.starts.get(meta["start"]) if meta else None
     tokens = context.text.tokens
@@ -134,7 +136,7 @@ def _check_hive_join(context: ResolutionContext, join: exp.Join) -> None:
     if join.kind == "ANTI":
         raise context.fail("LEFT ANTI JOIN is not read by Hive 4.1: write NOT EXISTS", node)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-        raise context.fail("A join in parentheses can only stand first in FROM", node)
+        raise context.fail("A join in parentheses is only allowed as the first element of FROM", node)
 
 
 # -- Queries -----------------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def _check_hive_select(context: ResolutionContext, node: exp.Select) -> None:
         raise context.fail("FETCH FIRST: Hive has no such clause. Write LIMIT", node)
     count = limit.args.get("expression") if limit is not None else None
     if count is not None and not isinstance(count, exp.Literal):
-        raise context.fail("LIMIT takes a number", count)
+        raise context.fail("LIMIT needs a number", count)
     if order is not None and sort is not None:
         raise context.fail("Cannot have both ORDER BY and SORT BY clauses", sort)
     if order is not None and distribute is not None:

@@ -19,7 +19,7 @@ from hive_views.sql.resolver.scopes import Column, Scope
 
 
 def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """The type that a cast names, as it is written, in lower case; None where it is more than one word."""
+    """Return the type that a cast names, as it is written, in lower case; None where it is more than one word."""
     tokens = token_span(context.text, node)
     if tokens is None or tokens[1] < 2 or context.text.tokens[tokens[1] - 2].token_type is not TokenType.ALIAS:
         return None
@@ -206,4 +206,4 @@ HANDLERS: Mapping[type, Handler] = {
         (exp.Identifier, exp.Literal, exp.DataType, exp.Var, exp.Null, exp.Boolean, exp.Star, exp.Hint), _skip
     ),
 }
-"""What resolves each kind of node; of other nodes the children are resolved, and calls are checked."""
+"""The function for each kind of node; of other nodes the children are resolved, and calls are checked."""

@@ -143,7 +143,7 @@ def resolve_plain_groups(
 def _grouping_keys(
     context: ResolutionContext, node: exp.Select, *, has_aggregates: bool
 ) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-    """The grouping keys, and the expressions inside GROUPING SETS; None where there are no sets."""
+    """Return the grouping keys, and the expressions inside GROUPING SETS; None where there are no sets."""
     group = node.args.get("group")
     if group is not None:
         return _keys_of_group(context, group, node.expressions)
@@ -309,7 +309,7 @@ def resolve_windows(
 
 
 def _window_definitions(node: exp.Select) -> dict[str, exp.Expr]:
-    """The definitions of a WINDOW clause by name, in lower case."""
+    """Return the definitions of a WINDOW clause by name, in lower case."""
     return {item.name.lower(): item for item in node.args.get("windows") or ()}
 
 
@@ -332,7 +332,7 @@ def _ordered_expressions(clause: exp.Expr | None) -> list[exp.Expr]:
 
 
 def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: int) -> list[exp.Expr]:
-    """The window functions after which Hive names a column of the result, such as `rank_window_0`.
+    """Return the window functions after which Hive names a column of the result, such as `rank_window_0`.
 
     Hive computes functions of equal windows together, one group after the other (`WindowingComponentizer`). Only a
     column of the last group still has its own name when the outermost SELECT list is named, and none has where

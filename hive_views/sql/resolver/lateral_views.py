@@ -19,7 +19,15 @@ from hive_views.sql.types import hive_types
 def resolve_lateral(
     context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock, *, extends_scope: bool = False
 ) -> Scope:
-    """The columns of a scope and of a lateral view over it; `extends_scope` adds them to the scope itself."""
+    """Resolve a lateral view and return the columns of the scope and of the view over it.
+
+    Args:
+        context: The state of the resolution.
+        scope: The columns under the lateral view.
+        node: The lateral view, or the LATERAL subquery.
+        block: The block whose FROM clause it is in.
+        extends_scope: Whether its columns are added to the scope itself, instead of to a copy.
+    """
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
@@ -47,7 +55,7 @@ def resolve_lateral(
         names.append(item.name.lower())
     produced = produced_columns(context, function)
     if produced is None and not names:
-        raise context.fail(f"Cannot tell the columns of {function.sql()[:60]}: name them with AS", function)
+        raise context.fail(f"The columns of {function.sql()[:60]} are not known: name them with AS", function)
     if produced is not None and names and len(produced) != len(names):
         raise context.fail(
             "The number of aliases supplied in the AS clause does not match the number of columns output by the "
@@ -66,7 +74,7 @@ def resolve_lateral(
 
 
 def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock) -> tuple[str, Scope]:
-    """The alias of an UNNEST, and the columns of a scope and of the UNNEST over it."""
+    """Resolve an UNNEST and return its alias, and the columns of the scope and of the UNNEST over it."""
     unnest = node.this if isinstance(node, exp.Lateral) else node
     aliased = node if node.args.get("alias") else unnest
     identifier, columns = alias_identifier(aliased), alias_columns(aliased)
@@ -103,7 +111,7 @@ def _arguments(function: exp.Expr) -> list[exp.Expr]:
 
 
 def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
-    """The names and types of the columns that a table generating function produces; None where they are not known."""
+    """Return the names and types of the columns that a table generating function produces; None if unknown."""
     name = function_name(context, function)
     if name is None:
         return None

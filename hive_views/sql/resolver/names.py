@@ -76,13 +76,13 @@ def visit_children(context: ResolutionContext, node: exp.Expr, env: Environment)
 
 
 def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """The name of a function as it is written in the text, in lower case."""
+    """Return the name of a function as it is written in the text, in lower case."""
     index = function_token(context.text, node)
     return unquote_identifier(context.text.raw(index)).lower() if index is not None else None
 
 
 def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
-    """The column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
+    """Return the column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
     scope = env.scopes[0]
     text = comparison_key(node)
     column = scope.keys.get(text)
@@ -230,7 +230,7 @@ def _write_reference(
 
 
 def qualified_name(context: ResolutionContext, table: str, name: str) -> str:
-    """A column's qualified name; its name alone where its table has no alias in the text."""
+    """Return a column's qualified name; its name alone where its table has no alias in the text."""
     if table.startswith("__") and not context.mode.writes_generated_aliases:
         return context.quote(name)
     return quote_qualified(table, name, context.text.quote)
@@ -364,7 +364,7 @@ def _find_column(
 
 
 def _using_column(context: ResolutionContext, scope: Scope, name: str) -> Column | None:
-    """The column that a name of a USING clause refers to in Spark and Trino."""
+    """Return the column that a name of a USING clause refers to in Spark and Trino."""
     using = scope.using
     if not context.dialect.merges_using_columns or using is None or name not in using.columns:
         return None
@@ -391,7 +391,7 @@ def _unknown_column(context: ResolutionContext, node: exp.Expr, env: Environment
 
 @lru_cache(maxsize=8192)
 def _is_name(name: str) -> bool:
-    """Whether Hive reads a word as a name without quotes."""
+    """Return whether Hive reads a word as a name without quotes."""
     return name.lower() not in RESERVED and _PLAIN.fullmatch(name) is not None
 
 

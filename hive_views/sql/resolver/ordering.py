@@ -28,7 +28,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
 
 
 def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
-    """The expressions of some clauses, without direction and parentheses."""
+    """Return the expressions of some clauses, without direction and parentheses."""
     return [
         unwrapped(item.this if type(item) is exp.Ordered else item)
         for name in clauses
@@ -58,12 +58,12 @@ def _resolve_key(
 
 
 def _order_scope(output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> Scope:
-    """What ORDER BY can name: the aliases of the SELECT list, then the columns under it."""
+    """Return what ORDER BY can name: the aliases of the SELECT list, then the columns under it."""
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias and not _repeats_name(item)}
     return output.only_names().with_inputs(ungrouped.hiding(aliases)) if aliases else ungrouped
 
 
 def _repeats_name(item: exp.Expr) -> bool:
-    """Whether an alias is the name of the column that it stands for."""
+    """Return whether an alias repeats the name of its column."""
     inner = unwrapped(item.this)
     return type(inner) is exp.Column and inner.name.lower() == item.alias.lower() and len(inner.parts) <= 2

@@ -80,7 +80,7 @@ def resolve_query(
 def _define_ctes(
     context: ResolutionContext, with_: exp.With, ctes: dict[str, CteDefinition], level: int
 ) -> dict[str, CteDefinition]:
-    """The common table expressions that a query with a WITH clause can name."""
+    """Return the common table expressions that a query with a WITH clause can name, unresolved."""
     visible = dict(ctes)
     is_outermost = level == 0
     own_names: set[str] = set()
@@ -142,7 +142,7 @@ def _resolve_set_operation(
 
 
 def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Expr) -> Scope:
-    """The columns of a set operation."""
+    """Return the columns of a set operation."""
     at = node.expression
     if len(left.columns) != len(right.columns):
         raise context.fail(
@@ -197,7 +197,7 @@ def _resolve_where(context: ResolutionContext, node: exp.Select, ungrouped: Scop
     condition = where.this
     column = resolve(context, condition, Environment((ungrouped,), block.outer, reuses_computed=False))
     if column is not None and context.dialect.checks_types and (column.type or "").endswith(">"):
-        raise context.fail(f"A column of type {column.type} is no condition", condition, condition.name)
+        raise context.fail(f"A column of type {column.type} is not a condition", condition, condition.name)
     if node.args.get("laterals"):
         context.mode.check_lateral_where(context, condition, node.args["laterals"])
 
@@ -258,7 +258,7 @@ def _resolve_plain_block(
 
 
 def _is_distinct_star(node: exp.Select) -> bool:
-    """Whether a SELECT is `SELECT DISTINCT *` or `SELECT DISTINCT t.*`."""
+    """Return whether a SELECT is `SELECT DISTINCT *` or `SELECT DISTINCT t.*`."""
     return node.args.get("distinct") is not None and len(node.expressions) == 1 and is_star(node.expressions[0])
 
 

@@ -41,7 +41,7 @@ class Schemas(Protocol):
     """A source of table schemas, such as the metastore; each table is looked up when a text names it."""
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of a table or view, names in lower case; None where it does not exist."""
+        """Return the schema of a table or view, names in lower case; None where it does not exist."""
         ...
 
 
@@ -89,7 +89,7 @@ _MAX_CACHED_ALIASES = 64
 
 
 def named_columns(schema: TableSchema, alias: str) -> NamedColumns:
-    """The columns of a table under an alias; cached in the schema and shared by queries, so never to be changed."""
+    """Return the columns of a table under an alias; queries share them, so they must not be changed."""
     named = schema._named.get(alias)
     if named is None:
         by_name = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
@@ -202,11 +202,11 @@ class Scope:
             self.columns.append(column)
 
     def has_table(self, alias: str) -> bool:
-        """Whether a table alias (lower case) is in the scope."""
+        """Return whether a table alias (lower case) is in the scope."""
         return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
     def find(self, table: str | None, name: str) -> Column | None:
-        """The column of a name in one table, or in any if the table is None.
+        """Return the column of a name in one table, or in any if the table is None.
 
         Raises:
             AmbiguousName: Several tables have a column of this name.
@@ -242,13 +242,13 @@ class Scope:
         return match
 
     def is_ambiguous(self, table: str | None, name: str) -> bool:
-        """Whether several columns of one table, or of any if the table is None, have a name."""
+        """Return whether several columns of one table, or of any if the table is None, have a name."""
         if table is not None:
             return (table, name) in self.ambiguous
         return any(column == name for _, column in self.ambiguous)
 
     def original(self, column: Column) -> tuple[str | None, str]:
-        """The table alias and the name under which a column was added."""
+        """Return the table alias and the name under which a column was added."""
         alias_and_name = self.names.get(column)
         if alias_and_name is None and self.around is not None:
             return self.around.original(column)
@@ -285,7 +285,7 @@ class Scope:
         self.with_virtual += other.with_virtual
 
     def _is_disjoint_with(self, tables: Container[str | None]) -> bool:
-        """Whether no alias is among some tables, and each column is there once, under its own name."""
+        """Return whether no alias is among some tables, and each column is there once, under its own name."""
         return (
             not self.keys
             and not self.ambiguous
@@ -303,21 +303,21 @@ class Scope:
         self.with_virtual += other.with_virtual
 
     def over(self, outer: Scope) -> Scope:
-        """This scope, with another scope in which names are looked up that it does not have."""
+        """Return this scope with an outer scope, in which names are looked up that it does not have."""
         result = Scope(around=outer, like=self)
         result.with_virtual = ()
         result.add_tables(self)
         return result
 
     def find_any(self, name: str) -> Column | None:
-        """The first column of a name in any table."""
+        """Return the first column of a name in any table."""
         for columns in self.tables.values():
             if name in columns:
                 return columns[name]
         return None
 
     def with_inputs(self, inputs: Scope) -> Scope:
-        """This scope of a SELECT list, and the columns under the list whose names it does not have."""
+        """Return this scope of a SELECT list, and the columns under the list whose names it does not have."""
         result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
@@ -346,7 +346,7 @@ class Scope:
         return result
 
     def only_names(self) -> Scope:
-        """The names of a query's result without tables, as ORDER BY can name them."""
+        """Return the names of a query's result without tables, as ORDER BY can name them."""
         result = Scope()
         for column in self.columns:
             _, name = self.names[column]
@@ -354,7 +354,7 @@ class Scope:
         return result
 
     def hiding(self, names: Container[str]) -> Scope:
-        """This scope, in which some names have to be written with their table."""
+        """Return this scope, in which some names have to be written with their table."""
         result = Scope(like=self)
         result.tables = self.tables
         result.columns = self.columns
@@ -363,13 +363,13 @@ class Scope:
         return result
 
     def with_aliases(self, items: list[Any]) -> Scope:
-        """This scope and the aliases of a SELECT list that are no names of its own."""
+        """Return this scope and the aliases of a SELECT list that are no names of its own."""
         names = [item.alias.lower() for item in items if item.alias]
         missing = {name: Column("", None, name) for name in names if self.find_any(name) is None}
         return self.with_names(missing) if missing else self
 
     def with_names(self, columns: dict[str, Column]) -> Scope:
-        """This scope and further names without a table, as far as it does not have them."""
+        """Return this scope and further names without a table, as far as it does not have them."""
         result = Scope(like=self)
         result.with_virtual = ()
         result.add_tables(self)
@@ -383,7 +383,7 @@ class Scope:
         return result
 
     def visible(self) -> Iterator[str]:
-        """The names that an error message lists."""
+        """Yield the names that an error message lists."""
         has_tables = len(self.tables) > 1
         for column in self.columns:
             table, name = self.names[column]

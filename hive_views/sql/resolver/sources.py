@@ -25,7 +25,7 @@ from hive_views.sql.types import hive_types
 
 
 def resolve_from(context: ResolutionContext, select: exp.Select, block: QueryBlock) -> Scope:
-    """The scope of a block's FROM clause, its tables, joins and lateral views resolved."""
+    """Resolve the FROM clause of a block and return its scope."""
     clause = select.args.get("from_")
     if clause is None:
         return Scope()
@@ -41,7 +41,7 @@ def resolve_from(context: ResolutionContext, select: exp.Select, block: QueryBlo
 
 
 def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock) -> tuple[str | None, Scope]:
-    """The alias (lower case) and the columns of one element of a FROM clause."""
+    """Resolve one element of a FROM clause and return its alias (lower case) and its columns."""
     context.dialect.check_source(context, node)
     alias: str | None
     if isinstance(node, exp.Table):
@@ -79,7 +79,7 @@ def _resolve_nested_joins(
 
 
 def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock) -> tuple[str, Scope]:
-    """The alias and the columns of a table, a view or a common table expression."""
+    """Resolve a table, a view or a common table expression and return its alias and its columns."""
     parts = node.parts
     name = parts[-1].name
     lower = name.lower()
@@ -176,7 +176,7 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
 
 
 def _index_behind(context: ResolutionContext, identifier: exp.Expr) -> int | None:
-    """The index of the token behind a name; None at the end of the text."""
+    """Return the index of the token after a name; None at the end of the text."""
     meta = identifier._meta
     index = context.starts.get(meta["start"]) if meta else None
     return index + 1 if index is not None and index + 1 < len(context.text.tokens) else None
@@ -273,7 +273,7 @@ def _resolve_derived_table(
 
 
 def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: int) -> Scope:
-    """The columns of a common table expression, resolved when it is first named."""
+    """Resolve a common table expression, when it is first named, and return its columns."""
     alias_node = definition.node.args["alias"]
     name = definition.node.alias
     if definition.scope is None:
@@ -313,7 +313,7 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
 def values_scope(
     context: ResolutionContext, node: exp.Expr, alias: str | None = None, names: Sequence[str] = ()
 ) -> Scope:
-    """The columns of VALUES: `col1`, `col2` … where they have no names."""
+    """Return the columns of VALUES: `col1`, `col2` … where they have no names."""
     rows = node.expressions
     width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
     scope = Scope()
@@ -366,7 +366,7 @@ def _resolve_join(
 def _natural_using(
     left_alias: str | None, left: Scope, right_alias: str | None, right: Scope, join: exp.Join
 ) -> Using | None:
-    """The columns that both sides of a NATURAL JOIN have."""
+    """Return the columns that both sides of a NATURAL JOIN have."""
     left_names = {name for columns in left.tables.values() for name in columns}
     names = [name for columns in right.tables.values() for name in columns if name in left_names]
     if not names:
@@ -383,7 +383,7 @@ def _resolve_using(
     right: Scope,
     join: exp.Join,
 ) -> Using:
-    """The columns of a USING clause, each of which both sides must have."""
+    """Resolve a USING clause, whose columns both sides must have."""
     names: list[str] = []
     for identifier in join.args["using"]:
         quote_alias(context, identifier)
@@ -404,7 +404,7 @@ def _resolve_using(
 
 
 def unified_type(left: Column, right: Column, *, by_name: bool = False) -> Callable[[], str | None]:
-    """A function for the type of two columns in Spark and Trino, which unify more types than Hive does.
+    """Return a function for the type of two columns in Spark and Trino, which unify more types than Hive does.
 
     The type is not known where Spark and Hive unify the types by different rules, or match columns by name.
     """

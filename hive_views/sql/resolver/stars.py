@@ -19,7 +19,7 @@ from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
 from hive_views.sql.types.function_signatures import CONVERSIONS
 
 StarColumns = list[tuple[str, str, Column]]
-"""The table, the name and the output column of each column that a star stands for."""
+"""The table, the name and the output column of each column of a star."""
 
 
 def resolve_items(
@@ -109,7 +109,7 @@ def _resolve_item(
 
 
 def _count_windows(item: exp.Expr) -> int:
-    """The number of window functions in an element of a SELECT list."""
+    """Return the number of window functions in an element of a SELECT list."""
     inner = item.this if type(item) is exp.Alias else item
     while type(inner) is exp.Paren:
         inner = inner.this
@@ -117,7 +117,7 @@ def _count_windows(item: exp.Expr) -> int:
 
 
 def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: Scope) -> Scope:
-    """What an element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
+    """Return what an element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
     if not context.dialect.has_lateral_aliases:
         return ungrouped
     aliases = {
@@ -132,7 +132,7 @@ def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: 
 
 
 def _implicit_name(bare: exp.Expr, position: int, scope: Scope) -> tuple[str | None, str]:
-    """The table and the name of the column of an element without alias (Hive's `getColAlias`)."""
+    """Return the table and the name of the column of an element without alias (Hive's `getColAlias`)."""
     if isinstance(bare, exp.Column):
         parts = bare.parts
         if len(parts) == 1:
@@ -155,7 +155,7 @@ def _has_own_name(bare: exp.Expr, name: str) -> bool:
 
 
 def _derived_name(context: ResolutionContext, bare: exp.Expr, source: Column | None, windows: int) -> str | None:
-    """The name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
+    """Return the name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
     inner: Any
     if context.named_windows:
         inner = bare
@@ -187,7 +187,7 @@ def _derived_name(context: ResolutionContext, bare: exp.Expr, source: Column | N
 
 
 def windowed_function(window: exp.Expr) -> Any:
-    """The function of `f(…) IGNORE NULLS OVER (…)`."""
+    """Return the function of `f(…) IGNORE NULLS OVER (…)`."""
     function = window.this
     while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
         function = function.this
@@ -226,7 +226,7 @@ def _expand_star(
     output: Scope,
     pattern: re.Pattern[str] | None = None,
 ) -> None:
-    """Replace a star by the columns it stands for, and put them into the block's result."""
+    """Replace a star by its columns, and add them to the block's result."""
     excluded = _excluded_names(context, item if type(item) is exp.Star else item.this)
     table = None
     if type(item) is exp.Column and item.args.get("table") is not None:
@@ -255,15 +255,15 @@ def _expand_star(
                 actual, owner, name = _grouped_column(context, scope, table, name, item)
             columns.append((owner or "", name, _put_star_column(context, owner, name, actual, output, item)))
     if not columns:
-        raise context.fail("Invalid column reference: the star stands for no column", item)
+        raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
 
 
 def _excluded_names(context: ResolutionContext, star: exp.Expr) -> set[str]:
-    """The columns that `* EXCEPT (…)` leaves out."""
+    """Return the columns that `* EXCEPT (…)` leaves out."""
     excluded = star.args.get("except_") or star.args.get("except")
     if excluded and not context.dialect.has_star_except:
-        raise context.fail("Hive has no EXCEPT behind a star: list the columns", star)
+        raise context.fail("Hive has no EXCEPT after a star: list the columns", star)
     if star.args.get("replace") or star.args.get("rename"):
         raise context.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
     return {item.name.lower() for item in excluded or ()}
@@ -272,7 +272,7 @@ def _excluded_names(context: ResolutionContext, star: exp.Expr) -> set[str]:
 def _using_columns(
     context: ResolutionContext, item: exp.Expr, ungrouped: Scope, table: str | None, output: Scope
 ) -> StarColumns:
-    """The columns that a USING clause names, which a star lists first."""
+    """Return the columns that a USING clause names, which a star lists first."""
     using = ungrouped.using
     assert using is not None
     if using.full_outer and table is None and context.dialect.merges_using_columns:
@@ -313,7 +313,7 @@ def _put_star_column(
     new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
     context.select_items[new] = item
     if not output.put_unique(owner, name, new):
-        raise context.fail(f"Cannot add column {owner}.{name}: it is there twice", item, name)
+        raise context.fail(f"Cannot add column {owner}.{name}: the SELECT list has it twice", item, name)
     written = output.names[new][1]
     if written != name:
         context.renamed_columns[new] = written
@@ -346,7 +346,7 @@ def write_expanded_stars(context: ResolutionContext) -> None:
 
 
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:
-    """The first and the last token of a star."""
+    """Return the first and the last token of a star."""
     positions = start_offsets(item)
     first, last = (context.starts.get(end(positions, default=-1)) for end in (min, max))
     if first is None or last is None:
