@@ -18,7 +18,12 @@ from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.names import function_name
 from hive_views.sql.resolver.scopes import Scope
 from hive_views.sql.types import hive_types
-from hive_views.sql.types.function_signatures import COUNTS, MEASURED_TYPES, TAKES_ONE, WITHOUT_ARGUMENTS
+from hive_views.sql.types.function_signatures import (
+    ARGUMENT_COUNTS,
+    MEASURED_TYPES,
+    SINGLE_ARGUMENT_TYPES,
+    WITHOUT_ARGUMENTS,
+)
 
 # -- Clauses -----------------------------------------------------------------------------------------------------------
 
@@ -145,9 +150,9 @@ def _check_function(context: ResolutionContext, name: str, node: exp.Expr) -> No
 def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> None:
     """Check the number of arguments, and the types of one or two arguments."""
     text = context.text
-    accepted_types = TAKES_ONE.get(name)
+    accepted_types = SINGLE_ARGUMENT_TYPES.get(name)
     at = function_token(text, node)
-    if (accepted_types is None and name not in COUNTS) or at is None or at + 1 >= len(text.kinds):
+    if (accepted_types is None and name not in ARGUMENT_COUNTS) or at is None or at + 1 >= len(text.kinds):
         return
     if isinstance(node, (exp.Floor, exp.Ceil)) and node.args.get("to") is not None:  # floor(x TO DAY)
         if name != "floor":
@@ -163,7 +168,7 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
             raise context.fail(f"Arguments length mismatch: {name}() needs arguments", start, name)
         return
     count = _count_arguments(context, opened, closed)
-    fewest, most = COUNTS.get(name, (count, count))
+    fewest, most = ARGUMENT_COUNTS.get(name, (count, count))
     if not fewest <= count <= most:
         raise context.fail(f"Arguments length mismatch: {name}() does not take {count} arguments", start, name)
     if count > 1 or accepted_types is None:

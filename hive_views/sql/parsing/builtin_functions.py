@@ -15,14 +15,14 @@ HIVE_AGGREGATES = frozenset(
     regr_syy row_number std stddev stddev_pop stddev_samp sum var_pop var_samp variance
     """.split()
 )
-"""Aggregate functions (UDAF)."""
+"""Hive's aggregate functions (UDAF)."""
 
 HIVE_WINDOW_FUNCTIONS = frozenset(
     """
     cume_dist dense_rank first_value lag last_value lead ntile percent_rank rank row_number
     """.split()
 )
-"""Functions that only mean something with OVER."""
+"""Hive's functions that need OVER."""
 
 HIVE_TABLE_FUNCTIONS = frozenset(
     """
@@ -30,18 +30,18 @@ HIVE_TABLE_FUNCTIONS = frozenset(
     replicate_rows stack
     """.split()
 )
-"""Table generating functions (UDTF)."""
+"""Hive's table-generating functions (UDTF)."""
 
 HIVE_PARTITIONED_FUNCTIONS = frozenset(
     """
     matchpath noop noopstreaming noopwithmap noopwithmapstreaming windowingtablefunction
     """.split()
 )
-"""Partitioned table functions: `noop(on t partition by …)`."""
+"""Hive's partitioned table functions: `noop(on t partition by …)`."""
 
 
 def may_call_partitioned_function(lower: str) -> bool:
-    """Whether the name of a partitioned table function can be in a text (in lower case); a quick look, not a proof."""
+    """Whether a text (in lower case) may contain the name of a partitioned table function; a fast filter."""
     return "noop" in lower or "matchpath" in lower or "windowingtable" in lower
 
 
@@ -85,12 +85,12 @@ _HIVE_SCALAR = frozenset(
     xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string year
     """.split()
 )
-"""All others."""
+"""Hive's other functions."""
 
 HIVE_FUNCTIONS = (
     _HIVE_SCALAR | HIVE_AGGREGATES | HIVE_WINDOW_FUNCTIONS | HIVE_TABLE_FUNCTIONS | HIVE_PARTITIONED_FUNCTIONS
 )
-"""Every name above."""
+"""All functions that Hive 4.1 has built in (its `FunctionRegistry`)."""
 
 SPARK_FUNCTIONS = frozenset(
     """
@@ -150,4 +150,7 @@ SPARK_FUNCTIONS = frozenset(
     xpath_long xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """.split()
 )
-"""Names in lower case."""
+"""The functions that Spark has built in (SHOW SYSTEM FUNCTIONS of Spark 4.1.4, and `try_cast`, which it omits).
+
+A name without a database that is not among them is a temporary function, or one of the author's current database.
+"""

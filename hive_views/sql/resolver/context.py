@@ -326,7 +326,7 @@ class ResolutionContext:
         """Return the Hive type of an expression, or None where it is not known."""
         if self._types is None:
             self._types = TypeInference(self.text, self.bindings, self.subqueries)
-        return self._types.of(node)
+        return self._types.type_of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:
         """Return a function that infers the type of an expression when it is first needed."""

@@ -16,7 +16,7 @@ from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
 from hive_views.sql.resolver.names import function_name, qualified_name, quote_alias, resolve
 from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
-from hive_views.sql.types.function_signatures import CONVERSIONS
+from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
 StarColumns = list[tuple[str, str, Column]]
 """The table, the name and the output column of each column of a star."""
@@ -177,7 +177,7 @@ def _derived_name(context: ResolutionContext, bare: exp.Expr, source: Column | N
     inner = None
     if column is None and not (type(bare) is exp.Coalesce and function_name(context, bare) == "nvl"):
         inner = planned_column(bare, context.type_of)
-    if column is None and isinstance(bare, exp.Func) and function_name(context, bare) in CONVERSIONS:
+    if column is None and isinstance(bare, exp.Func) and function_name(context, bare) in CONVERSION_FUNCTIONS:
         inner = next(bare.iter_expressions(), None)
     if inner is not None:
         column = context.bindings.get(id(inner)) if type(inner) is exp.Column else None

@@ -1,4 +1,7 @@
-"""What Hive's built-in functions take and return, measured on Hive 4.1.0."""
+"""What Hive's built-in functions take and return, measured on Hive 4.1.0.
+
+For the argument types each function was called without an argument, and with one column of each type.
+"""
 # ruff: noqa: SIM905 (long lists of words)
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ _MEASURED = {
         xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
     """,
 }
-"""The types of the only argument to the functions that take it; `i` stands for all whole numbers below bigint."""
+"""The functions by the types (see `_TYPE_CODES`) that they take as their only argument; none where they need more."""
 
 WITHOUT_ARGUMENTS = frozenset(
     """
@@ -95,9 +98,9 @@ WITHOUT_ARGUMENTS = frozenset(
     surrogate_key unix_timestamp uuid version
     """.split()
 )
-"""The functions that can be called without an argument."""
+"""The functions that can be called without arguments."""
 
-_KINDS: dict[str, tuple[str, ...]] = {
+_TYPE_CODES: dict[str, tuple[str, ...]] = {
     "i": ("tinyint", "smallint", "int"),
     "bi": ("bigint",),
     "d": ("float", "double"),
@@ -111,17 +114,17 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "m": ("map",),
     "bn": ("binary",),
 }
-TAKES_ONE: dict[str, frozenset[str]] = {
-    name: frozenset(kind for letter in letters.split() for kind in _KINDS[letter])
+SINGLE_ARGUMENT_TYPES: dict[str, frozenset[str]] = {
+    name: frozenset(kind for letter in letters.split() for kind in _TYPE_CODES[letter])
     for letters, names in _MEASURED.items()
     for name in names.split()
 }
-"""Function name to the types (without parameters) that it takes as its only argument; none where it needs more."""
-MEASURED_TYPES = frozenset(kind for kinds in _KINDS.values() for kind in kinds)
-"""The types that were tried."""
+"""The types (without parameters) that each function takes as its only argument; empty where it needs more."""
+MEASURED_TYPES = frozenset(kind for kinds in _TYPE_CODES.values() for kind in kinds)
+"""The types that were measured."""
 
 _MANY = 1_000
-COUNTS: dict[str, tuple[int, int]] = {
+ARGUMENT_COUNTS: dict[str, tuple[int, int]] = {
     name: (fewest, most)
     for (fewest, most), names in {
         (1, 2): "from_unixtime round bround log trunc datetime_legacy_hybrid_calendar trim ltrim rtrim",
@@ -140,14 +143,14 @@ COUNTS: dict[str, tuple[int, int]] = {
     }.items()
     for name in names.split()
 }
-"""The fewest and the most arguments of functions that take a certain number."""
+"""The minimum and maximum number of arguments of a function."""
 
 
 def _table(**names: str) -> dict[str, str]:
-    return {name: type_text for type_text, listed in names.items() for name in listed.split()}
+    return {name: type_text for type_text, functions in names.items() for name in functions.split()}
 
 
-FIXED: dict[str, str] = {
+RESULT_TYPES: dict[str, str] = {
     **_table(
         string="""
         concat concat_ws upper lower ucase lcase trim ltrim rtrim substr substring mid substring_index lpad rpad repeat
@@ -202,18 +205,20 @@ FIXED: dict[str, str] = {
     "grouping": "bigint",
     "hash": "int",
 }
-"""Function name (lower case) to Hive type."""
+"""The result type of each function that always returns the same one, by the name in lower case."""
 
-CONVERSIONS = frozenset("bigint binary boolean date double float int smallint string timestamp tinyint".split())
-"""Hive's functions with the name of a type, which convert to it."""
+CONVERSION_FUNCTIONS = frozenset(
+    "bigint binary boolean date double float int smallint string timestamp tinyint".split()
+)
+"""The functions that are named like a type and convert to it."""
 
-SAME_AS_FIRST = frozenset(
+FIRST_ARGUMENT_TYPE = frozenset(
     """
     max min first_value last_value lead lag nullif sort_array array_distinct array_union
     array_except array_intersect array_remove array_slice array_append array_compact positive negative
     """.split()
 )
-"""Functions that give the type of their first argument."""
+"""The functions that return the type of their first argument."""
 
 DIFFERENT_IN_SPARK = frozenset(
     """
@@ -221,7 +226,7 @@ DIFFERENT_IN_SPARK = frozenset(
     java_method position crc32
     """.split()
 )
-"""Functions whose type in Spark is not Hive's (measured on Spark 4.1): no type is told for a Spark text."""
+"""The functions whose type in Spark is not Hive's (measured on Spark 4.1); unknown in a Spark text."""
 
 STRINGS_IN_HIVE = frozenset("concat reverse substr substring lpad rpad".split())
-"""Functions that take arrays and binaries in Spark, too, and then give those."""
+"""The functions that also take arrays and binaries in Spark, and then return these."""

@@ -1,18 +1,24 @@
-"""Hive's type texts (`array<struct<sku:string,qty:int>>`): their parts, common types and arithmetic."""
+"""Hive's type texts (`array<struct<sku:string,qty:int>>`): their parts, common types and arithmetic.
+
+The rules for choices and arithmetic were measured on Hive 4.1.0 for every pair of types.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double")
-"""The numeric types without parameters, each wider than the one before."""
+"""The numeric types without parameters, from narrow to wide."""
 STRINGS = ("string", "varchar", "char")
-"""The character types' names."""
+"""The names of the character types."""
+INTEGERS = NUMERIC[:4]
+"""The integer types, from narrow to wide."""
 _NUMBERS = frozenset({*NUMERIC, "decimal"})
+_TIMES = frozenset({"date", "timestamp"})
 
 
 def base(type_text: str) -> str:
-    """The name of a type without its parameters: `decimal` of `decimal(10,2)`, `array` of `array<int>`."""
+    """Return a type's name without parameters: `decimal` for `decimal(10,2)`, `array` for `array<int>`."""
     for index, character in enumerate(type_text):
         if character in "(<":
             return type_text[:index]
@@ -21,7 +27,7 @@ def base(type_text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def arguments(type_text: str) -> tuple[str, ...]:
-    """The types inside `<…>`, split at the outermost commas; none for a simple type."""
+    """Return the types inside `<…>`, split at the outermost commas; none for a simple type."""
     opened = type_text.find("<")
     if opened < 0 or not type_text.endswith(">"):
         return ()
@@ -30,7 +36,7 @@ def arguments(type_text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def fields(type_text: str) -> dict[str, str] | None:
-    """The fields of a struct type, lower case names to types; None where it is no struct."""
+    """Return the fields of a struct type, types by lower-case names; None for another type."""
     if base(type_text) != "struct":
         return None
     result = {}
@@ -41,18 +47,18 @@ def fields(type_text: str) -> dict[str, str] | None:
 
 
 def field_of(type_text: str | None, name: str) -> str | None:
-    """The type of a struct's field; a list of structs gives a list."""
+    """Return the type of a struct's field; a field of an array of structs is an array."""
     if type_text is None:
         return None
     if base(type_text) == "array":
         inner = arguments(type_text)
-        found = field_of(inner[0], name) if inner else None
-        return f"array<{found}>" if found is not None else None
+        element = field_of(inner[0], name) if inner else None
+        return f"array<{element}>" if element is not None else None
     return (fields(type_text) or {}).get(name.lower())
 
 
 def decimal(type_text: str) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type; None for another type."""
+    """Return precision and scale of a decimal type; None for another type."""
     if base(type_text) != "decimal":
         return None
     if type_text == "decimal":
@@ -76,86 +82,86 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def common(one: str, other: str) -> str | None:
-    """The type that holds both columns of a set operation (Hive's `getCommonClassForUnionAll`)."""
-    if one == other:
-        return one
-    if "void" in (one, other):
-        known = other if one == "void" else one
-        return known if not known.endswith(">") else None
-    left, right = base(one), base(other)
-    if left in STRINGS and right in STRINGS:
-        return _common_string(one, other)
-    if "decimal" in (left, right) and (left in NUMERIC[:4] or right in NUMERIC[:4]):
-        return one if left == "decimal" else other  # whole numbers are not given more digits
-    if left in _NUMBERS and right in _NUMBERS:
-        return _common_number(one, other)
-    if {left, right} <= {"date", "timestamp"}:
+def common(left: str, right: str) -> str | None:
+    """Return the type of a column of a set operation (Hive's `getCommonClassForUnionAll`); None if there is none."""
+    if left == right:
+        return left
+    if "void" in (left, right):
+        typed = right if left == "void" else left
+        return typed if not typed.endswith(">") else None
+    left_base, right_base = base(left), base(right)
+    if left_base in STRINGS and right_base in STRINGS:
+        return _common_string(left, right)
+    if "decimal" in (left_base, right_base) and (left_base in INTEGERS or right_base in INTEGERS):
+        return left if left_base == "decimal" else right  # the decimal gets no more digits for the integer
+    if left_base in _NUMBERS and right_base in _NUMBERS:
+        return _common_number(left, right)
+    if {left_base, right_base} <= _TIMES:
         return "timestamp"
     return None
 
 
-def choice_in_spark(one: str, other: str) -> str | None:
-    """The type that holds both results of a CASE, IF, COALESCE or GREATEST in Spark."""
-    kinds = {base(one), base(other)}
-    if one != other and "decimal" in kinds and kinds & {"bigint", "float", "double"}:
+def choice_in_spark(left: str, right: str) -> str | None:
+    """Return the type of a CASE, IF, COALESCE or GREATEST in Spark; None if unknown."""
+    bases = {base(left), base(right)}
+    if left != right and "decimal" in bases and bases & {"bigint", "float", "double"}:
         return None
-    return _common_number(one, other) if one != other and kinds <= _NUMBERS else common(one, other)
+    return _common_number(left, right) if left != right and bases <= _NUMBERS else common(left, right)
 
 
-def choice(one: str, other: str) -> str | None:
-    """The type that holds both results of a CASE, IF or COALESCE; measured on Hive 4.1.0, every pair of types."""
-    left, right = base(one), base(other)
-    if left in _NUMBERS and right in _NUMBERS:
-        return _common_number(one, other) if one != other else one
-    for text, kind, else_ in ((one, left, right), (other, right, left)):
-        if kind in STRINGS and (else_ in _NUMBERS or else_ in ("boolean", "date", "timestamp")):
-            return text
-    if "void" in (one, other):
-        return other if one == "void" else one
-    return common(one, other)
+def choice(left: str, right: str) -> str | None:
+    """Return the type of a CASE, IF or COALESCE in Hive; None if there is none."""
+    left_base, right_base = base(left), base(right)
+    if left_base in _NUMBERS and right_base in _NUMBERS:
+        return _common_number(left, right) if left != right else left
+    for type_text, own_base, other_base in ((left, left_base, right_base), (right, right_base, left_base)):
+        if own_base in STRINGS and (other_base in _NUMBERS or other_base == "boolean" or other_base in _TIMES):
+            return type_text
+    if "void" in (left, right):
+        return right if left == "void" else left
+    return common(left, right)
 
 
-def greatest(one: str, other: str) -> str | None:
-    """The type of `greatest` and `least` of two values; measured on Hive 4.1.0, every pair of types."""
-    if one == other:
-        return one if not one.endswith(">") else None
-    kinds = {base(one), base(other)}
-    if one.endswith(">") or other.endswith(">"):
+def greatest(left: str, right: str) -> str | None:
+    """Return the type of `greatest` and `least` in Hive; None if there is none."""
+    if left == right:
+        return left if not left.endswith(">") else None
+    bases = {base(left), base(right)}
+    if left.endswith(">") or right.endswith(">"):
         return None
-    if kinds <= _NUMBERS:
-        return _common_number(one, other)
-    if kinds <= {*STRINGS}:
-        return _common_string(one, other)
-    if kinds & {*STRINGS} and kinds & {"date", "timestamp"}:
-        return one if base(one) not in STRINGS else other
-    if kinds == {"date", "timestamp"}:
+    if bases <= _NUMBERS:
+        return _common_number(left, right)
+    if bases <= {*STRINGS}:
+        return _common_string(left, right)
+    if bases & {*STRINGS} and bases & _TIMES:
+        return left if base(left) not in STRINGS else right
+    if bases == _TIMES:
         return "timestamp"
-    if "void" in kinds:
+    if "void" in bases:
         return None
-    return "string" if "date" in kinds and kinds & _NUMBERS else "double"
+    return "string" if "date" in bases and bases & _NUMBERS else "double"
 
 
-def _common_string(one: str, other: str) -> str:
-    if "string" in (one, other) or base(one) != base(other):
+def _common_string(left: str, right: str) -> str:
+    if "string" in (left, right) or base(left) != base(right):
         return "string"
-    length = max(int(text.partition("(")[2].rstrip(")") or 1) for text in (one, other))
-    return f"{base(one)}({length})"
+    length = max(int(type_text.partition("(")[2].rstrip(")") or 1) for type_text in (left, right))
+    return f"{base(left)}({length})"
 
 
-def _common_number(one: str, other: str) -> str:
-    if "decimal" in (base(one), base(other)):
-        for text in (one, other):
-            if text in ("float", "double"):
-                return text
-        (p1, s1), (p2, s2) = as_decimal(one), as_decimal(other)
+def _common_number(left: str, right: str) -> str:
+    if "decimal" in (base(left), base(right)):
+        for type_text in (left, right):
+            if type_text in ("float", "double"):
+                return type_text
+        (p1, s1), (p2, s2) = as_decimal(left), as_decimal(right)
         scale = max(s1, s2)
         return f"decimal({min(38, max(p1 - s1, p2 - s2) + scale)},{scale})"
-    return max(one, other, key=NUMERIC.index)
+    return max(left, right, key=NUMERIC.index)
 
 
 def as_decimal(type_text: str) -> tuple[int, int]:
-    """Precision and scale of the decimal that holds a number of some type."""
+    """Return precision and scale of the decimal that holds the numbers of a type."""
     exact = {
         "tinyint": (3, 0),
         "smallint": (5, 0),
@@ -167,13 +173,8 @@ def as_decimal(type_text: str) -> tuple[int, int]:
     return decimal(type_text) or exact.get(type_text, (38, 18))
 
 
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
-"""The types of whole numbers, each wider than the one before."""
-_TIMES = ("date", "timestamp")
-
-
 def bounded(precision: int, scale: int) -> str:
-    """A decimal type in Hive's limits: where the precision is too much, digits after the point go first."""
+    """Return a decimal type within Hive's limits; an excessive precision reduces the scale first."""
     if precision > 38:
         scale = max(38 - (precision - scale), min(scale, 6))
         precision = 38
@@ -181,7 +182,15 @@ def bounded(precision: int, scale: int) -> str:
 
 
 def arithmetic(operator: str, left: str, right: str) -> str | None:
-    """The type of `left operator right`; None where Hive refuses it, or the type is not known."""
+    """Return the type of `left operator right`; None if Hive refuses it or the type is unknown.
+
+    Source: Hive's `GenericUDFBaseNumeric`, `GenericUDFBaseDTI` and `UDFOPLongDivide`.
+
+    Args:
+        operator: The class name of sqlglot's node, e.g. `Add`.
+        left: The Hive type of the left operand.
+        right: The Hive type of the right operand.
+    """
     numbers = (*NUMERIC, "decimal")
     left_base, right_base = base(left), base(right)
     if operator in ("Add", "Sub") and left == "date" and right == "int":
@@ -189,10 +198,10 @@ def arithmetic(operator: str, left: str, right: str) -> str | None:
     if operator == "Sub" and left in _TIMES and right in _TIMES:
         return "interval_day_time"
     if "void" in (left, right) and left != right:
-        known = left if right == "void" else right
-        if known in NUMERIC:
-            return known
-        return "double" if base(known) in (*numbers, *STRINGS) else None
+        typed = left if right == "void" else right
+        if typed in NUMERIC:
+            return typed
+        return "double" if base(typed) in (*numbers, *STRINGS) else None
     if left_base in STRINGS or left == "void":
         left = left_base = "double"
     if right_base in STRINGS or right == "void":

@@ -1,4 +1,4 @@
-"""Hive's type texts to Iceberg's types (Iceberg Java: `HiveSchemaUtil`, the other way round)."""
+"""Conversion of type texts to Iceberg types (the inverse of Iceberg Java's `HiveSchemaUtil`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hive_views.errors import SqlError
 _KIND = exp.DType
 _SIMPLE: dict[exp.DType, IcebergType] = {
     _KIND.BOOLEAN: BooleanType(),
-    # Iceberg has no integers below 32 bits, and no strings of limited length.
+    # Iceberg has no integers below 32 bits and no strings of limited length.
     _KIND.TINYINT: IntegerType(),
     _KIND.SMALLINT: IntegerType(),
     _KIND.INT: IntegerType(),
@@ -56,28 +56,32 @@ _SIMPLE: dict[exp.DType, IcebergType] = {
 
 
 def parse_type(text: str) -> IcebergType:
-    """Read a type, in Iceberg's spelling or in Hive's."""
+    """Return the Iceberg type of a text in Iceberg's or Hive's spelling.
+
+    Raises:
+        SqlError: If Iceberg has no such type.
+    """
     simple = _simple_type(text)
     if simple is not None:
         return simple
     try:
         return _convert(parse_one(text, into=exp.DataType, dialect="hive"))
-    except (SqlglotError, _UnknownKindError) as error:
-        what = str(error) if isinstance(error, _UnknownKindError) else text
+    except (SqlglotError, _UnknownTypeError) as error:
+        type_text = str(error) if isinstance(error, _UnknownTypeError) else text
         raise SqlError(
-            f"{what!r} is no type that a view's column can have. Write e.g. int, bigint, string, decimal(10,2), "
-            "timestamp, timestamptz, array<int>, map<string,int>, struct<a:int,b:string>",
+            f"{type_text!r} is not a type that a view's column can have. Write e.g. int, bigint, string, "
+            "decimal(10,2), timestamp, timestamptz, array<int>, map<string,int>, struct<a:int,b:string>",
             name=text,
         ) from None
 
 
 def _simple_type(text: str) -> IcebergType | None:
-    """One of Iceberg's simple types; None for others, and for decimals, whose bounds PyIceberg does not check."""
+    """Return a simple Iceberg type; None for others, and for decimals, whose bounds PyIceberg does not check."""
     try:
-        found = _adapter().validate_python("".join(text.lower().split()))
+        iceberg_type = _adapter().validate_python("".join(text.lower().split()))
     except (ValidationError, IcebergValidationError, ValueError):
         return None
-    return None if isinstance(found, DecimalType) else found
+    return None if isinstance(iceberg_type, DecimalType) else iceberg_type
 
 
 @cache
@@ -85,8 +89,8 @@ def _adapter() -> TypeAdapter[IcebergType]:
     return TypeAdapter(IcebergType)
 
 
-class _UnknownKindError(Exception):
-    """A type that Iceberg does not have; its text is the argument."""
+class _UnknownTypeError(Exception):
+    """A type that Iceberg does not have; the argument is its text."""
 
 
 def _convert(parsed: exp.DataType) -> IcebergType:
@@ -103,11 +107,11 @@ def _convert(parsed: exp.DataType) -> IcebergType:
         numbers = [int(parameter.this.this) for parameter in inner]
         precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
         if not 0 < precision <= 38 or scale > precision:
-            raise _UnknownKindError(parsed.sql("hive"))
+            raise _UnknownTypeError(parsed.sql("hive"))
         return DecimalType(precision, scale)
     simple = _SIMPLE.get(kind)
     if simple is None:
-        raise _UnknownKindError(parsed.sql("hive"))
+        raise _UnknownTypeError(parsed.sql("hive"))
     return simple
 
 
@@ -115,11 +119,11 @@ def _convert_struct(parsed: exp.DataType) -> IcebergType:
     fields = []
     for field in parsed.expressions:
         if not isinstance(field, exp.ColumnDef) or not isinstance(field.kind, exp.DataType):
-            raise _UnknownKindError(parsed.sql("hive"))
+            raise _UnknownTypeError(parsed.sql("hive"))
         comment = None
         for constraint in field.constraints:
             if not isinstance(constraint.kind, exp.CommentColumnConstraint):
-                raise _UnknownKindError(parsed.sql("hive"))
+                raise _UnknownTypeError(parsed.sql("hive"))
             comment = constraint.kind.this.this
         inner = _convert(field.kind)
         fields.append(NestedField(field_id=0, name=field.name, field_type=inner, required=False, doc=comment))

@@ -1,25 +1,24 @@
-"""The types of expressions, by Hive's rules: what the metastore stores for a view's columns.
+"""Type inference by Hive's rules: the types that the metastore stores for a view's columns.
 
-Only what is sure is answered; an expression whose type is not known gives None, never a guess. The rules were checked
-against the columns that Hive 4.1 stored (the fixtures of this package's tests).
+The type of an expression is None where the rules do not determine it; there are no guesses. The tests compare the rules
+with the columns that Hive 4.1 stored (tests/unit/sql/fixtures).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from sqlglot import exp
 
 from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.syntax_tree import function_token
-from hive_views.sql.resolver.scopes import Column
+from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import (
-    CONVERSIONS,
+    CONVERSION_FUNCTIONS,
     DIFFERENT_IN_SPARK,
-    FIXED,
-    SAME_AS_FIRST,
+    FIRST_ARGUMENT_TYPE,
+    RESULT_TYPES,
     STRINGS_IN_HIVE,
 )
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic, bounded
@@ -27,22 +26,38 @@ from hive_views.sql.types.hive_types import INTEGERS, arithmetic, bounded
 Arguments = list[exp.Expr]
 
 
+class BoundColumn(Protocol):
+    """A column that a reference is bound to."""
+
+    @property
+    def name(self) -> str:
+        """The name in lower case."""
+
+    @property
+    def table(self) -> str | None:
+        """The alias of its table in lower case."""
+
+    @property
+    def type(self) -> str | None:
+        """The Hive type; None if it is unknown."""
+
+
 class TypeInference:
-    """Works out types in one resolved query.
+    """Infers the types of expressions in one resolved query.
 
     Args:
         text: The query.
-        bindings: The column that each column reference means, by the id of its node.
+        bindings: The column that each column reference is bound to, by the id of its node.
         subqueries: The result columns of each query inside an expression, by the id of its node.
     """
 
-    def __init__(self, text: Text, bindings: dict[int, Column], subqueries: dict[int, Any]) -> None:
+    def __init__(self, text: Text, bindings: Mapping[int, BoundColumn], subqueries: dict[int, Any]) -> None:
         self.text = text
         self.bindings = bindings
         self.subqueries = subqueries
 
-    def of(self, node: exp.Expr) -> str | None:
-        """The Hive type of an expression, or None where it is not known."""
+    def type_of(self, node: exp.Expr) -> str | None:
+        """Return the Hive type of an expression; None if it is unknown."""
         while type(node) in (exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls):
             if type(node) is exp.Distinct:
                 if len(node.expressions) != 1:
@@ -100,13 +115,13 @@ class TypeInference:
             names = all_names[at + 1 :]
             type_text = bound.type
         else:
-            type_text = self.of(inner)
+            type_text = self.type_of(inner)
         for name in names:
             type_text = hive_types.field_of(type_text, name)
         return type_text
 
     def _bracket(self, node: exp.Expr) -> str | None:
-        outer = self.of(node.this)
+        outer = self.type_of(node.this)
         inner = hive_types.arguments(outer) if outer is not None else ()
         return inner[-1] if inner and hive_types.base(str(outer)) in ("array", "map") else None
 
@@ -121,7 +136,7 @@ class TypeInference:
             return "double"
         whole, _, fraction = written.partition(".")
         whole = whole.lstrip("0")
-        if self.text.dialect != "hive":  # Spark and Trino keep the zeros at the end
+        if self.text.dialect != "hive":  # Spark and Trino keep trailing zeros
             digits = len(whole) + len(fraction) if whole else len(fraction.lstrip("0"))
             return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
         fraction = fraction.rstrip("0") or ("0" if not whole else "")
@@ -163,7 +178,7 @@ class TypeInference:
         return None
 
     def _written_nested(self, to: exp.Expr) -> str | None:
-        """`array<int>` and the like of simple types; None where a part of it is another."""
+        """Return `array<int>` and the like; None if an inner type is not simple."""
         inner: list[str] = []
         for item in to.expressions:
             kind = item.this.value if hasattr(item.this, "value") else str(item.this)
@@ -175,9 +190,9 @@ class TypeInference:
         return f"{name}<{','.join(inner)}>" if inner and name != "struct" else None
 
     def _written_string(self, node: exp.Expr) -> str | None:
-        """`varchar(10)` and `string`, which sqlglot's tree does not tell apart, from the text."""
-        starts = [found._meta["start"] for found in node.walk() if found._meta and "start" in found._meta]
-        index = self.text.starts.get(max(starts)) if starts else None
+        """Read `varchar(10)` or `string` from the text, since sqlglot's tree does not distinguish them."""
+        offsets = start_offsets(node)
+        index = self.text.starts.get(max(offsets)) if offsets else None
         while index is not None and index + 1 < len(self.text.tokens):
             index += 1
             word = self.text.raw(index).lower()
@@ -191,14 +206,14 @@ class TypeInference:
     # -- Operators -------------------------------------------------------------------------------------------------
 
     def _arithmetic(self, node: exp.Expr) -> str | None:
-        left, right = self.of(node.this), self.of(node.expression)
+        left, right = self.type_of(node.this), self.type_of(node.expression)
         if left is None or right is None or "interval" in left or "interval" in right:
             return self._interval(node, left, right)
         if self.text.dialect != "hive" and {left, right} & {"date", "timestamp", "void"}:
             return None
         bases = {hive_types.base(left), hive_types.base(right)}
         if self.text.dialect == "spark" and (isinstance(node, exp.IntDiv) or bases & {*hive_types.STRINGS, "date"}):
-            return None  # Spark's are other types, and depend on ANSI mode
+            return None  # Spark's types differ, and depend on ANSI mode
         if "decimal" in bases:
             if self.text.dialect != "hive" and "float" in (left, right):
                 return None
@@ -222,32 +237,32 @@ class TypeInference:
         return "interval_year_month" if unit.startswith(("YEAR", "MONTH")) else "interval_day_time" if unit else None
 
     def _negative(self, node: exp.Expr) -> str | None:
-        inner = self.of(node.this)
+        inner = self.type_of(node.this)
         if inner is None:
             return None
         return "double" if hive_types.base(inner) in hive_types.STRINGS else inner
 
     def _bitwise(self, node: exp.Expr) -> str | None:
-        left, right = self.of(node.this), self.of(node.expression)
+        left, right = self.type_of(node.this), self.type_of(node.expression)
         if left in INTEGERS and right in INTEGERS:
             return max(left, right, key=INTEGERS.index)
         return None
 
     def _concatenation(self, node: exp.Expr) -> str | None:
-        left, right = self.of(node.this), self.of(node.expression)
+        left, right = self.type_of(node.this), self.type_of(node.expression)
         if self.text.dialect != "hive":
             return "string" if left == "string" or right == "string" else None
         return self._joined([left, right])
 
     def _joined(self, kinds: list[str | None]) -> str | None:
-        """The type of `||` and of concat: as long as its parts together, where each has a length."""
-        found = [kind for kind in kinds if kind is not None]
-        if len(found) < len(kinds):
-            return "string" if any(hive_types.base(kind) not in ("char", "varchar") for kind in found) else None
-        bases = {hive_types.base(kind) for kind in found}
+        """Return the type of `||` and concat: with the sum of the lengths if every part has one."""
+        known = [kind for kind in kinds if kind is not None]
+        bases = {hive_types.base(kind) for kind in known}
+        if len(known) < len(kinds):
+            return "string" if bases - {"char", "varchar"} else None
         if not bases or not bases <= {"char", "varchar"}:
             return "string"
-        length = sum(int(kind.partition("(")[2][:-1]) for kind in found)
+        length = sum(int(kind.partition("(")[2][:-1]) for kind in known)
         if bases == {"char"}:
             return f"char({length})" if length <= 255 else None
         return f"varchar({length})" if length <= 65535 else None
@@ -255,25 +270,21 @@ class TypeInference:
     # -- Choices ---------------------------------------------------------------------------------------------------
 
     def common(self, nodes: Arguments) -> str | None:
-        """The one type of several alternatives."""
-        return self._shared([self.of(node) for node in nodes])
+        """Return the common type of alternatives."""
+        return self._shared([self.type_of(node) for node in nodes])
 
     def _shared(self, kinds: list[str | None]) -> str | None:
-        """The one type of several types."""
+        """Return the common type of several types."""
         result: str | None = None
-        for found in kinds:
-            if found is None:
+        rule = hive_types.choice if self.text.dialect == "hive" else hive_types.choice_in_spark
+        for kind in kinds:
+            if kind is None:
                 return None
-            if found == "void":
+            if kind == "void":
                 continue
-            if result is None or result == found:
-                result = found
-                continue
-            rule = hive_types.choice if self.text.dialect == "hive" else hive_types.choice_in_spark
-            shared = rule(result, found)
-            if shared is None:
+            result = kind if result is None or result == kind else rule(result, kind)
+            if result is None:
                 return None
-            result = shared
         return result if result is not None else "void"
 
     def _case(self, node: exp.Expr) -> str | None:
@@ -286,8 +297,8 @@ class TypeInference:
         return self._chosen(node, results)
 
     def _chosen(self, choice: exp.Expr, nodes: Arguments) -> str | None:
-        """The type of several results; Hive's planner gives numbers that are written out only the digits they have."""
-        kinds = [self.of(node) for node in nodes]  # once: nested choices would be looked at again and again
+        """Return the type of several results; Hive's planner gives integer literals only the digits they have."""
+        kinds = [self.type_of(node) for node in nodes]  # once, since nested choices would be inferred again and again
         result = self._shared(kinds)
         if result is None or self.text.dialect != "hive" or not any(isinstance(node, exp.Literal) for node in nodes):
             return result
@@ -299,12 +310,12 @@ class TypeInference:
         return self._shortest(nodes, kinds) if kind == "decimal" else result
 
     def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
-        """The decimal type of several values, whole numbers that are written out with the digits they have."""
+        """Return the decimal type of several values, integer literals with only the digits they have."""
         return self._shared([_digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)])
 
     def _coalesce(self, node: exp.Expr) -> str | None:
         nodes = [node.this, *node.expressions]
-        kinds = [self.of(item) for item in nodes]
+        kinds = [self.type_of(item) for item in nodes]
         result = self._shared(kinds)
         if result is None or hive_types.base(result) != "decimal" or self.text.dialect != "hive":
             return result
@@ -328,25 +339,25 @@ class TypeInference:
     def _struct(self, node: exp.Expr) -> str | None:
         token = function_token(self.text, node)
         if self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct":
-            return None  # Spark names the fields after columns
+            return None  # Spark takes the fields' names from columns
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
             value = item.expression if named else item
             name = item.this.name.lower() if named and self._is_written(node, item) else f"col{position + 1}"
-            inner = self.of(value)
+            inner = self.type_of(value)
             if inner is None:
                 return None
             parts.append(f"{name}:{inner}")
         return f"struct<{','.join(parts)}>" if parts else None
 
     def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
-        """Whether a struct's field has the name that the tree gives it: sqlglot makes some up from columns."""
+        """Whether the text contains a struct field's name; sqlglot derives some names from columns."""
         token = function_token(self.text, struct)
         if token is None or self.text.raw(token).lower() != "struct":
             return True
         own = item.this._meta or {}
-        inner = [found._meta["start"] for found in item.expression.walk() if found._meta and "start" in found._meta]
+        inner = start_offsets(item.expression)
         return "start" in own and (not inner or own["start"] > max(inner))
 
     def _subquery(self, node: exp.Expr) -> str | None:
@@ -356,7 +367,7 @@ class TypeInference:
     # -- Functions -------------------------------------------------------------------------------------------------
 
     def _window(self, node: exp.Expr) -> str | None:
-        return self.of(node.this)
+        return self.type_of(node.this)
 
     def _within_group(self, node: exp.Expr) -> str | None:
         if self.text.dialect != "hive":
@@ -372,11 +383,11 @@ class TypeInference:
         name = self.text.raw(token).strip("`").lower()
         if self.text.dialect == "spark" and self._differs_in_spark(name, node):
             return None
-        fixed = FIXED.get(name)
-        if self.text.dialect == "hive" and name in CONVERSIONS:
+        fixed = RESULT_TYPES.get(name)
+        if self.text.dialect == "hive" and name in CONVERSION_FUNCTIONS:
             return name
         if name == "concat" and self.text.dialect == "hive":
-            return self._joined([self.of(item) for item in node.iter_expressions()])
+            return self._joined([self.type_of(item) for item in node.iter_expressions()])
         if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
         arguments = [
@@ -388,9 +399,9 @@ class TypeInference:
         if not arguments:
             return None
         rule = _FUNCTIONS.get(name)
-        if rule is None and name not in _DEPENDS_ON_FIRST and name not in SAME_AS_FIRST:
+        if rule is None and name not in _DEPENDS_ON_FIRST and name not in FIRST_ARGUMENT_TYPE:
             return None
-        first = self.of(arguments[0])
+        first = self.type_of(arguments[0])
         if name in _DEPENDS_ON_FIRST:
             return (
                 first
@@ -405,10 +416,10 @@ class TypeInference:
         return rule(self, first, arguments)
 
     def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
-        """Whether Spark gives a call another type than Hive does; where its rules are not Hive's, nothing is told."""
+        """Whether Spark may give a call another type than Hive does."""
         if name in ("round", "bround") or name in STRINGS_IN_HIVE:
             first = next(node.iter_expressions(), None)
-            kind = None if first is None else self.of(first)
+            kind = None if first is None else self.type_of(first)
             if kind is None:
                 return name not in STRINGS_IN_HIVE
             base = hive_types.base(kind)
@@ -446,12 +457,12 @@ class TypeInference:
         return f"array<{inner[1]}>" if len(inner) == 2 else None
 
     def _greatest(self, first: str, arguments: Arguments) -> str | None:
-        kinds = [first, *(self.of(node) for node in arguments[1:])]
+        kinds = [first, *(self.type_of(node) for node in arguments[1:])]
         if self.text.dialect != "hive":
             return self._shared(list(kinds))
         result: str | None = first
-        for found in kinds[1:]:
-            result = hive_types.greatest(result, found) if result is not None and found is not None else None
+        for kind in kinds[1:]:
+            result = hive_types.greatest(result, kind) if result is not None and kind is not None else None
         return result
 
     def _rounded_up(self, first: str, arguments: Arguments) -> str | None:
@@ -469,34 +480,33 @@ class TypeInference:
         return "double" if first in ("float", "string") else first
 
     def _rounded(self, first: str, arguments: Arguments) -> str | None:
-        """Hive's `GenericUDFRound`: rounding can bring one more digit in front of the point."""
+        """Apply Hive's `GenericUDFRound`: rounding can add one digit in front of the decimal point."""
         size = hive_types.decimal(first)
         if size is None:
             return "double" if hive_types.base(first) in hive_types.STRINGS else first
         digits = 0
         if len(arguments) > 1:
-            written = arguments[1]
-            negative = type(written) is exp.Neg
-            number = written.this if negative else written
+            negative = type(arguments[1]) is exp.Neg
+            number = arguments[1].this if negative else arguments[1]
             if not isinstance(number, exp.Literal) or not number.this.isdigit():
                 return None
             digits = -int(number.this) if negative else int(number.this)
         precision, scale = size
         whole = precision - scale + (1 if digits < scale else 0)
-        kept = min(max(digits, 0), 38)
-        return f"decimal({min(whole + kept, 38)},{kept})"
+        scale = min(max(digits, 0), 38)
+        return f"decimal({min(whole + scale, 38)},{scale})"
 
     def _sign(self, first: str, arguments: Arguments) -> str | None:
         return "int" if hive_types.base(first) == "decimal" else "double"
 
     def _remainder(self, first: str, arguments: Arguments) -> str | None:
-        second = self.of(arguments[1]) if len(arguments) > 1 else None
+        second = self.type_of(arguments[1]) if len(arguments) > 1 else None
         if second is None or "decimal" in (hive_types.base(first), hive_types.base(second)):
             return None
         return arithmetic("Mod", first, second)
 
     def _masked(self, first: str, arguments: Arguments) -> str | None:
-        """Hive's `mask` functions give the longest type of the kind."""
+        """Return the type of Hive's `mask` functions: the longest type of its kind."""
         if self.text.dialect != "hive":
             return None
         longest = {"varchar": "varchar(65535)", "char": "char(255)", "decimal": "decimal(38,18)"}
@@ -511,7 +521,7 @@ class TypeInference:
 
 
 def _digits(node: exp.Expr, type_text: str) -> str:
-    """The decimal type of a whole number that is written out: as many digits as it has."""
+    """Return the decimal type of an integer literal, with as many digits as it has; other types unchanged."""
     while type(node) is exp.Paren:
         node = node.this
     if isinstance(node, exp.Literal) and not node.is_string and type_text == "int":
@@ -524,7 +534,7 @@ def _boolean(types: TypeInference, node: exp.Expr) -> str | None:
 
 
 _NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
-"""Functions of numbers that read a string as a double."""
+"""The numeric functions that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
 _TARGETS = {
     "BOOLEAN": "boolean",
