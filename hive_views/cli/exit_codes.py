@@ -1,6 +1,6 @@
-"""How a command ends: its exit code, and what it says about an error.
+"""Exit codes, and the diagnostics that commands print on stderr.
 
-The codes are a contract (docs/cli.md lists them, a test compares): scripts decide by them what to do next.
+The codes are a contract with scripts: docs/cli.md lists them, and a test compares the list.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hive_views.rendering.escaping import escape_json
 
 
 class ExitCode(IntEnum):
-    """Exit codes, each with its meaning."""
+    """Exit codes and their meanings."""
 
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> ExitCode:
-        """Make a code that carries its meaning."""
+        """Create a member with its meaning."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
@@ -79,92 +79,61 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.MetastoreConnectionLostError: ExitCode.UNREACHABLE,
     errors.HiveViewsError: ExitCode.FAILED,
 }
-"""The code of an error: that of its class, or of the nearest class above it."""
+"""The code of an error is that of its class, or of the nearest base class listed."""
 
 
 def exit_code(error: errors.HiveViewsError) -> ExitCode:
-    """The exit code of an error.
-
-    Args:
-        error: Any error of this package.
-
-    Returns:
-        Its code.
-    """
+    """The exit code of an error."""
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """An error as the JSON object that `--json` prints on stderr.
-
-    Args:
-        error: Any exception.
-
-    Returns:
-        `error` (the text), `type` (the class) and `operands` (what the error is about).
-    """
+def error_document(error: BaseException) -> dict[str, Any]:
+    """The JSON object that `--json` prints on stderr: the message, the class and the attributes of an error."""
     operands = vars(error) if isinstance(error, errors.HiveViewsError) else {}
     return {
         "error": str(error),
         "type": type(error).__name__,
-        "operands": {key: _plain(value) for key, value in operands.items() if not key.startswith("_")},
+        "operands": {key: _json_value(value) for key, value in operands.items() if not key.startswith("_")},
     }
 
 
-def report(error: errors.HiveViewsError, *, as_json: bool) -> ExitCode:
-    """Tell the user about an error, on stderr.
-
-    Args:
-        error: What happened.
-        as_json: Print a JSON object in one line in place of a sentence.
-
-    Returns:
-        The exit code.
-    """
-    say(f"Error: {error}", describe(error), as_json=as_json)
+def report_error(error: errors.HiveViewsError, *, as_json: bool) -> ExitCode:
+    """Print an error on stderr, and return its exit code."""
+    print_diagnostic(f"Error: {error}", error_document(error), as_json=as_json)
     return exit_code(error)
 
 
 def report_defect(error: Exception, *, as_json: bool) -> ExitCode:
-    """Show the traceback of an exception that nobody expected, on stderr; with `as_json` a JSON object follows it.
-
-    Args:
-        error: What happened.
-        as_json: Print a JSON object in one line after it.
-
-    Returns:
-        The exit code.
-    """
+    """Print the traceback of an unexpected exception on stderr, with `as_json` followed by a JSON object."""
     print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr, flush=True)
     if as_json:
-        say("", describe(error), as_json=True)
+        print_diagnostic("", error_document(error), as_json=True)
     return ExitCode.INTERNAL
 
 
-def say(text: str, document: dict[str, Any], *, as_json: bool) -> None:
-    """Print a diagnosis on stderr: a sentence, or a JSON object in one line.
-
-    Args:
-        text: The sentence.
-        document: The object.
-        as_json: Which of them.
-    """
-    # What a metastore says of itself stands in errors, too: it must not steer the terminal.
-    said = escape_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
-    print(said, file=sys.stderr, flush=True)
+def print_diagnostic(text: str, document: dict[str, Any], *, as_json: bool) -> None:
+    """Print a diagnostic on stderr: the text, or with `as_json` the document in one line."""
+    # Errors may quote texts of a metastore, which must not control the terminal.
+    line = escape_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
+    print(line, file=sys.stderr, flush=True)
 
 
-class ShownFormatter(logging.Formatter):
-    """Log records as they can be shown: what others wrote stands in them."""
+def print_message(message: str, kind: str, *, as_json: bool) -> None:
+    """Print a message about no particular error of this package on stderr; `kind` is its type in JSON."""
+    print_diagnostic(message, {"error": message, "type": kind, "operands": {}}, as_json=as_json)
+
+
+class EscapingFormatter(logging.Formatter):
+    """Formats log records with control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record, as text."""
+        """Format one record."""
         return shown(super().format(record))
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     return str(value)

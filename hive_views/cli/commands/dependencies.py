@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli import text
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_type
 from hive_views.cli.commands import partitions
 from hive_views.cli.commands.reading import ViewArgument
-from hive_views.cli.commands.writing import written
+from hive_views.cli.commands.writing import Written, print_written, written
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, json_value, print_json, shown
-from hive_views.cli.values import Written
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
 
@@ -68,8 +66,8 @@ def register(app: typer.Typer, *, look: str, change: str) -> None:
     partitions.register(group)
     app.add_typer(group, name="deps", rich_help_panel=look)
     bind(app, "recompile", recompile, print_recompiled, panel=change, code=recompile_code)
-    bind(app, "adopt", adopt, text.print_written, panel=change)
-    bind(app, "repair", repair, text.print_written, panel=change, question=question_before_repair)
+    bind(app, "adopt", adopt, print_written, panel=change)
+    bind(app, "repair", repair, print_written, panel=change, question=question_before_repair)
 
 
 # -- deps tree --------------------------------------------------------------------------------------------------------

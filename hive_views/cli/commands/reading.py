@@ -1,44 +1,260 @@
-"""Commands that only look: list, show, history, diff. Plain functions, for Python as for the command line."""
+"""The commands list, show, history and diff: plain functions, their results, and the text printed for them.
+
+The fields of a result are the keys of its JSON document. Fields may be added in later versions; none is renamed or
+removed. A field without a value is null, never left out. Times are given in milliseconds from the epoch, as ISO 8601
+in UTC, or both.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_views.cli.binding import bind
 from hive_views.cli.columns import type_text
-from hive_views.cli.values import (
-    Column,
-    ColumnDifference,
-    Drift,
-    HistoryEntry,
-    ListedView,
-    Representation,
-    Row,
-    TextDifference,
-    Version,
-    VersionHead,
-    ViewDetails,
-    ViewDiff,
-    ViewHistory,
-    ViewList,
-)
+from hive_views.cli.output import console, print_table, shown
 from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
+    from hive_views.metastore.drift import Difference
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
 
 ViewArgument = Annotated[str, typer.Argument(metavar="NAME")]
 """A view's name on the command line."""
 
 TYPED = "typed"
-"""What a difference of the author's text is called where no dialect holds that text."""
+"""The name of the typed text in a diff, if no dialect has that text."""
+
+_INDENT = "  "
+
+
+@dataclass(frozen=True)
+class ListedView:
+    """A view in a list."""
+
+    view: str
+    """`database.name`."""
+    database: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ViewList:
+    """The result of `list`."""
+
+    views: tuple[ListedView, ...]
+    """The views, sorted."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a version."""
+
+    id: int
+    """The field id."""
+    name: str
+    type: str
+    """The Iceberg type, such as `long`, `decimal(10, 2)` or `struct<a: int, b: list<string>>`."""
+    required: bool
+    """Whether it is declared not null."""
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A representation of a version's definition."""
+
+    type: str
+    """`sql`, or the type of a representation that this package does not know."""
+    dialect: str | None
+    """The SQL dialect; null unless `type` is `sql`."""
+    sql: str | None
+    """The text; null unless `type` is `sql`."""
+    generated: bool
+    """Whether the text was generated from an authored one."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a view."""
+
+    version_id: int
+    current: bool
+    """Whether it is the current version."""
+    timestamp_ms: int
+    """When it was created."""
+    time: str
+    """The same time in ISO 8601."""
+    operation: str
+    """`create` or `replace`."""
+    engine: str | None
+    """The engine that wrote it, such as `spark 4.0.1`."""
+    default_catalog: str | None
+    """The catalog of names without one; null is the view's own."""
+    default_namespace: tuple[str, ...]
+    """The database of unqualified names."""
+    original_text: str | None
+    """The typed text of this version."""
+    expanded_text: str | None
+    """The text of this version for Hive and plain Spark."""
+    representations: tuple[Representation, ...]
+    columns: tuple[Column, ...]
+    summary: dict[str, str]
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """An entry of the version log."""
+
+    version_id: int
+    """The version that became current."""
+    timestamp_ms: int
+    """When it became current."""
+    time: str
+    """The same time in ISO 8601."""
+    operation: str | None
+    """`create`, `replace`, or `rollback` if the version was current before; null for an expired version."""
+    engine: str | None
+    """The engine that wrote the version."""
+    current: bool
+    """Whether this is the last entry."""
+    expired: bool
+    """Whether the metadata no longer contains the version."""
+
+
+@dataclass(frozen=True)
+class ViewHistory:
+    """The result of `history`."""
+
+    view: str
+    """`database.name`."""
+    current_version_id: int
+    entries: tuple[HistoryEntry, ...]
+    """The version log, oldest first."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The metastore's row, as Hive and plain Spark read it."""
+
+    original_text: str | None
+    """viewOriginalText."""
+    expanded_text: str | None
+    """viewExpandedText."""
+    parameters: dict[str, str]
+    """All parameters, including those of other programs."""
+
+
+@dataclass(frozen=True)
+class ViewDetails:
+    """The result of `show`."""
+
+    view: str
+    """`database.name`."""
+    database: str
+    name: str
+    uuid: str
+    comment: str | None
+    """The property `comment`."""
+    owner: str | None
+    """The row's owner."""
+    create_time: str
+    """When the row was created, in ISO 8601."""
+    location: str
+    """The base location."""
+    metadata_location: str
+    """The current metadata file."""
+    previous_metadata_location: str | None
+    current_version_id: int
+    version_ids: tuple[int, ...]
+    """All versions that the metadata contains."""
+    version: Version
+    """The requested version; the current one by default."""
+    row: Row
+    """The metastore's row."""
+    drift: tuple[Difference, ...]
+    """The differences between the row and the metadata file."""
+    properties: dict[str, str]
+    """The view's properties."""
+    history: tuple[HistoryEntry, ...]
+    """The version log, oldest first."""
+
+
+@dataclass(frozen=True)
+class VersionHead:
+    """One side of a comparison."""
+
+    version_id: int
+    time: str
+    """When it was created, in ISO 8601."""
+    default_catalog: str | None
+    """The catalog of names without one."""
+    default_namespace: tuple[str, ...]
+    """The database of unqualified names."""
+
+
+@dataclass(frozen=True)
+class TextDifference:
+    """The difference between the texts of two versions."""
+
+    text: str
+    """The dialect, or `typed` for a typed text that no dialect has."""
+    change: str
+    """`same`, `changed`, `added` or `removed`."""
+    diff: str
+    """A unified diff; empty if the texts are equal."""
+
+
+@dataclass(frozen=True)
+class ColumnDifference:
+    """The difference between a column of two versions."""
+
+    name: str
+    change: str
+    """`added`, `removed`, `changed` (type, comment or nullability) or `moved` (position only)."""
+    old: Column | None
+    """The column in the old version; null for an added one."""
+    new: Column | None
+    """The column in the new version; null for a removed one."""
+
+
+@dataclass(frozen=True)
+class ViewDiff:
+    """The result of `diff`."""
+
+    view: str
+    """`database.name`."""
+    old: VersionHead
+    """The version that is compared from."""
+    new: VersionHead
+    """The version that is compared to."""
+    texts: tuple[TextDifference, ...]
+    """Each text of either version."""
+    columns: tuple[ColumnDifference, ...]
+    """The columns that differ."""
+
+
+def register(app: typer.Typer, *, panel: str) -> None:
+    """Add the commands to the command line, under a heading."""
+    bind(app, "list", list_views, _print_list, panel=panel)
+    bind(app, "show", show_view, _print_view, panel=panel)
+    bind(app, "history", view_history, _print_history, panel=panel)
+    bind(app, "diff", diff_versions, _print_diff, panel=panel)
+
+
+# -- Commands ----------------------------------------------------------------------------------------------------------
 
 
 def list_views(
@@ -47,22 +263,15 @@ def list_views(
     """List the Iceberg views of a database, or of all databases.
 
     Args:
-        catalog: Where to look.
-        database: The database; all of them by default.
-
-    Returns:
-        The views, sorted by database and name.
-
-    Raises:
-        NoSuchNamespaceError: If there is no such database.
+        database: The database; all databases by default.
     """
     if database is not None:
         names = catalog.list_views(database)
     else:
         names = []
-        for (each,) in sorted(catalog.list_namespaces()):
+        for (listed_database,) in sorted(catalog.list_namespaces()):
             try:
-                names += catalog.list_views(each)
+                names += catalog.list_views(listed_database)
             except NoSuchNamespaceError:
                 continue  # dropped since it was listed
     return ViewList(tuple(ListedView(".".join(name), name[0], name[1]) for name in names))
@@ -74,27 +283,19 @@ def show_view(
     *,
     version: Annotated[int | None, typer.Option("--version", metavar="N")] = None,
 ) -> ViewDetails:
-    """Show a view: texts, columns, properties, where it is stored, its history, and where others changed its row.
+    """Show a view: its texts, columns, properties, locations and history, and what other programs changed in its row.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
-        version: Show the texts and columns of this version in place of the current one.
-
-    Returns:
-        All that is known of it.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        NoSuchVersionError: If its metadata does not hold that version.
+        version: Show the texts and columns of this version instead of the current one.
     """
     view = catalog.load_view(name)
     metadata = view.metadata
-    database, short = view.name()
+    database, short_name = view.name()
     return ViewDetails(
         view=view_name(view),
         database=database,
-        name=short,
+        name=short_name,
         uuid=metadata.view_uuid,
         comment=metadata.properties.get("comment"),
         owner=view.owner,
@@ -103,30 +304,23 @@ def show_view(
         metadata_location=view.metadata_location,
         previous_metadata_location=view.previous_metadata_location,
         current_version_id=metadata.current_version_id,
-        version_ids=tuple(item.version_id for item in metadata.versions),
-        version=_version(metadata, _held(view, metadata.current_version_id if version is None else version)),
+        version_ids=tuple(existing.version_id for existing in metadata.versions),
+        version=_load_version(view, metadata.current_version_id if version is None else version),
         row=Row(view.original_text, view.expanded_text, view.parameters),
-        drift=tuple(Drift(item.field, item.row, item.file) for item in view.drift),
+        drift=view.drift,
         properties=dict(metadata.properties),
-        history=tuple(_entries(metadata)),
+        history=tuple(_history_entries(metadata)),
     )
 
 
 def view_history(catalog: HiveViewCatalog, name: ViewArgument) -> ViewHistory:
-    """Show which version of a view was made current when, by what, and by which engine.
+    """Show the version log of a view: when each version became current, and which engine wrote it.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
-
-    Returns:
-        Its version log, oldest first.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
     """
     view = catalog.load_view(name)
-    return ViewHistory(view_name(view), view.metadata.current_version_id, tuple(_entries(view.metadata)))
+    return ViewHistory(view_name(view), view.metadata.current_version_id, tuple(_history_entries(view.metadata)))
 
 
 def diff_versions(
@@ -135,30 +329,25 @@ def diff_versions(
     old: Annotated[int, typer.Argument(metavar="FROM")],
     new: Annotated[int, typer.Argument(metavar="TO")],
 ) -> ViewDiff:
-    """Compare two versions of a view: each text, and the columns. Properties have no versions.
+    """Compare the texts and columns of two versions of a view. Properties have no versions.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
         old: The version to compare from.
         new: The version to compare to.
-
-    Returns:
-        What differs.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        NoSuchVersionError: If its metadata does not hold one of the versions.
     """
     view = catalog.load_view(name)
-    sides = _version(view.metadata, _held(view, old)), _version(view.metadata, _held(view, new))
+    old_version, new_version = _load_version(view, old), _load_version(view, new)
     return ViewDiff(
         view=view_name(view),
-        old=_head(sides[0]),
-        new=_head(sides[1]),
-        texts=tuple(_text_differences(*sides)),
-        columns=tuple(_column_differences(*sides)),
+        old=_version_head(old_version),
+        new=_version_head(new_version),
+        texts=tuple(_text_differences(old_version, new_version)),
+        columns=tuple(_column_differences(old_version, new_version)),
     )
+
+
+# -- Results -----------------------------------------------------------------------------------------------------------
 
 
 def view_name(view: HiveView) -> str:
@@ -166,44 +355,32 @@ def view_name(view: HiveView) -> str:
     return ".".join(view.name())
 
 
-def iso_time(milliseconds: int, *, timespec: str = "milliseconds") -> str:
-    """A time in ISO 8601, UTC.
-
-    Args:
-        milliseconds: From the epoch.
-        timespec: Its precision, as `datetime.isoformat` names it.
-
-    Returns:
-        E.g. `2026-01-31T12:00:00.000Z`; the number itself where it is beyond the calendar.
-    """
+def iso_time(timestamp_ms: int, *, timespec: str = "milliseconds") -> str:
+    """A time in ISO 8601, UTC, such as `2026-01-31T12:00:00.000Z`; the number itself if it is out of range."""
     try:
-        time = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+        time = datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
     except (OverflowError, ValueError, OSError):
-        return str(milliseconds)
+        return str(timestamp_ms)
     return time.replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
 
 
-def _held(view: HiveView, version_id: int) -> ViewVersion:
-    version = view.version(version_id)
-    if version is None:
-        raise NoSuchVersionError(view_name(view), str(version_id), [item.version_id for item in view.metadata.versions])
-    return version
-
-
-def _version(metadata: ViewMetadata, version: ViewVersion) -> Version:
+def _load_version(view: HiveView, version_id: int) -> Version:
     from hive_views.spec.metadata import SQLViewRepresentation
     from hive_views.spec.version_texts import row_texts
 
-    generated = version.generated_dialects
+    metadata, version = view.metadata, view.version(version_id)
+    if version is None:
+        version_ids = [existing.version_id for existing in metadata.versions]
+        raise NoSuchVersionError(view_name(view), str(version_id), version_ids)
     texts = row_texts(version)
     representations = []
-    for item in version.representations:
-        if isinstance(item.root, SQLViewRepresentation):
-            dialect = item.root.dialect
-            made = dialect.lower() in generated
-            representations.append(Representation("sql", dialect, item.root.sql, made))
+    for representation in version.representations:
+        if isinstance(representation.root, SQLViewRepresentation):
+            dialect = representation.root.dialect
+            is_generated = dialect.lower() in version.generated_dialects
+            representations.append(Representation("sql", dialect, representation.root.sql, is_generated))
         else:
-            representations.append(Representation(item.root.type, None, None, False))
+            representations.append(Representation(representation.root.type, None, None, False))
     schema = metadata.raw_schema(version.schema_id) or {"fields": []}
     return Version(
         version_id=version.version_id,
@@ -231,47 +408,54 @@ def _engine(version: ViewVersion) -> str | None:
     return f"{name} {engine_version}" if name and engine_version else name
 
 
-def _entries(metadata: ViewMetadata) -> Iterator[HistoryEntry]:
+def _history_entries(metadata: ViewMetadata) -> Iterator[HistoryEntry]:
     last = len(metadata.version_log) - 1
-    seen: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for index, entry in enumerate(metadata.version_log):
         version = metadata.version(entry.version_id)
-        repeated = seen[entry.version_id] > 0
-        seen[entry.version_id] += 1
+        was_current_before = counts[entry.version_id] > 0
+        counts[entry.version_id] += 1
         yield HistoryEntry(
             version_id=entry.version_id,
             timestamp_ms=entry.timestamp_ms,
             time=iso_time(entry.timestamp_ms),
-            operation=None if version is None else "rollback" if repeated else version.operation,
+            operation=None if version is None else "rollback" if was_current_before else version.operation,
             engine=None if version is None else _engine(version),
             current=index == last and entry.version_id == metadata.current_version_id,
             expired=version is None,
         )
 
 
-def _head(version: Version) -> VersionHead:
+def _version_head(version: Version) -> VersionHead:
     return VersionHead(version.version_id, version.time, version.default_catalog, version.default_namespace)
 
 
 def _texts(version: Version) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for item in version.representations:
-        if item.dialect is not None and item.sql is not None:
-            texts.setdefault(item.dialect.lower(), item.sql)
+    for representation in version.representations:
+        if representation.dialect is not None and representation.sql is not None:
+            texts.setdefault(representation.dialect.lower(), representation.sql)
     return texts
 
 
 def _text_differences(old: Version, new: Version) -> Iterator[TextDifference]:
-    before, after = _texts(old), _texts(new)
-    if any(side.original_text not in (None, *texts.values()) for side, texts in ((old, before), (new, after))):
-        before = {TYPED: old.original_text or "", **before}
-        after = {TYPED: new.original_text or "", **after}
-    for text in dict.fromkeys((*before, *after)):
-        one, other = before.get(text), after.get(text)
-        change = "added" if one is None else "removed" if other is None else "same" if one == other else "changed"
+    old_texts, new_texts = _texts(old), _texts(new)
+    if any(
+        version.original_text not in (None, *texts.values()) for version, texts in ((old, old_texts), (new, new_texts))
+    ):
+        old_texts = {TYPED: old.original_text or "", **old_texts}
+        new_texts = {TYPED: new.original_text or "", **new_texts}
+    for text in dict.fromkeys((*old_texts, *new_texts)):
+        old_text, new_text = old_texts.get(text), new_texts.get(text)
+        if old_text is None:
+            change = "added"
+        elif new_text is None:
+            change = "removed"
+        else:
+            change = "same" if old_text == new_text else "changed"
         lines = unified_diff(
-            (one or "").splitlines(),
-            (other or "").splitlines(),
+            (old_text or "").splitlines(),
+            (new_text or "").splitlines(),
             f"version {old.version_id} ({text})",
             f"version {new.version_id} ({text})",
             lineterm="",
@@ -280,24 +464,206 @@ def _text_differences(old: Version, new: Version) -> Iterator[TextDifference]:
 
 
 def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference]:
-    before = {column.name.lower(): (place, column) for place, column in enumerate(old.columns)}
-    after = {column.name.lower(): (place, column) for place, column in enumerate(new.columns)}
-    for key, (_, column) in before.items():
-        if key not in after:
+    old_columns = {column.name.lower(): column for column in old.columns}
+    new_columns = {column.name.lower(): column for column in new.columns}
+    for key, column in old_columns.items():
+        if key not in new_columns:
             yield ColumnDifference(column.name, "removed", column, None)
-    kept_before = [key for key in before if key in after]
-    kept_after = [key for key in after if key in before]
-    for key, (_, column) in after.items():
-        if key not in before:
+    old_order = [key for key in old_columns if key in new_columns]
+    new_order = [key for key in new_columns if key in old_columns]
+    for key, column in new_columns.items():
+        former = old_columns.get(key)
+        if former is None:
             yield ColumnDifference(column.name, "added", None, column)
-            continue
-        former = before[key][1]
-        if (former.name, former.type, former.required, former.comment) != (
+        elif (former.name, former.type, former.required, former.comment) != (
             column.name,
             column.type,
             column.required,
             column.comment,
         ):
             yield ColumnDifference(column.name, "changed", former, column)
-        elif kept_before.index(key) != kept_after.index(key):
+        elif old_order.index(key) != new_order.index(key):
             yield ColumnDifference(column.name, "moved", former, column)
+
+
+# -- Text output -------------------------------------------------------------------------------------------------------
+
+
+def _print_list(result: ViewList) -> None:
+    """Print one name per line."""
+    out = console()
+    for listed in result.views:
+        out.print(shown(listed.view), soft_wrap=True)
+
+
+def _print_view(details: ViewDetails) -> None:
+    out = console()
+    version = details.version
+    count = f"one of {len(details.version_ids)}" if len(details.version_ids) > 1 else "the only one"
+    engine = f" by {version.engine}" if version.engine else ""
+    status = "current" if version.current else f"not current: version {details.current_version_id} is"
+    out.print(_heading(details.view), f"  version {version.version_id} ({status}; {count})", sep="", soft_wrap=True)
+    _print_fields(
+        out,
+        {
+            "Comment": details.comment,
+            "Owner": details.owner,
+            "Created": details.create_time,
+            "This version": f"{version.time}  {version.operation}{engine}",
+            "Names mean": ".".join((version.default_catalog or "(this catalog)", *version.default_namespace)),
+            "UUID": details.uuid,
+            "Location": details.location,
+            "Metadata": details.metadata_location,
+            "Before that": details.previous_metadata_location,
+        },
+    )
+    _print_section(out, "Columns")
+    print_table(_column_table(version.columns), _INDENT)
+    _print_texts(out, details)
+    _print_section(out, "Properties")
+    for key, value in sorted(details.properties.items()):
+        out.print(f"{_INDENT}{shown(key)} = {shown(value)}", soft_wrap=True)
+    if not details.properties:
+        out.print(f"{_INDENT}none", style="dim")
+    _print_drift(out, details)
+    _print_section(out, "History")
+    print_table(_history_table(details.history), _INDENT)
+
+
+def _print_history(history: ViewHistory) -> None:
+    print_table(_history_table(history.entries))
+
+
+def _print_diff(diff: ViewDiff) -> None:
+    """Print unified diffs of the texts, then the columns that differ."""
+    out = console()
+    old, new = diff.old, diff.new
+    out.print(_heading(diff.view), f"  version {old.version_id} -> {new.version_id}", sep="", soft_wrap=True)
+    for label, old_default, new_default in (
+        ("Default catalog", old.default_catalog, new.default_catalog),
+        ("Default namespace", ".".join(old.default_namespace), ".".join(new.default_namespace)),
+    ):
+        if old_default != new_default:
+            out.print(f"{label}: {shown(old_default) or '(none)'} -> {shown(new_default) or '(none)'}", soft_wrap=True)
+    for text in diff.texts:
+        _print_section(out, f"Text: {shown(text.text)} ({text.change})")
+        for line in shown(text.diff).split("\n") if text.diff else ():
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            out.print(line, style="bold" if line.startswith(("+++", "---")) else style, soft_wrap=True)
+    _print_section(out, "Columns" if diff.columns else "Columns (same)")
+    for column in diff.columns:
+        sign, style = {"added": ("+", "green"), "removed": ("-", "red")}.get(column.change, ("~", "yellow"))
+        if column.change == "moved":
+            text_of_change = f"{shown(column.name)} (moved)"
+        else:
+            sides = (column.old, column.new)
+            text_of_change = " -> ".join(_column_text(side) for side in sides if side is not None)
+        out.print(f"{sign} {text_of_change}", style=style, soft_wrap=True)
+    out.print("\nProperties have no versions and are not compared.", style="dim")
+
+
+def _print_texts(out: Console, details: ViewDetails) -> None:
+    """Print the typed text, Hive's text and each dialect's; a text that was printed is not printed again."""
+    version = details.version
+    original = details.row.original_text if version.current else version.original_text
+    expanded = details.row.expanded_text if version.current else version.expanded_text
+    origin = "in the metastore's row" if version.current else "of this version"
+    texts = [
+        ("Text as typed", f"viewOriginalText {origin}", original),
+        ("Text for Hive and plain Spark", f"viewExpandedText {origin}", expanded),
+    ]
+    for representation in version.representations:
+        title = f"Representation: {representation.dialect or representation.type}"
+        if representation.type == "sql":
+            remark = "generated" if representation.generated else "authored"
+        else:
+            remark = "not SQL; kept as it is"
+        texts.append((title, remark, representation.sql))
+    titles: dict[str, str] = {}
+    for title, remark, text in texts:
+        _print_section(out, shown(title), shown(remark))
+        if text is None:
+            out.print(f"{_INDENT}none", style="dim")
+        elif text in titles:
+            out.print(f"{_INDENT}the same as: {titles[text]}", style="dim")
+        else:
+            titles[text] = title[0].lower() + title[1:]
+            out.print(_highlighted_sql(text), soft_wrap=True)
+
+
+def _print_drift(out: Console, details: ViewDetails) -> None:
+    if not details.drift:
+        return
+    _print_section(out, "Drift", "others changed the metastore's row; Iceberg readers follow the metadata file")
+    for difference in details.drift:
+        for label, side in (("row ", difference.row), ("file", difference.file)):
+            text = ", ".join(f"{name} {kind}" for name, kind in side) if isinstance(side, list) else side
+            out.print(f"{_INDENT}{difference.field}, {label}: {shown(text)}", style="yellow", soft_wrap=True)
+
+
+def _heading(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(shown(text), style="bold")
+
+
+def _print_section(out: Console, title: str, remark: str = "") -> None:
+    from rich.text import Text
+
+    out.print()
+    out.print(Text.assemble((title, "bold"), (f"  ({remark})" if remark else "", "dim")), soft_wrap=True)
+
+
+def _print_fields(out: Console, fields: Mapping[str, str | None]) -> None:
+    from rich.text import Text
+
+    width = max(len(label) for label in fields)
+    for label, text in fields.items():
+        if text:
+            out.print(Text.assemble((f"{_INDENT}{label:<{width}}  ", "dim"), shown(text)), soft_wrap=True)
+
+
+def _highlighted_sql(text: str) -> Text:
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    highlighted = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(shown(text))
+    highlighted.rstrip()
+    return Text("\n").join(Text(_INDENT) + line for line in highlighted.split("\n", allow_blank=True))
+
+
+def _column_table(columns: Iterable[Column]) -> Table:
+    table = _table("#", "Name", "Type", "Comment")
+    for number, column in enumerate(columns, start=1):
+        kind = f"{column.type}{' not null' if column.required else ''}"
+        table.add_row(str(number), shown(column.name), shown(kind), shown(column.comment))
+    return table
+
+
+def _history_table(entries: Iterable[HistoryEntry]) -> Table:
+    table = _table("Version", "Made current", "By", "Engine", "")
+    for entry in entries:
+        state = "current" if entry.current else "expired" if entry.expired else ""
+        table.add_row(
+            str(entry.version_id),
+            entry.time,
+            shown(entry.operation),
+            shown(entry.engine),
+            state,
+            style="bold" if entry.current else "",
+        )
+    return table
+
+
+def _table(*headings: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _column_text(column: Column) -> str:
+    comment = f" ({shown(column.comment)})" if column.comment else ""
+    return f"{shown(column.name)} {shown(column.type)}{' not null' if column.required else ''}{comment}"

@@ -1,21 +1,26 @@
-"""Commands that change a view. Plain functions, for Python as for the command line."""
+"""The commands that change a view: plain functions, their results, and the text printed for them.
+
+The fields of a result are the keys of its JSON document; see `hive_views.cli.commands.reading`.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.reading import ViewArgument, view_name
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.values import Dropped, DroppedView, Written
+from hive_views.cli.output import console, shown
 from hive_views.errors import (
     MetadataFileError,
     NoSuchViewError,
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
     from hive_views.spec.metadata import ViewVersion
 
 ENGINE = "hive-views"
-"""The `engine-name` in the summary of versions that the command line writes. Without a version of its own, so that the
-same definition, written again by another release, is no new version."""
+"""The `engine-name` in the summary of versions that the command line writes. There is no `engine-version`, so that the
+same definition, written again by another release, is not a new version."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -46,13 +51,78 @@ File = Annotated[str | None, typer.Option(metavar="FILE")]
 Name = Annotated[str | None, typer.Option(metavar="NAME")]
 
 
+@dataclass(frozen=True)
+class Written:
+    """The result of the commands that change a view."""
+
+    view: str
+    """`database.name`, after the change."""
+    outcome: str
+    """`created`, `replaced`, `renamed`, `rolled back`, `changed`, `registered`, `adopted`, `repaired`, `unchanged`."""
+    version_id: int
+    """The current version."""
+    uuid: str
+    metadata_location: str
+    """The current metadata file."""
+    previous_metadata_location: str | None
+    renamed_from: str | None = None
+    """The name before a rename."""
+
+
+@dataclass(frozen=True)
+class DroppedView:
+    """A view that was dropped because it depends on another."""
+
+    view: str
+    """`database.name`."""
+    kind: str
+    """`view`, or `hive-view` for a Hive view."""
+    metadata_location: str | None
+    """The last metadata file, with which `register` restores the view. Null if purged, and for a Hive view."""
+    text: str | None = None
+    """The text of a Hive view, which no file contains; otherwise null."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The result of `drop`."""
+
+    view: str
+    """`database.name`."""
+    outcome: str
+    """`dropped`, or `absent` with --if-exists; `would be dropped` or `would be refused` for a dry run."""
+    purged: bool
+    """Whether the metadata files were deleted as well."""
+    metadata_location: str | None = None
+    """The last metadata file, with which `register` restores the view. Null if purged or absent."""
+    others: tuple[DroppedView, ...] = ()
+    """The views that were (or would be) dropped with it, in this order; empty without --cascade."""
+    dependents: tuple[str, ...] = ()
+    """The views that depend on it; empty without --cascade and --dry-run, which look for them."""
+
+
+def register(app: typer.Typer, *, panel: str) -> None:
+    """Add the commands to the command line, under a heading."""
+    bind(app, "create", create_view, print_written, panel=panel)
+    bind(app, "replace", replace_view, print_written, panel=panel)
+    bind(app, "rollback", rollback_view, print_written, panel=panel)
+    bind(app, "rename", rename_view, print_written, panel=panel)
+    bind(app, "set", set_properties, print_written, panel=panel)
+    bind(app, "unset", unset_properties, print_written, panel=panel)
+    bind(app, "register", register_view, print_written, panel=panel)
+    bind(app, "drop", drop_view, _print_dropped, panel=panel, question=_drop_question, code=_drop_exit_code)
+
+
+# -- Commands ----------------------------------------------------------------------------------------------------------
+
+
 def create_view(
     catalog: HiveViewCatalog,
     name: ViewArgument,
     *,
     sql: Sql = None,
     file: SqlFile = None,
-    column: Columns = [],  # noqa: B006 -- never changed; Typer takes the default's type for the option's
+    column: Columns = [],  # noqa: B006 -- never changed; Typer derives the option's type from the default
     dialect: Annotated[str, typer.Option(metavar="NAME")] = "spark",
     default_namespace: Name = None,
     default_catalog: Name = None,
@@ -67,43 +137,33 @@ def create_view(
     """Create a view from a query and its columns.
 
     Args:
-        catalog: Where to create it.
         name: The view, as database.name.
         sql: The query.
-        file: A file that holds the query; - is standard input.
-        column: A column of the query, in its order; with Iceberg's or Hive's types: int, bigint, decimal(10,2) …
+        file: A file that contains the query; - is standard input.
+        column: A column of the query, in order; with Iceberg's or Hive's types: int, bigint, decimal(10,2) …
         dialect: The SQL dialect of the query.
-        default_namespace: The database that unqualified names of the query mean; by default the view's own.
-        default_catalog: The catalog that names without one mean; by default the one that the view is in.
-        expanded: The query as Hive and plain Spark shall run it: with every table and column qualified. By default they
-            get the query itself.
-        expanded_file: A file that holds that text; - is standard input.
+        default_namespace: The database of unqualified names in the query; by default the view's own.
+        default_catalog: The catalog of names without one; by default the view's own.
+        expanded: The query for Hive and plain Spark, with every table and column qualified. By default they get the
+            query itself.
+        expanded_file: A file that contains that text; - is standard input.
         property: A property of the view.
         comment: A comment on the view.
-        location: The directory for its metadata files, a URI; by default below its database's.
-        if_not_exists: Leave a view alone that has the name already.
-        or_replace: Give a view that has the name already this definition.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If options are missing, contradict each other or cannot be read.
-        ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
-        NoSuchNamespaceError: If there is no such database.
-        HiveViewsError: As `HiveViewCatalog.create_view` says.
+        location: The directory of the metadata files, a URI; by default below the database's location.
+        if_not_exists: Do nothing if the view exists.
+        or_replace: Replace the definition if the view exists.
     """
     if if_not_exists and or_replace:
-        raise UsageError("--if-not-exists", "it does not go with --or-replace")
+        raise UsageError("--if-not-exists", "cannot be combined with --or-replace")
     if not column:
         raise UsageError("--column", "name each column of the query: --column NAME:TYPE[:COMMENT]")
     schema = parse_columns(column)
     namespace = default_namespace or name.rpartition(".")[0].rpartition(".")[2].lower()
-    query, expansion = _texts(sql, file, expanded, expanded_file)
+    query, expansion = _query_texts(sql, file, expanded, expanded_file)
     version = _define(query, expansion, dialect, (namespace,), default_catalog or None)
-    properties = _properties(property, comment)
-    before = _load(catalog, name) if or_replace else None
+    properties = _view_properties(property, comment)
     if or_replace:
+        before = _load_if_exists(catalog, name)
         view = catalog.create_or_replace_view(name, schema, version, location, properties)
         return written(view, "created" if before is None else _outcome("replaced", before, view))
     try:
@@ -129,44 +189,32 @@ def replace_view(
     property: Properties = [],  # noqa: B006
     comment: Text = None,
 ) -> Written:
-    """Give a view a new query. What is not named stays: columns, dialect, defaults, properties, history.
+    """Give a view a new query. Everything that is not given stays: columns, dialect, defaults, properties, history.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
         sql: The query.
-        file: A file that holds the query; - is standard input.
-        column: A column of the query, in its order; without any, the columns stay as they are.
-        dialect: The SQL dialect of the query; by default the current author's.
-        default_namespace: The database that unqualified names of the query mean; by default the current one.
-        default_catalog: The catalog that names without one mean; by default the current one. An empty text means the
-            catalog that the view is in.
-        expanded: The query as Hive and plain Spark shall run it: with every table and column qualified. By default they
-            get the query itself.
-        expanded_file: A file that holds that text; - is standard input.
-        property: A property of the view, set in the same step.
-        comment: A comment on the view, set in the same step.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If options are missing, contradict each other or cannot be read.
-        NoSuchViewError: If there is no such view.
-        DialectLossError: If a dialect would lose its text.
-        CommitFailedError: If somebody else changed its definition meanwhile.
-        HiveViewsError: As `ViewUpdate.commit` says.
+        file: A file that contains the query; - is standard input.
+        column: A column of the query, in order; without any, the columns stay as they are.
+        dialect: The SQL dialect of the query; by default that of the current definition.
+        default_namespace: The database of unqualified names in the query; by default the current one.
+        default_catalog: The catalog of names without one; by default the current one. An empty text means the catalog
+            of the view.
+        expanded: The query for Hive and plain Spark, with every table and column qualified. By default they get the
+            query itself.
+        expanded_file: A file that contains that text; - is standard input.
+        property: A property of the view, set in the same commit.
+        comment: A comment on the view, set in the same commit.
     """
     schema = parse_columns(column) if column else None
-    query, expansion = _texts(sql, file, expanded, expanded_file)
-    properties = _properties(property, comment)
+    query, expansion = _query_texts(sql, file, expanded, expanded_file)
+    properties = _view_properties(property, comment)
     view = catalog.load_view(name)
     current = view.current_version()
     if dialect is None:
-        generated = current.generated_dialects
-        authored = [each for each in view.dialects if each not in generated]
+        authored = [existing for existing in view.dialects if existing not in current.generated_dialects]
         if len(authored) > 1:
-            raise UsageError("--dialect", f"the view has texts for {', '.join(authored)}: say which one this is")
+            raise UsageError("--dialect", f"the view has texts for {', '.join(authored)}: name the one to replace")
         dialect = authored[0] if authored else "spark"
     namespace = (default_namespace,) if default_namespace else current.default_namespace
     namespace_catalog = current.default_catalog if default_catalog is None else default_catalog or None
@@ -181,21 +229,11 @@ def rename_view(
     old: Annotated[str, typer.Argument(metavar="OLD")],
     new: Annotated[str, typer.Argument(metavar="NEW")],
 ) -> Written:
-    """Give a view another name, in the same or another database. Its files and its history stay where they are.
+    """Rename a view, in the same or to another database. Its files stay where they are, and its history is kept.
 
     Args:
-        catalog: Where it is.
         old: The view, as database.name.
         new: Its new name, as database.name.
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        NoSuchNamespaceError: If the new database does not exist.
-        ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the new name is taken.
-        HiveViewsError: As `HiveViewCatalog.rename_view` says.
     """
     view = catalog.rename_view(old, new)
     return written(view, "renamed", renamed_from=_plain_name(old))
@@ -208,29 +246,19 @@ def rollback_view(
     to_version: Annotated[int | None, typer.Option(metavar="N")] = None,
     to_time: Annotated[str | None, typer.Option(metavar="TIME")] = None,
 ) -> Written:
-    """Make an earlier version of a view the current one again. Nothing is lost: its history gets one more entry.
+    """Make an earlier version of a view current again. No version is lost: the history gets a new entry.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
         to_version: The version.
-        to_time: A time; the version that was current then. ISO 8601 (UTC unless it names another zone), or milliseconds
+        to_time: The version that was current at this time: ISO 8601 (UTC unless it names another zone), or milliseconds
             from the epoch.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If neither or both are given, or the time cannot be read.
-        NoSuchViewError: If there is no such view.
-        NoSuchVersionError: If its metadata does not hold the version.
-        HiveViewsError: As `ViewUpdate.commit` says.
     """
     if (to_version is None) == (to_time is None):
         raise UsageError("--to-version", "give either --to-version or --to-time")
-    milliseconds = None if to_time is None else parse_time(to_time)
+    timestamp_ms = None if to_time is None else parse_time(to_time)
     view = catalog.load_view(name)
-    changed = view.update().rollback(version_id=to_version, timestamp_ms=milliseconds).commit()
+    changed = view.update().rollback(version_id=to_version, timestamp_ms=timestamp_ms).commit()
     return written(changed, _outcome("rolled back", view, changed))
 
 
@@ -244,37 +272,26 @@ def drop_view(
     cascade: bool = False,
     dry_run: bool = False,
 ) -> Dropped:
-    """Drop a view. Its metadata files stay, so that `register` can bring it back, unless they are purged.
+    """Drop a view. Its metadata files are kept, so that `register` can restore it, unless they are purged.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
         purge: Delete its metadata files as well (unless its property gc.enabled is false).
         if_exists: Do not fail if there is no such view.
         restrict: Drop nothing if views depend on it. Without this and --cascade they are left dangling, as in Hive.
         cascade: Drop every view that depends on it as well, dependents first.
-        dry_run: Only tell what would be dropped, and what depends on it.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If it shall both be restricted and cascade.
-        NoSuchViewError: If there is no such view.
-        NotAnIcebergViewError: If the name belongs to something else.
-        DependentsError: If `restrict` forbids it; not of a dry run.
-        HiveViewsError: As `HiveViewCatalog.drop_view` says.
+        dry_run: Only print what would be dropped, and what depends on it.
     """
     if restrict and cascade:
-        raise UsageError("--restrict", "it does not go with --cascade")
+        raise UsageError("--restrict", "cannot be combined with --cascade")
     from hive_views.io.table_files import is_collected
 
-    shown = _plain_name(name)
-    kept = False
+    plain_name = _plain_name(name)
+    keeps_files = False
     try:
         view = catalog.load_view(name)
         location: str | None = view.metadata_location
-        kept = not is_collected(view.metadata.properties)
+        keeps_files = not is_collected(view.metadata.properties)
     except MetadataFileError as error:
         location = error.location  # its row can be dropped all the same
     except NotAnIcebergViewError:
@@ -282,15 +299,17 @@ def drop_view(
     except NoSuchViewError as error:
         if not if_exists or error.detail:
             raise
-        return Dropped(shown, "absent", purged=False)
+        return Dropped(plain_name, "absent", purged=False)
     try:
         if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
-            outcome = "would be refused" if plan.is_rejected else "would be dropped"
-            dependents = tuple(map(str, plan.dependents))
-            others = _others(shown, plan.steps)
             return Dropped(
-                shown, outcome, purged=False, metadata_location=location, others=others, dependents=dependents
+                plain_name,
+                "would be refused" if plan.is_rejected else "would be dropped",
+                purged=False,
+                metadata_location=location,
+                others=_other_views(plain_name, plan.steps),
+                dependents=tuple(map(str, plan.dependents)),
             )
         report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
     except NotAnIcebergViewError:
@@ -298,30 +317,17 @@ def drop_view(
     except NoSuchViewError:
         if not if_exists:
             raise
-        return Dropped(shown, "absent", purged=False)
-    purged = purge and not kept
-    others = _others(shown, report.steps)
+        return Dropped(plain_name, "absent", purged=False)
+    is_purged = purge and not keeps_files
+    others = _other_views(plain_name, report.steps)
     return Dropped(
-        shown,
+        plain_name,
         "dropped",
-        purged=purged,
-        metadata_location=None if purged else location,
+        purged=is_purged,
+        metadata_location=None if is_purged else location,
         others=others,
         dependents=tuple(other.view for other in others),
     )
-
-
-def _others(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...]:
-    return tuple(
-        DroppedView(str(step.name), step.kind.value, step.metadata_location, step.text)
-        for step in steps
-        if str(step.name) != name
-    )
-
-
-def drop_code(value: Dropped) -> ExitCode:
-    """The exit code that a drop means: that of the refusal for a dry run that foretells one."""
-    return ExitCode.CONFLICT if value.outcome == "would be refused" else ExitCode.OK
 
 
 def register_view(
@@ -329,21 +335,11 @@ def register_view(
     name: ViewArgument,
     metadata_location: Annotated[str, typer.Argument(metavar="METADATA_LOCATION")],
 ) -> Written:
-    """Make a view of an existing metadata file, such as one of a view that was dropped. The file is not changed.
+    """Create a view from an existing metadata file, such as that of a dropped view. The file is not changed.
 
     Args:
-        catalog: Where to put it.
         name: The view, as database.name.
         metadata_location: The file's URI.
-
-    Returns:
-        What was done.
-
-    Raises:
-        ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
-        NoSuchNamespaceError: If there is no such database.
-        MetadataFileError: If the file is missing or broken.
-        HiveViewsError: As `HiveViewCatalog.register_view` says.
     """
     return written(catalog.register_view(name, metadata_location), "registered")
 
@@ -351,21 +347,11 @@ def register_view(
 def set_properties(
     catalog: HiveViewCatalog, name: ViewArgument, properties: Annotated[list[str], typer.Argument(metavar="KEY=VALUE")]
 ) -> Written:
-    """Set properties of a view; its others stay.
+    """Set properties of a view; its other properties are kept.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
         properties: Keys and values, as key=value.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If one is not of that form.
-        NoSuchViewError: If there is no such view.
-        InvalidPropertyError: If a key or value cannot be stored.
-        HiveViewsError: As `ViewUpdate.commit` says.
     """
     updates = parse_properties(properties, "KEY=VALUE")
     view = catalog.load_view(name)
@@ -376,59 +362,47 @@ def set_properties(
 def unset_properties(
     catalog: HiveViewCatalog, name: ViewArgument, keys: Annotated[list[str], typer.Argument(metavar="KEY")]
 ) -> Written:
-    """Remove properties of a view; a key that it does not have is no error.
+    """Remove properties of a view; keys that it does not have are ignored.
 
     Args:
-        catalog: Where it is.
         name: The view, as database.name.
-        keys: Their keys.
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
-        HiveViewsError: As `ViewUpdate.commit` says.
+        keys: The keys.
     """
     view = catalog.load_view(name)
     changed = view.update().remove_properties(*keys).commit()
     return written(changed, _outcome("changed", view, changed))
 
 
+# -- Arguments ---------------------------------------------------------------------------------------------------------
+
+
 def parse_time(text: str) -> int:
-    """Read a time.
-
-    Args:
-        text: ISO 8601, in UTC unless it names another zone; or milliseconds from the epoch.
-
-    Returns:
-        Milliseconds from the epoch.
-
-    Raises:
-        UsageError: If it is neither.
-    """
+    """Parse a time in ISO 8601 (UTC unless it names another zone), or milliseconds from the epoch, to the latter."""
     from pydantic import TypeAdapter, ValidationError
 
     if text.isascii() and text.isdigit():
         return int(text)
     try:
-        # Pydantic takes any number for a time, too.
+        # Without the check pydantic would accept any number as a time.
         time = TypeAdapter(datetime).validate_python(text if _DATE.match(text) else None)
     except ValidationError:
         raise UsageError(
-            "--to-time", f"{text!r} is no time: write e.g. 2026-01-31T12:00:00Z, or milliseconds from the epoch"
+            "--to-time", f"{text!r} is not a time: write e.g. 2026-01-31T12:00:00Z, or milliseconds from the epoch"
         ) from None
-    zoned = time if time.tzinfo is not None else time.replace(tzinfo=timezone.utc)
-    return (zoned - _EPOCH) // timedelta(milliseconds=1)
+    zoned_time = time if time.tzinfo is not None else time.replace(tzinfo=timezone.utc)
+    return (zoned_time - _EPOCH) // timedelta(milliseconds=1)
 
 
-def question_before_drop(
-    name: str, *, purge: bool = False, cascade: bool = False, dry_run: bool = False, **_: object
-) -> str:
-    """What is asked before a view is dropped; nothing before a dry run."""
-    others = " and every view that depends on it (--dry-run tells which)" if cascade else ""
-    files = f"{', ' if cascade else ' '}and delete all {'their' if cascade else 'its'} metadata files for good"
-    return "" if dry_run else f"Drop view {name}{others}{files if purge else ''}?"
+def _drop_question(name: str, *, purge: bool = False, cascade: bool = False, dry_run: bool = False, **_: object) -> str:
+    """The question before a view is dropped; empty for a dry run."""
+    dependents = " and every view that depends on it (--dry-run lists them)" if cascade else ""
+    files = f"{', ' if cascade else ' '}and permanently delete all {'their' if cascade else 'its'} metadata files"
+    return "" if dry_run else f"Drop view {name}{dependents}{files if purge else ''}?"
+
+
+def _drop_exit_code(dropped: Dropped) -> ExitCode:
+    """The exit code of `drop`; a dry run that predicts a refusal has the refusal's."""
+    return ExitCode.CONFLICT if dropped.outcome == "would be refused" else ExitCode.OK
 
 
 def _define(
@@ -446,22 +420,22 @@ def _define(
     )
 
 
-def _texts(
+def _query_texts(
     sql: str | None, file: str | None, expanded: str | None, expanded_file: str | None
 ) -> tuple[str, str | None]:
-    """The query, and its expansion where one is given."""
+    """The query, and its expansion if one is given."""
     if file == "-" and expanded_file == "-":
-        raise UsageError("--expanded-file", "standard input can hold one text only")
-    query = _text(sql, file, "--sql", "--file")
+        raise UsageError("--expanded-file", "standard input can contain only one of the texts")
+    query = _query_text(sql, file, "--sql", "--file")
     if query is None:
         raise UsageError("--sql", "give the query by --sql TEXT or --file FILE (- is standard input)")
-    return query, _text(expanded, expanded_file, "--expanded", "--expanded-file")
+    return query, _query_text(expanded, expanded_file, "--expanded", "--expanded-file")
 
 
-def _text(text: str | None, file: str | None, option: str, file_option: str) -> str | None:
-    """A query as it is stored: without what ends a statement, which is no part of it."""
+def _query_text(text: str | None, file: str | None, option: str, file_option: str) -> str | None:
+    """A query without the semicolons that end it."""
     if text is not None and file is not None:
-        raise UsageError(option, f"it does not go with {file_option}")
+        raise UsageError(option, f"cannot be combined with {file_option}")
     if file is not None:
         try:
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
@@ -477,16 +451,40 @@ def _text(text: str | None, file: str | None, option: str, file_option: str) -> 
     return query
 
 
-def _properties(texts: Sequence[str], comment: str | None) -> dict[str, str]:
+def _view_properties(texts: Sequence[str], comment: str | None) -> dict[str, str]:
     return {**parse_properties(texts, "--property"), **({} if comment is None else {"comment": comment})}
 
 
+# -- Results and their text --------------------------------------------------------------------------------------------
+
+
+def written(view: HiveView, outcome: str, *, renamed_from: str | None = None) -> Written:
+    """The result of a command that changed a view."""
+    return Written(
+        view=view_name(view),
+        outcome=outcome,
+        version_id=view.metadata.current_version_id,
+        uuid=view.metadata.view_uuid,
+        metadata_location=view.metadata_location,
+        previous_metadata_location=view.previous_metadata_location,
+        renamed_from=renamed_from,
+    )
+
+
+def print_written(result: Written) -> None:
+    """Print what was done, in one line."""
+    out = console()
+    old_name = f"{shown(result.renamed_from)} -> " if result.renamed_from else ""
+    text = f"{old_name}{shown(result.view)}: {result.outcome}, version {result.version_id} is current"
+    out.print(text, soft_wrap=True)
+
+
 def _plain_name(name: str) -> str:
-    """`database.name` of a name as a user writes it: perhaps with the catalog in front, in any case."""
+    """`database.name` in lower case, for a name that may include the catalog."""
     return ".".join(name.lower().split(".")[-2:])
 
 
-def _load(catalog: HiveViewCatalog, name: str) -> HiveView | None:
+def _load_if_exists(catalog: HiveViewCatalog, name: str) -> HiveView | None:
     try:
         return catalog.load_view(name)
     except NotAnIcebergViewError:
@@ -499,14 +497,37 @@ def _outcome(change: str, before: HiveView, after: HiveView) -> str:
     return "unchanged" if before.metadata_location == after.metadata_location else change
 
 
-def written(view: HiveView, outcome: str, *, renamed_from: str | None = None) -> Written:
-    """What a command tells of a view that it changed."""
-    return Written(
-        view=view_name(view),
-        outcome=outcome,
-        version_id=view.metadata.current_version_id,
-        uuid=view.metadata.view_uuid,
-        metadata_location=view.metadata_location,
-        previous_metadata_location=view.previous_metadata_location,
-        renamed_from=renamed_from,
+def _other_views(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...]:
+    return tuple(
+        DroppedView(str(step.name), step.kind.value, step.metadata_location, step.text)
+        for step in steps
+        if str(step.name) != name
     )
+
+
+def _print_dropped(result: Dropped) -> None:
+    """Print what was done to each view, and how to restore it."""
+    out = console()
+    is_dry_run = result.outcome.startswith("would")
+    for other in result.others:
+        remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
+        out.print(f"{shown(other.view)}: {result.outcome if is_dry_run else 'dropped'}{remark}", soft_wrap=True)
+    purged = ", its metadata files deleted" if result.purged else ""
+    out.print(f"{shown(result.view)}: {result.outcome}{purged}", soft_wrap=True)
+    if is_dry_run:
+        dropped_views = {other.view for other in result.others}
+        remaining = [name for name in result.dependents if name not in dropped_views]
+        if remaining:
+            label = "These views depend on it" if result.outcome == "would be refused" else "Left dangling"
+            out.print(f"{label}: {', '.join(map(shown, remaining))}", style="yellow", soft_wrap=True)
+        return
+    # Views are restored before the views that depend on them.
+    restorable = [(result.view, result.metadata_location)]
+    restorable += [(other.view, other.metadata_location) for other in reversed(result.others)]
+    for name, location in restorable:
+        if location:
+            command = f"hive-views register {shown(name)} {shown(location)}"
+            out.print(f"To bring it back: {command}", style="dim", soft_wrap=True)
+    for other in result.others:
+        if other.text is not None:
+            out.print(f"The text of {shown(other.view)} was: {shown(other.text)}", style="dim", soft_wrap=True)

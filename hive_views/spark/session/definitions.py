@@ -10,7 +10,7 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.settings import PARSER_SETTINGS
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
-from hive_views.spark.session.table_references import TableReference, table_references
+from hive_views.spark.session.table_reads import TableRead, table_reads
 from hive_views.spec.session_settings import RECORDED, encode, recorded
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 
@@ -59,14 +59,14 @@ class DefinitionAnalyzer:
         self._check_parser_settings(statement)
         query = statement.query
         temporary_views: frozenset[str] | None = None
-        for reference in table_references(query.sql):
-            if reference.time_travel is not None:
+        for read in table_reads(query.sql):
+            if read.time_travel is not None:
                 continue  # allowed for tables; for views the catalog rejects it
-            if len(reference.parts) == 1 and temporary_views is None:
+            if len(read.parts) == 1 and temporary_views is None:
                 temporary_views = frozenset(view.lower() for view in self._names.temporary_views())
-            reason = self._reason_against(reference, current, temporary_views or frozenset())
+            reason = self._reason_against(read, current, temporary_views or frozenset())
             if reason is not None:
-                raise error_at(statement.text, query.start + reference.start, reason, ".".join(reference.parts))
+                raise error_at(statement.text, query.start + read.start, reason, ".".join(read.parts))
 
     def analyzer(self, statement: Defining, database: str) -> Analyzer:
         """The analyzer of a statement's query; its errors point into the statement."""
@@ -80,11 +80,9 @@ class DefinitionAnalyzer:
         settings = recorded(version.summary)
         return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
 
-    def _reason_against(
-        self, reference: TableReference, current: NameContext, temporary_views: frozenset[str]
-    ) -> str | None:
-        """Why a view cannot read a reference."""
-        parts, name = reference.parts, ".".join(reference.parts)
+    def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:
+        """Why a view cannot read a read."""
+        parts, name = read.parts, ".".join(read.parts)
         if len(parts) == 1 and name.lower() in temporary_views:
             return f"{name} is a temporary view, which ends with its session: a view cannot read it"
         if len(parts) == 2 and self._names.is_catalog(parts[0]):

@@ -52,13 +52,13 @@ from hive_views.spark.session.names import (
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import RewrittenText, SourceText
 from hive_views.spark.session.spark_errors import ViewErrorLocation, convert_spark_errors
-from hive_views.spark.session.table_references import (
+from hive_views.spark.session.table_reads import (
     Replacement,
-    TableReference,
+    TableRead,
     TimeTravel,
-    possible_table_references,
+    possible_table_reads,
     replace_tables,
-    table_references,
+    table_reads,
 )
 from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.spec.session_settings import RECORDED, recorded, same
@@ -99,18 +99,18 @@ class PreparedStatement:
 
 @dataclass(frozen=True)
 class _TableReplacement:
-    """What replaces a reference."""
+    """What replaces a read."""
 
     name: str
     """The new name, quoted."""
     resolved: ResolvedName
-    """The object that the reference means."""
+    """The object that is replaced."""
     is_required: bool = True
     """Whether Spark would read the object incorrectly, and not only look for it under another name."""
 
 
-class _ReferenceError(Exception):
-    """An error at one reference of a text; the caller knows its position."""
+class _TableReadError(Exception):
+    """An error about one table that a text reads; the caller knows its position."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -141,7 +141,7 @@ class QueryRewriter:
         """A user's statement, with the views replaced that Spark does not read according to their definition."""
         self.notes.clear()
         try:
-            references = table_references(text)
+            reads = table_reads(text)
         except SqlError as error:
             # Spark may be able to parse it; if not, its own error is better than ours.
             reason = str(error)
@@ -149,21 +149,21 @@ class QueryRewriter:
                 reason += ". Pass its query to sql() by itself, and write the data frame that it returns"
             self.check_unparsed(text, reason)
             return PreparedStatement.unchanged(text)
-        return self._replace(text, references, self._names.current() if references else None, ())
+        return self._replace(text, reads, self._names.current() if reads else None, ())
 
     def check_unparsed(self, text: str, reason: str) -> None:
         """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
         context: NameContext | None = None
-        for reference in possible_table_references(text):
-            position = line_and_column(text, reference.start)
-            if not reference.parts:
+        for read in possible_table_reads(text):
+            position = line_and_column(text, read.start)
+            if not read.parts:
                 problem = "IDENTIFIER(…) may name a view that Spark would read incorrectly: write its name"
                 message = f"{problem}; this statement cannot be rewritten: {reason}"
                 raise SqlError(message, line=position[0], column=position[1])
             context = context or self._names.current()
             try:
-                replacement = self._replacement(text, reference, context, (), is_parsed=False)
-            except _ReferenceError as error:
+                replacement = self._replacement(text, read, context, (), is_parsed=False)
+            except _TableReadError as error:
                 problem = error.reason
             except HiveViewsError as error:
                 error.point_at(*position)
@@ -176,7 +176,7 @@ class QueryRewriter:
                 f"{problem}; and this statement cannot be rewritten: {reason}",
                 line=position[0],
                 column=position[1],
-                name=".".join(reference.parts),
+                name=".".join(read.parts),
             )
 
     def prepare_definition(
@@ -186,7 +186,7 @@ class QueryRewriter:
 
         `typed` is the statement that contains the query, and the query's offset in it.
         """
-        return self._replace(text, table_references(text), context, (), is_definition=True, view=view, typed=typed)
+        return self._replace(text, table_reads(text), context, (), is_definition=True, view=view, typed=typed)
 
     def definition_context(self, text: str, database: str) -> NameContext:
         """The Spark catalog in which a definition over this metastore's tables is analyzed.
@@ -194,8 +194,8 @@ class QueryRewriter:
         It is the session catalog if the definition reads anything but Iceberg tables and views over these.
         """
         uses_session_catalog = not self._names.has_iceberg_catalog
-        for reference in table_references(text):
-            parts = reference.parts[-2:] if len(reference.parts) > 1 else (database, *reference.parts)
+        for read in table_reads(text):
+            parts = read.parts[-2:] if len(read.parts) > 1 else (database, *read.parts)
             name = ViewName.parse(parts)
             row = self._row(name)
             if row is not None and row.kind is RowKind.ICEBERG_VIEW:
@@ -228,7 +228,7 @@ class QueryRewriter:
     def _replace(
         self,
         text: str,
-        references: tuple[TableReference, ...],
+        reads: tuple[TableRead, ...],
         context: NameContext | None,
         enclosing_views: tuple[ViewName, ...],
         *,
@@ -236,27 +236,27 @@ class QueryRewriter:
         view: str | None = None,
         typed: tuple[str, int] | None = None,
     ) -> PreparedStatement:
-        """The text with its references replaced where necessary; errors point into `typed`, which contains it."""
+        """The text with its tables replaced where necessary; errors point into `typed`, which contains it."""
         replacements: list[Replacement] = []
         views: dict[str, ViewName] = {}
         typed_text, start = typed or (text, 0)
-        for reference in references:
+        for read in reads:
             assert context is not None
-            line, column = line_and_column(typed_text, start + reference.start)
+            line, column = line_and_column(typed_text, start + read.start)
             try:
-                replacement = self._replacement(text, reference, context, enclosing_views, is_definition=is_definition)
-            except _ReferenceError as error:
+                replacement = self._replacement(text, read, context, enclosing_views, is_definition=is_definition)
+            except _TableReadError as error:
                 if view is not None:
                     reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
                     raise SqlError(reason, name=view) from None
-                raise SqlError(error.reason, line=line, column=column, name=".".join(reference.parts)) from None
+                raise SqlError(error.reason, line=line, column=column, name=".".join(read.parts)) from None
             except HiveViewsError as error:
                 # An error about an object points to where the user names it, or names what reads it.
                 if view is None and getattr(error, "view", None) is None:
                     error.point_at(line, column)
                 raise
             if replacement is not None:
-                replacements.append(Replacement(reference, replacement.name, replacement.resolved.parts))
+                replacements.append(Replacement(read, replacement.name, replacement.resolved.parts))
                 if replacement.is_required:
                     views[replacement.name] = replacement.resolved.name
         if not replacements:
@@ -266,35 +266,33 @@ class QueryRewriter:
     def _replacement(
         self,
         text: str,
-        reference: TableReference,
+        read: TableRead,
         context: NameContext,
         enclosing_views: tuple[ViewName, ...],
         *,
         is_definition: bool = False,
         is_parsed: bool = True,
     ) -> _TableReplacement | None:
-        """What replaces a reference; None if Spark reads it correctly."""
-        parts = reference.parts
+        """What replaces a table or view; None if Spark reads it correctly."""
+        parts = read.parts
         resolved = self._names.resolve(parts, context)
         row = None if resolved is None else self._row(resolved.name)
         if resolved is not None and row is not None:
             is_materialized_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
             if is_materialized_table and self._names.has_iceberg_catalog and is_parsed:
-                return self._replace_materialized_table(
-                    reference, resolved, enclosing_views, is_definition=is_definition
-                )
+                return self._replace_materialized_table(read, resolved, enclosing_views, is_definition=is_definition)
             if row.kind is not RowKind.ICEBERG_VIEW:
                 return self._replace_other(resolved, row.kind, is_definition=is_definition)
             if not is_definition and self._is_temporary(parts):
                 return None
-            replacement = self._replace_view(text, reference, resolved, enclosing_views)
+            replacement = self._replace_view(text, read, resolved, enclosing_views)
             if replacement is None and is_definition and resolved.catalog == self._catalog.name:
                 # Iceberg resolves an unqualified view in the reading session's current catalog, not in the one that
                 # was current for the definition (its ResolveViews, 1.11).
                 return _TableReplacement(quote_name(resolved.parts), resolved, is_required=False)
             return replacement
         if len(parts) > 1 and parts[-1].lower() in {*METADATA_TABLES, STORAGE}:
-            return self._replace_metadata_table(text, reference, context, is_definition=is_definition)
+            return self._replace_metadata_table(text, read, context, is_definition=is_definition)
         return None
 
     def _row(self, name: ViewName) -> Row | None:
@@ -307,14 +305,14 @@ class QueryRewriter:
 
     def _replace_materialized_table(
         self,
-        reference: TableReference,
+        read: TableRead,
         resolved: ResolvedName,
         enclosing_views: tuple[ViewName, ...],
         *,
         is_definition: bool,
     ) -> _TableReplacement | None:
         """A table with an attached view: its rows if they are usable, otherwise the view's definition."""
-        if reference.time_travel is not None or (not is_definition and self._is_temporary(reference.parts)):
+        if read.time_travel is not None or (not is_definition and self._is_temporary(read.parts)):
             return None
         stored = self._materialized.current_rows(resolved.name)
         if stored is not None:
@@ -323,10 +321,10 @@ class QueryRewriter:
         version = metadata.current_version()
         text = _spark_text(resolved.name, version)
         try:
-            references = table_references(text)
+            reads = table_reads(text)
         except SqlError as error:
-            raise _ReferenceError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(resolved.name, version, text, references, enclosing_views)
+            raise _TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
+        prepared = self._prepare_view(resolved.name, version, text, reads, enclosing_views)
         name = self._create_temporary_view(resolved.name, metadata.current_schema(), version, prepared)
         return _TableReplacement(name, resolved)
 
@@ -337,7 +335,7 @@ class QueryRewriter:
         if kind is RowKind.ICEBERG_TABLE and not self._names.session_catalog_is_replaced:
             if not is_definition:
                 return None
-            raise _ReferenceError(
+            raise _TableReadError(
                 f"{resolved.name} is an Iceberg table, which this Spark cannot read: it has no catalog "
                 f"{self._catalog.name!r}. Start it with Iceberg's runtime (hive_views.spark.runtime)"
             )
@@ -346,9 +344,9 @@ class QueryRewriter:
         return _TableReplacement(quote_name((SESSION_CATALOG, *resolved.name.identifier)), resolved)
 
     def _replace_metadata_table(
-        self, text: str, reference: TableReference, context: NameContext, *, is_definition: bool
+        self, text: str, read: TableRead, context: NameContext, *, is_definition: bool
     ) -> _TableReplacement | None:
-        view_parts, table = reference.parts[:-1], reference.parts[-1].lower()
+        view_parts, table = read.parts[:-1], read.parts[-1].lower()
         resolved = self._names.resolve(view_parts, context)
         row = None if resolved is None else self._row(resolved.name)
         if resolved is None or row is None:
@@ -361,8 +359,8 @@ class QueryRewriter:
                 return None
         elif row.kind is not RowKind.ICEBERG_VIEW:
             return None
-        if reference.time_travel is not None and table != STORAGE:
-            raise _ReferenceError(f"{'.'.join(reference.parts)} has no versions: remove AS OF")
+        if read.time_travel is not None and table != STORAGE:
+            raise _TableReadError(f"{'.'.join(read.parts)} has no versions: remove AS OF")
         frame: DataFrame
         if table in (STORAGE, REFRESHES):
             try:
@@ -370,7 +368,7 @@ class QueryRewriter:
             except NotMaterializedError:
                 return None
             if table == STORAGE:
-                frame = self._earlier_rows(materialized, *self._storage_version(text, reference))
+                frame = self._earlier_rows(materialized, *self._storage_version(text, read))
             else:
                 frame = refreshes_table(self._spark, self._catalog, materialized)
         else:
@@ -383,9 +381,9 @@ class QueryRewriter:
 
     # -- Time travel ---------------------------------------------------------------------------------------------------
 
-    def _storage_version(self, text: str, reference: TableReference) -> tuple[int | str | None, int | None]:
+    def _storage_version(self, text: str, read: TableRead) -> tuple[int | str | None, int | None]:
         """The snapshot, branch or tag, or the time in milliseconds, that an AS OF names; both None without AS OF."""
-        time_travel = reference.time_travel
+        time_travel = read.time_travel
         if time_travel is None:
             return None, None
         if time_travel.kind == "timestamp":
@@ -396,35 +394,33 @@ class QueryRewriter:
     def _earlier_rows(self, view: MaterializedView, version: int | str | None, timestamp_ms: int | None) -> DataFrame:
         if not self._names.has_iceberg_catalog:
             reason = f"The rows of {view.name} are stored in an Iceberg table, which this Spark cannot read"
-            raise _ReferenceError(reason)
+            raise _TableReadError(reason)
         try:
             return self._materialized.earlier_rows(stored_rows(view, version=version, at_ms=timestamp_ms))
         except (NoSuchRefreshError, RefreshError) as error:
-            raise _ReferenceError(str(error)) from None
+            raise _TableReadError(str(error)) from None
 
-    def _stored_rows_as_of(
-        self, text: str, view: HiveView, reference: TableReference, name: ViewName
-    ) -> DataFrame | None:
+    def _stored_rows_as_of(self, text: str, view: HiveView, read: TableRead, name: ViewName) -> DataFrame | None:
         """The stored rows that AS OF after a materialized view's name means; None if it means a definition.
 
         The id of a version means that definition; any other number is a snapshot. A time means a definition, too,
         unless the view's property `hive-views.time-travel` makes it mean a refresh.
         """
-        time_travel = reference.time_travel
+        time_travel = read.time_travel
         if time_travel is None or not is_materialized(view.metadata):
             return None
         if time_travel.kind == "timestamp" and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true":
             return None
-        version, timestamp_ms = self._storage_version(text, reference)
+        version, timestamp_ms = self._storage_version(text, read)
         if isinstance(version, int) and view.version(version) is not None:
             return None
         try:
             return self._earlier_rows(self._catalog.materialized.load(name.identifier), version, timestamp_ms)
-        except _ReferenceError as error:
+        except _TableReadError as error:
             if timestamp_ms is not None:
                 raise
             version_ids = ", ".join(str(existing.version_id) for existing in view.versions)
-            raise _ReferenceError(f"{error.reason}; versions of its definition are {version_ids}") from None
+            raise _TableReadError(f"{error.reason}; versions of its definition are {version_ids}") from None
 
     def _version_as_of(self, text: str, view: HiveView, time_travel: TimeTravel) -> ViewVersion:
         """The version of a view's definition that an AS OF names."""
@@ -432,12 +428,12 @@ class QueryRewriter:
             try:
                 return view.version_at(self._timestamp_ms(text, time_travel))
             except NoSuchVersionError as error:
-                raise _ReferenceError(f"{error}; it was first defined at {_first_defined(view)}") from None
+                raise _TableReadError(f"{error}; it was first defined at {_first_defined(view)}") from None
         number = time_travel.expression.strip("'\"")
         version = view.version(int(number)) if number.isdecimal() else None
         if version is None:
             version_ids = [existing.version_id for existing in view.versions]
-            raise _ReferenceError(str(NoSuchVersionError(".".join(view.name()), number, version_ids)))
+            raise _TableReadError(str(NoSuchVersionError(".".join(view.name()), number, version_ids)))
         return version
 
     def _timestamp_ms(self, text: str, time_travel: TimeTravel) -> int:
@@ -448,21 +444,21 @@ class QueryRewriter:
         with convert_spark_errors(source):
             timestamp_ms = self._spark.sql(query).collect()[0].timestamp_ms
         if timestamp_ms is None:
-            raise _ReferenceError(f"{time_travel.expression} is not a time")
+            raise _TableReadError(f"{time_travel.expression} is not a time")
         return int(timestamp_ms)
 
     # -- Views ---------------------------------------------------------------------------------------------------------
 
     def _replace_view(
-        self, text: str, reference: TableReference, resolved: ResolvedName, enclosing_views: tuple[ViewName, ...]
+        self, text: str, read: TableRead, resolved: ResolvedName, enclosing_views: tuple[ViewName, ...]
     ) -> _TableReplacement | None:
         name = resolved.name
         if name in enclosing_views:
             raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing_views, name)])
         view = self._catalog.load_view(name.identifier)
-        time_travel = reference.time_travel
+        time_travel = read.time_travel
         if time_travel is not None:
-            stored = self._stored_rows_as_of(text, view, reference, name)
+            stored = self._stored_rows_as_of(text, view, read, name)
         else:
             stored = self._materialized.current_rows(name) if is_materialized(view.metadata) else None
         if stored is not None:
@@ -471,12 +467,12 @@ class QueryRewriter:
         definition = _spark_text(name, version)
         is_native = time_travel is None and self._is_read_natively(resolved, view, version, definition)
         try:
-            references = table_references(definition)
+            reads = table_reads(definition)
         except SqlError as error:
             if is_native:
                 return None  # only Spark can parse it
-            raise _ReferenceError(f"The definition of {name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(name, version, definition, references, enclosing_views)
+            raise _TableReadError(f"The definition of {name} cannot be parsed: {error}") from error
+        prepared = self._prepare_view(name, version, definition, reads, enclosing_views)
         if is_native and not prepared.views:
             return None
         if view.drift:
@@ -494,13 +490,13 @@ class QueryRewriter:
         name: ViewName,
         version: ViewVersion,
         definition: str,
-        references: tuple[TableReference, ...],
+        reads: tuple[TableRead, ...],
         enclosing_views: tuple[ViewName, ...],
     ) -> PreparedStatement:
         """A view's definition with the views that it reads replaced."""
         return self._replace(
             definition,
-            references,
+            reads,
             self.context_of(version, name),
             (*enclosing_views, name),
             is_definition=True,
@@ -584,7 +580,7 @@ def _spark_text(name: ViewName, version: ViewVersion) -> str:
         if dialect in texts:
             return texts[dialect]
     # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
-    raise _ReferenceError(
+    raise _TableReadError(
         f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE OR "
         "REPLACE VIEW"
     )

@@ -46,8 +46,12 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Yield the nodes that name a table or view that a tree reads: no common table expressions, no write targets."""
+def table_nodes(tree: exp.Expr, *, include_long_names: bool = False) -> Iterator[exp.Table]:
+    """Yield the nodes that name a table or view that a tree reads: no common table expressions, no write targets.
+
+    With `include_long_names`, names of more than three parts are among them, such as those of metadata tables.
+    """
+    name_types = (exp.Identifier, exp.Dot) if include_long_names else exp.Identifier
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
     while stack:
         node, visible = stack.pop()
@@ -60,7 +64,7 @@ def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
                 own = visible | {cte.alias.lower()}
                 stack.append((cte.this, own if recursive else visible))
                 visible = own
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        if isinstance(node, exp.Table) and isinstance(node.this, name_types):
             is_cte = len(node.parts) == 1 and node.name.lower() in visible
             if not is_cte:
                 yield node

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_views import errors
-from hive_views.cli.exit_codes import CODES, ExitCode, describe, exit_code, report, report_defect
+from hive_views.cli.exit_codes import CODES, ExitCode, error_document, exit_code, report_defect, report_error
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import Cli, invoke
 from tests.integration.doctor.relay import Relay
@@ -72,20 +72,20 @@ def test_every_error_has_a_code() -> None:
 
 def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     error = errors.NoSuchVersionError("a.b", "7", [1, 2])
-    assert describe(error) == {
+    assert error_document(error) == {
         "error": str(error),
         "type": "NoSuchVersionError",
         "operands": {"identifier": "a.b", "wanted": "7", "available": [1, 2]},
     }
-    assert describe(ZeroDivisionError("x")) == {"error": "x", "type": "ZeroDivisionError", "operands": {}}
-    assert report(errors.InvalidPropertyError(("a",), Path("/p"), "é"), as_json=True) == 2
+    assert error_document(ZeroDivisionError("x")) == {"error": "x", "type": "ZeroDivisionError", "operands": {}}
+    assert report_error(errors.InvalidPropertyError(("a",), Path("/p"), "é"), as_json=True) == 2
     out, err = capsys.readouterr()
     assert (out, json.loads(err)["operands"]) == ("", {"key": ["a"], "value": "/p", "reason": "é"})
     assert err.count("\n") == 1
 
 
 def test_an_error_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(errors.NoSuchNamespaceError("x"), as_json=False) == 3
+    assert report_error(errors.NoSuchNamespaceError("x"), as_json=False) == 3
     assert capsys.readouterr() == ("", "Error: Namespace does not exist: x\n")
 
 
@@ -94,8 +94,8 @@ STEERING = "s3://\x1b]0;title\x07\x9b2J\u202e\r/00000-a.metadata.json"
 
 def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     error = errors.MetadataFileNotFoundError(STEERING)
-    report(error, as_json=False)
-    report(error, as_json=True)
+    report_error(error, as_json=False)
+    report_error(error, as_json=True)
     report_defect(ValueError(STEERING), as_json=False)
     said = capsys.readouterr().err
     assert not set("\x1b\x07\x9b\u202e\r") & set(said)

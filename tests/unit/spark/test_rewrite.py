@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.source_text import offset_of
-from hive_views.spark.session.table_references import (
+from hive_views.spark.session.table_reads import (
     Replacement,
-    possible_table_references,
+    possible_table_reads,
     replace_tables,
-    table_references,
+    table_reads,
 )
 from hive_views.sql.parsing.lexer import line_and_column
 
@@ -61,9 +61,7 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_every_table_replaced(text: str, expected: str) -> None:
-    found = replace_tables(
-        text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in table_references(text)]
-    )
+    found = replace_tables(text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in table_reads(text)])
     assert found.text == expected
 
 
@@ -91,7 +89,7 @@ def test_every_table_replaced(text: str, expected: str) -> None:
     ],
 )
 def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> None:
-    found = possible_table_references(text)
+    found = possible_table_reads(text)
     assert [".".join(place.parts) for place in found] == expected
 
 
@@ -100,7 +98,7 @@ def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> Non
 )
 def test_what_cannot_be_read_is_an_error(text: str) -> None:
     with pytest.raises(SqlError):
-        table_references(text)
+        table_reads(text)
 
 
 NAMES = st.sampled_from(["v", "db.v", "`ü`", "c.db.`a b`", "v VERSION AS OF 1"])
@@ -111,7 +109,7 @@ TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
 
 @given(TEXTS)
 def test_every_character_leads_back(text: str) -> None:
-    found = table_references(text)
+    found = table_reads(text)
     done = replace_tables(text, [Replacement(place, "`a`.`b`", ("c", "db", place.parts[-1])) for place in found])
     origins = [done.offset(at) for at in range(len(done.text))]
     assert origins == sorted(origins)

@@ -1,4 +1,4 @@
-"""Finds where a Spark statement reads tables, and replaces some of these references.
+"""Finds where a Spark statement reads tables, and replaces the names of some of these tables.
 
 Everything that is not replaced is kept to the letter, and every position of the new text leads back to the old one.
 """
@@ -58,8 +58,8 @@ class TimeTravel:
 
 
 @dataclass(frozen=True)
-class TableReference:
-    """One reference to a table or view by its name. All offsets are in characters."""
+class TableRead:
+    """One place at which a statement reads a table or view by its name. All offsets are in characters."""
 
     parts: tuple[str, ...]
     """The name as written, without quotes; empty for an IDENTIFIER(…) whose value is not known."""
@@ -74,17 +74,17 @@ class TableReference:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A reference and the name that replaces it."""
+    """A table read, and the name that replaces its name."""
 
-    reference: TableReference
-    """One of `table_references(text)`."""
+    read: TableRead
+    """One of `table_reads(text)`."""
     name: str
     """The new name, quoted."""
     qualified_name: tuple[str, ...]
     """The complete name of the replaced object, which may qualify its columns: catalog, database, name."""
 
 
-def table_references(sql: str) -> tuple[TableReference, ...]:
+def table_reads(sql: str) -> tuple[TableRead, ...]:
     """The tables that a statement reads, without common table expressions and the tables that it writes to."""
     explained = _blank_explain(sql)
     if explained != sql and not _contains_query(explained):
@@ -101,47 +101,47 @@ def table_references(sql: str) -> tuple[TableReference, ...]:
         raise text.error(f"Cannot parse the statement: {str(error).splitlines()[0][:200]}", 0) from error
     if any(tree.find(exp.Command) for tree in trees):
         raise text.error("Cannot parse the statement", 0)
-    references = (
-        _reference(text, table)
+    reads = (
+        _table_read(text, table)
         for tree in trees
-        for table in table_nodes(tree)
+        for table in table_nodes(tree, include_long_names=True)
         if all(isinstance(part, exp.Identifier) for part in table.parts)
     )
-    return tuple(sorted(references, key=lambda reference: reference.start))
+    return tuple(sorted(reads, key=lambda read: read.start))
 
 
-def possible_table_references(sql: str) -> tuple[TableReference, ...]:
+def possible_table_reads(sql: str) -> tuple[TableRead, ...]:
     """Names that may be tables, judged by the preceding word, in a text that cannot be parsed."""
-    references: dict[tuple[str, ...], TableReference] = {}
+    reads: dict[tuple[str, ...], TableRead] = {}
     listed = list(spark_tokens(sql))
     for index, word in enumerate(listed):
         if (word.keyword or word.text) not in _TABLE_WORDS:
             continue
         for name_index in _possible_name_indexes(listed, index):
-            reference = _possible_reference(listed, name_index)
-            if reference.parts or not index or listed[index - 1].keyword not in _CHANGE_WORDS:
-                references.setdefault(reference.parts, reference)
-    return tuple(references.values())
+            read = _possible_read(listed, name_index)
+            if read.parts or not index or listed[index - 1].keyword not in _CHANGE_WORDS:
+                reads.setdefault(read.parts, read)
+    return tuple(reads.values())
 
 
 def replace_tables(sql: str, replacements: Iterable[Replacement]) -> RewrittenText:
-    """Replace references by other names.
+    """Replace the names of tables.
 
-    A reference without an alias gets the view's name as its alias, so that `v.a` keeps working; longer column names
+    A table without an alias gets the view's name as its alias, so that `v.a` keeps working; longer column names
     (`db.v.a`) lose their qualifier.
     """
     edits: list[tuple[int, int, str]] = []
     qualifiers: set[tuple[str, ...]] = set()
     for replacement in replacements:
-        reference = replacement.reference
-        edits.append((reference.start, reference.end, replacement.name))
-        if reference.alias_offset is not None:
-            alias = quote_identifier(reference.parts[-1])
-            edits.append((reference.alias_offset, reference.alias_offset, f" AS {alias}"))
+        read = replacement.read
+        edits.append((read.start, read.end, replacement.name))
+        if read.alias_offset is not None:
+            alias = quote_identifier(read.parts[-1])
+            edits.append((read.alias_offset, read.alias_offset, f" AS {alias}"))
             parts = tuple(part.lower() for part in replacement.qualified_name)
             qualifiers.update(parts[-length:] for length in range(2, len(parts) + 1))
     if qualifiers:
-        table_starts = {reference.start for reference in table_references(sql)}
+        table_starts = {read.start for read in table_reads(sql)}
         edits.extend(_removed_qualifiers(sql, qualifiers, table_starts))
     return apply_edits(sql, edits)
 
@@ -168,7 +168,7 @@ def _possible_name_indexes(listed: list[SparkToken], index: int) -> Iterator[int
             return
 
 
-def _possible_reference(listed: list[SparkToken], index: int) -> TableReference:
+def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
     """The name that begins at a word."""
     parts: list[str] = []
     last = index
@@ -186,7 +186,7 @@ def _possible_reference(listed: list[SparkToken], index: int) -> TableReference:
         if not (following[:1] == ["."] and last + 2 < len(listed) and listed[last + 2].kind in _NAME_KINDS):
             break
         last += 2
-    return TableReference(tuple(parts), listed[index].start, listed[last].end, None)
+    return TableRead(tuple(parts), listed[index].start, listed[last].end, None)
 
 
 def _blank_explain(sql: str) -> str:
@@ -211,7 +211,7 @@ def _same_length(match: re.Match[str]) -> str:
     return ("VERSION" if match.group(1).upper() == "VERSION" else "TIMESTAMP").ljust(len(match.group()))
 
 
-def _reference(text: Text, table: exp.Table) -> TableReference:
+def _table_read(text: Text, table: exp.Table) -> TableRead:
     identifiers = table.parts
     first, last = (text.starts[(part._meta or {})["start"]] for part in (identifiers[0], identifiers[-1]))
     end = last
@@ -234,7 +234,7 @@ def _reference(text: Text, table: exp.Table) -> TableReference:
             sample_end = text.match.get(sample_end + 2, sample_end + 2)
     tokens = text.tokens
     allows_alias = not (first > 0 and text.raw(first - 1).upper() in ("LIKE", "TABLE"))
-    return TableReference(
+    return TableRead(
         tuple(part.name for part in identifiers),
         tokens[first].start,
         tokens[end].end + 1,
@@ -256,8 +256,8 @@ def _end_of_expression(text: Text, begin: int, alias_start: int) -> int:
     return index - 1
 
 
-def _table_statement(text: Text) -> Iterator[TableReference]:
-    """The reference in `TABLE name`, which sqlglot does not parse."""
+def _table_statement(text: Text) -> Iterator[TableRead]:
+    """The read in `TABLE name`, which sqlglot does not parse."""
     index = 1
     parts: list[str] = []
     while index < len(text.tokens):
@@ -265,7 +265,7 @@ def _table_statement(text: Text) -> Iterator[TableReference]:
         if index + 1 < len(text.tokens) and text.tokens[index + 1].token_type is TokenType.DOT:
             index += 2
             continue
-        yield TableReference(tuple(parts), text.tokens[1].start, text.tokens[index].end + 1, None)
+        yield TableRead(tuple(parts), text.tokens[1].start, text.tokens[index].end + 1, None)
         return
 
 
