@@ -52,6 +52,16 @@ def add(
     """Add two numbers. They may be negative [sic].
 
     The second paragraph.
+
+    Args:
+        first: The first one,
+            which is needed.
+        second: The second one: with a colon.
+        loudly: Say so.
+        tell: No option.
+
+    Returns:
+        Their sum.
     """
     if tell is not None:
         tell("adding")

@@ -1,4 +1,4 @@
-"""docs/cli.md: its blocks run, in order, and print what they say; its tables name what there is."""
+"""docs/cli.md: its examples print the output shown, and its tables list every key, check and exit code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli import values
-from hive_views.cli.commands import dependencies, materialized_values
+from hive_views.cli.commands import dependencies, materialized_values, reading, writing
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
 from hive_views.dependencies.impact import AffectedView
@@ -24,27 +23,27 @@ from hive_views.doctor import Finding, Report
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
+from hive_views.metastore.drift import Difference
 from tests.integration.cli.conftest import invoke
 from tests.integration.metastore.rpc import connect
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
-DOCUMENTS = [
-    *(
-        item
-        for each in (values, dependencies, materialized_values)
-        for item in vars(each).values()
-        if dataclasses.is_dataclass(item) and item.__module__ == each.__name__
-    ),
-    TreeLine,
-    AffectedView,
-    ViewProblem,
-    CheckedView,
-    Report,
-    Finding,
-    SqlResult,
-    metastore_commands.MetastoreStatus,
-]
+DOCUMENTS = {
+    **{
+        value.__name__: value
+        for module in (reading, writing, dependencies, materialized_values)
+        for value in vars(module).values()
+        if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
+    },
+    **{
+        value.__name__: value
+        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, Report, Finding, SqlResult)
+    },
+    "Drift": Difference,
+    "MetastoreStatus": metastore_commands.MetastoreStatus,
+}
+"""The dataclasses that commands print as JSON, by their headings in the page."""
 
 
 @pytest.fixture
@@ -58,14 +57,14 @@ def sales(metastore: EmbeddedMetastore) -> Iterator[str]:
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:
-    """The commands of a console block, each with what it prints."""
+    """The commands of a console block, each with its output."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, printed = part.partition("\n")
         yield command, printed
 
 
 def run(command: str, uri: str) -> str:
-    """What a command prints on both streams, and its exit code if it is not 0."""
+    """The output of a command on both streams, and its exit code if it is not 0."""
     if command.startswith("hive-views ") and "|" not in command and "$" not in command:
         done = invoke(*shlex.split(command)[1:], HIVE_VIEWS_URI=uri, COLUMNS="200")
         code, printed = done.code, done.out + done.err
@@ -85,7 +84,7 @@ def run(command: str, uri: str) -> str:
 
 
 def pattern(expected: str) -> str:
-    """What printed text must match: an ellipsis stands for anything in a line, and blanks are not counted."""
+    """A regular expression for the output: an ellipsis stands for any text in a line, and blanks are ignored."""
     lines = (re.sub(r"\s+", " ", line.strip()) for line in expected.strip().splitlines())
     return "\n".join(re.escape(line).replace("…", ".*") for line in lines)
 
@@ -94,7 +93,7 @@ def plain(printed: str) -> str:
     return "\n".join(re.sub(r"\s+", " ", line.strip()) for line in printed.strip().splitlines())
 
 
-def test_the_blocks_run_and_print_what_they_say(
+def test_examples_print_the_output_shown(
     metastore: EmbeddedMetastore, sales: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVE_VIEWS_URI", metastore.uri)
@@ -109,14 +108,14 @@ def test_the_blocks_run_and_print_what_they_say(
     assert sales == "sales"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.__name__)
-def test_every_key_of_a_document_is_described(document: type) -> None:
-    section = PAGE.partition(f"### {document.__name__}\n")[2].partition("\n#")[0]
+@pytest.mark.parametrize("heading", DOCUMENTS)
+def test_page_describes_every_key_of_a_document(heading: str) -> None:
+    section = PAGE.partition(f"### {heading}\n")[2].partition("\n#")[0]
     described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-    assert described == [field.name for field in dataclasses.fields(document)]
+    assert described == [field.name for field in dataclasses.fields(DOCUMENTS[heading])]
 
 
-def test_every_check_of_the_doctor_is_described() -> None:
+def test_page_describes_every_check_of_the_doctor() -> None:
     folder = Path(__file__).parents[3] / "hive_views" / "doctor"
     source = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     checks = set(re.findall(r'Finding\(\s*"([a-z-]+)"', source)) | {

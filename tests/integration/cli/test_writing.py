@@ -99,17 +99,17 @@ def test_create_from_a_file_and_from_standard_input(
         (["-c", "n:int"], "--sql: give the query"),
         (["--sql", "SELECT 1"], "--column: name each column"),
         (["--sql", " ; \n", "-c", "n:int"], "--sql: the query is empty"),
-        (["--sql", "SELECT 1", "--file", "-", "-c", "n:int"], "--sql: it does not go with --file"),
+        (["--sql", "SELECT 1", "--file", "-", "-c", "n:int"], "--sql: cannot be combined with --file"),
         (
             ["--file", "-", "--expanded-file", "-", "-c", "n:int"],
-            "standard input can hold one text only",
+            "standard input can contain only one of the texts",
         ),
         (["--file", "/nowhere.sql", "-c", "n:int"], "--file: /nowhere.sql cannot be read"),
         (["--sql", "SELECT 1", "-c", "n"], "--column: 'n' is not of the form name:type"),
         (["--sql", "SELECT 1", "-c", "n:nothing"], "'nothing' is no type"),
         ([*QUERY, "-p", "x"], "--property: 'x' is not of the form key=value"),
         ([*QUERY, "-p", "uuid=x"], "the catalog itself writes this key"),
-        ([*QUERY, "--if-not-exists", "--or-replace"], "--if-not-exists: it does not go with --or-replace"),
+        ([*QUERY, "--if-not-exists", "--or-replace"], "--if-not-exists: cannot be combined with --or-replace"),
         ([*QUERY, "--nonsense"], "No such option"),
         ([*QUERY, "-c", "t:timestamp_ns"], "Hive has no type"),
     ],
@@ -332,7 +332,7 @@ def test_drop_of_nothing(cli: Cli, metastore: EmbeddedMetastore, top: str, datab
 def test_drop_without_a_terminal_needs_yes(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     done = cli("drop", top, "--purge", stdin="y\n", env=None)
     assert (done.code, done.out) == (2, "")
-    assert f"Drop view {top} and delete all its metadata files for good?" in done.err
+    assert f"Drop view {top} and permanently delete all its metadata files?" in done.err
     assert catalog.view_exists(top)
 
 
