@@ -1,4 +1,4 @@
-"""From an author's SQL text to what `create_view` and `replace_version` take: columns, and a version with all texts."""
+"""Builds view definitions from SQL text: the columns and the version that `create_view` and `replace_version` take."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from hive_views.sql.rewriting.expand import Expansion, typed_columns, unknown_ty
 from hive_views.sql.types.iceberg_types import parse_type
 
 Analyzer = Callable[[str], Schema]
-"""Gives the columns that a query returns, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
-The query that it is given is valid under any current database."""
+"""Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
+All names in the query are qualified."""
 
 
 @dataclass(frozen=True)
 class ViewDefinition:
-    """What an author's text becomes."""
+    """The definition of a view, built from its text."""
 
     schema: Schema
     """The view's columns."""
     version: ViewVersion
-    """The typed, the stored and the expanded text, and what unqualified names mean."""
+    """The typed, the stored and the expanded text, and the namespace of unqualified names."""
     tables: tuple[ViewName, ...]
-    """The tables and views that the text names."""
+    """The tables and views in the text."""
 
 
 def build_definition(
@@ -56,38 +56,37 @@ def build_definition(
     column_comments: Sequence[str | None] | None = None,
     mark: bool = True,
 ) -> ViewDefinition:
-    """Resolve and expand a query, and find its column types.
+    """Resolve and expand a query and determine its column types.
 
     Args:
         store: Metastore and properties.
-        name: The view that the query is for.
-        sql: The query as the author typed it.
-        database: The author's current database.
-        dialect: The author's dialect: `spark`, `hive` or `trino`.
-        analyzer: Where column types come from; None takes them from Hive's rules and the tables' columns.
-        column_names: Names in front of AS, where the author gave them.
-        column_comments: Their comments, None for a column without one; only with names.
-        mark: Whether Hive's own tables that the text names get a UUID into their rows, so that the view's lineage
-            survives their renames (see `hive_views.metastore.identities`).
-
-    Returns:
-        Columns and version; the version's summary holds the lineage.
+        name: The view's name.
+        sql: The query as typed.
+        database: The current database of unqualified names.
+        dialect: `spark`, `hive` or `trino`.
+        analyzer: Source of the column types; by default Hive's rules and the tables' columns.
+        column_names: The column list before AS.
+        column_comments: A comment or None for each column.
+        mark: Whether to write UUIDs into the rows of plain Hive tables, so that the view's lineage survives their
+            renames (see `hive_views.metastore.identities`).
 
     Raises:
-        SqlError: If the text cannot be read, names something that is not there, mixes tables that no one catalog of
-            Spark serves, or the column list does not fit; UnknownTypeError if a column's type cannot be told.
+        SqlError: If the text cannot be parsed or resolved, the column list does not match, or no Spark catalog serves
+            all tables. UnknownTypeError if a column's type cannot be determined.
     """
-    listed = None
+    column_specs = None
     if column_names is not None:
         comments = column_comments if column_comments is not None else [None] * len(column_names)
-        listed = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
+        column_specs = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
     query = Query(sql)
-    statement = CreateView(text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=listed)
-    made = build_definition_of_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
+    statement = CreateView(
+        text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=column_specs
+    )
+    definition = build_definition_of_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
     if column_names is None and column_comments is not None:
-        fields = zip(made.schema.fields, column_comments, strict=True)
-        return replace(made, schema=Schema(*(_commented(field, comment) for field, comment in fields)))
-    return made
+        fields = zip(definition.schema.fields, column_comments, strict=True)
+        return replace(definition, schema=Schema(*(_with_comment(field, comment) for field, comment in fields)))
+    return definition
 
 
 def build_definition_of_statement(
@@ -100,47 +99,35 @@ def build_definition_of_statement(
     mark: bool = True,
     summary: Mapping[str, str] | None = None,
 ) -> ViewDefinition:
-    """The same for a whole statement, into which errors then point.
+    """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
-    Args:
-        store: Metastore and properties.
-        name: The view that it defines.
-        statement: CREATE VIEW or ALTER VIEW AS.
-        database: The author's current database.
-        analyzer: See `author`.
-        mark: See `author`.
-        summary: More entries for the version's summary, e.g. the settings of the session that the statement is of.
-
-    Returns:
-        Columns and version; the version's summary holds the lineage.
-
-    Raises:
-        SqlError: As `author` does.
+    See `build_definition`; `summary` adds entries to the version's summary, e.g. settings of the session.
     """
     engine = EngineSchemas(store, statement.dialect)
     schemas = engine if analyzer is None else MetastoreSchemas(store)
-    functions = _functions_of_databases(statement)
-    found = define_view(statement, schemas, database=database, functions=functions)
-    expansion = found.expansion
-    tables = tuple(ViewName(*table) for table in found.tables)
+    functions = _user_functions(statement)
+    query_definition = define_view(statement, schemas, database=database, functions=functions)
+    expansion = query_definition.expansion
+    tables = tuple(ViewName(*table) for table in query_definition.tables)
     rows = {table: row for table in tables if (row := store.get_row(table)) is not None}
-    schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(found.expanded)
-    listed = statement.columns if isinstance(statement, CreateView) else None
-    if listed is not None:
-        schema = Schema(*(_commented(field, spec.comment) for field, spec in zip(schema.fields, listed, strict=True)))
+    schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(query_definition.expanded)
+    columns = statement.columns if isinstance(statement, CreateView) else None
+    if columns is not None:
+        pairs = zip(schema.fields, columns, strict=True)
+        schema = Schema(*(_with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
-    # Last, because Hive's own tables are marked here: nothing is written for a text that is refused.
     default_catalog = _default_catalog(store, rows)
+    # Last, because it writes marks into the rows of Hive tables: nothing is written for a rejected text.
     lineage = identify_dependencies(store, rows, mark=mark)
     version = define(
         statement.query.sql,
         dialect=statement.dialect,
         default_namespace=(database,),
         default_catalog=default_catalog,
-        stored=found.stored,
+        stored=query_definition.stored,
         expanded=hive_text(statement.dialect, expansion, schemas, database=database, functions=functions),
-        field_aliases=None if listed is None else [spec.name for spec in listed],
-        field_comments=None if listed is None else [spec.comment for spec in listed],
+        field_aliases=None if columns is None else [spec.name for spec in columns],
+        field_comments=None if columns is None else [spec.comment for spec in columns],
         partitioned_on=partitioned_on,
         summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
     )
@@ -150,7 +137,7 @@ def build_definition_of_statement(
 def _partitioned_on(
     store: MetastoreStore, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
 ) -> tuple[str, ...] | None:
-    """The columns of PARTITIONED ON; a definition that cannot name any, as ALTER VIEW AS, keeps those of the view."""
+    """Return the PARTITIONED ON columns; statements without the clause, such as ALTER VIEW AS, keep the view's."""
     if isinstance(statement, CreateView) and statement.partitioned_on:
         return statement.partitioned_on
     row = store.get_row(name)
@@ -158,13 +145,13 @@ def _partitioned_on(
     if not keys:
         return None
     if isinstance(statement, CreateView) and statement.or_replace:
-        return ()  # a replace without the clause takes them away, as Hive's does
+        return ()  # CREATE OR REPLACE without the clause removes them, as in Hive
     last = tuple(column.lower() for column in expansion.names[-len(keys) :])
     if last == keys and len(expansion.names) > len(keys):
         return keys
     line, column = line_and_column(statement.text, statement.query.start)
     raise SqlError(
-        f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, behind at least "
+        f"{name} is PARTITIONED ON ({', '.join(keys)}), which must be the last columns of its query, after at least "
         f"one other; this one ends with {', '.join(last)}. CREATE OR REPLACE VIEW can name others",
         line=line,
         column=column,
@@ -172,33 +159,33 @@ def _partitioned_on(
     )
 
 
-def _functions_of_databases(statement: CreateView | AlterViewAs) -> dict[str, str]:
-    """The functions that the text names with their database; any other that is not built in is refused.
+def _user_functions(statement: CreateView | AlterViewAs) -> dict[str, str]:
+    """Return the functions that are qualified with a database; reject unqualified ones that are not built in.
 
-    It is a temporary function, which a view cannot outlive, or one of the author's current database, which readers do
-    not have. Trino has no temporary functions, and its own are not listed here.
+    Such a function is temporary, or belongs to the author's current database, which readers do not have. Trino has no
+    temporary functions, and its built-in functions are not listed here.
     """
     query, dialect = statement.query, statement.dialect
-    found: dict[str, str] = {}
+    functions: dict[str, str] = {}
     for function in references(statement.parsed_query).functions:
         if not function.registered:
             continue
         if query.sql[: function.start].rstrip(" `").endswith("."):
-            found[function.name.lower()] = "udf"
+            functions[function.name.lower()] = "udf"
         elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
             line, column = line_and_column(statement.text, query.start + function.start)
             raise SqlError(
-                f"{function.name} is no function that {dialect.capitalize()} has built in. A view cannot call a "
+                f"{function.name} is not a built-in function of {dialect.capitalize()}. A view cannot call a "
                 "temporary function; name a permanent one with its database",
                 line=line,
                 column=column,
                 name=function.name,
             )
-    return found
+    return functions
 
 
 def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
-    """The columns by Hive's rules. Spark's TIMESTAMP has a time zone, and readers compare the declared types."""
+    """Return the columns by Hive's type rules, with Spark's TIMESTAMP as a type with time zone."""
     fields = []
     for number, column in enumerate(typed_columns(expansion)):
         try:
@@ -211,9 +198,9 @@ def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
 
 
 def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str | None:
-    """What unqualified names mean to Spark's Iceberg catalog: itself, or the session catalog for Hive's own tables."""
-    session = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
-    if not session:
+    """Return Spark's catalog of unqualified names: None for the view's own, the session catalog for Hive tables."""
+    hive = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
+    if not hive:
         return None
     iceberg = [
         name
@@ -222,31 +209,31 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
     ]
     if iceberg and not store.config.session_catalog_serves_iceberg:
         raise SqlError(
-            f"{iceberg[0]} is Iceberg's and {session[0]} is Hive's own: no one catalog of Spark reads both, unless the "
+            f"{iceberg[0]} is Iceberg's and {hive[0]} is Hive's own: no one catalog of Spark reads both, unless the "
             "session catalog is Iceberg's SparkSessionCatalog (hive-views.session-catalog-serves-iceberg=true)",
-            name=str(session[0]),
+            name=str(hive[0]),
         )
     return store.config.session_catalog
 
 
 def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
-    """Whether a view of ours reads Iceberg's tables, itself or through views: the session catalog cannot follow it."""
+    """Whether a view reads Iceberg tables, directly or through views; the session catalog does not serve those."""
     try:
         version = load_view(store, name).metadata.current_version()
     except NoSuchViewError:
         return True
     if version.default_catalog is not None:
         return False
-    below = lineage_of_version(version)
-    if below is None:
+    lineage = lineage_of_version(version)
+    if lineage is None:
         return True
     return any(
-        child.kind is ObjectKind.TABLE or (child.kind is ObjectKind.VIEW and _needs_iceberg(store, child.name))
-        for child in below
+        source.kind is ObjectKind.TABLE or (source.kind is ObjectKind.VIEW and _needs_iceberg(store, source.name))
+        for source in lineage
     )
 
 
-def _commented(field: NestedField, comment: str | None) -> NestedField:
+def _with_comment(field: NestedField, comment: str | None) -> NestedField:
     if comment is None:
         return field
     return NestedField(field.field_id, field.name, field.field_type, required=field.required, doc=comment)

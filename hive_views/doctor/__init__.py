@@ -1,7 +1,7 @@
-"""What a metastore can do, what is wrong with it, and what to do about it.
+"""Diagnosis of a metastore: its capabilities, problems, and how to solve them.
 
-Servers differ and their version strings lie, so everything is tried: on a temporary row and a temporary file of our
-own, which are removed again however the examination ends.
+Servers report wrong versions (2.3 and 3.1 both report 3.0), so capabilities are tested on a temporary row and a
+temporary file, which are removed at the end, also after errors and interruptions.
 """
 
 from hive_views.doctor.examination import examine

@@ -1,4 +1,4 @@
-"""What the metastore does: tried out on a temporary row."""
+"""Checks of the metastore's behavior on a temporary row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, CatalogConfig
-from hive_views.doctor.report import Finding, Level, guarded, short
+from hive_views.doctor.report import Finding, Level, abbreviate, report_failure
 from hive_views.errors import LockError, MetastoreError
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, RowContent, TemporaryRow, honors_cas
 from hive_views.metastore.transport.client import MetastoreClient
@@ -14,27 +14,27 @@ from hive_views.metastore.transport.client import MetastoreClient
 TEXT_SIZES = (30_000, 100_000, 1_000_000)
 PARAMETER_SIZES = (4_000, PARAMETER_MAX_SIZE_DEFAULT)
 COMMENT_SIZES = (255, 4_000)
-"""Lengths that are tried, in characters, up to the first that fails: a refusal may take a server 20 seconds."""
+"""Tested lengths in characters, up to the first that fails: a rejection may take a server 20 seconds."""
 
 GREEK, ASTRAL = "Ελλάδα, 東京", "😀"
-"""Characters beyond Latin-1, and beyond 16 bits."""
+"""Characters outside Latin-1, and outside 16 bits."""
 
 _LOCK_TIMEOUT_MS = 15_000
 _LOCKS_HANG_ON_DERBY = ("4.0.", "4.1.")
 _TOO_LONG_FOR_DERBY = 32_701
-"""Characters of a text; the other databases take them."""
+"""Characters of a text that Derby rejects; the other databases accept it."""
 
 _CLOCK_TOLERANCE_S = 5
 
 
-def examine_row(client: MetastoreClient, config: CatalogConfig, database: str) -> Iterator[Finding]:
-    """Everything that needs a temporary row."""
+def check_row(client: MetastoreClient, config: CatalogConfig, database: str) -> Iterator[Finding]:
+    """Run the checks that need a temporary row."""
     row = TemporaryRow(client, database)
     try:
         with row:
-            yield Finding("row", Level.OK, str(row.name), "a temporary row can be created, and comes back")
+            yield Finding("row", Level.OK, str(row.name), "a temporary row can be created and read back")
             for check, findings in (
-                ("row", _kept(row)),
+                ("row", _round_trip(row)),
                 ("clock", _clock(row)),
                 ("compare-and-swap", _compare_and_swap(client, config, row)),
                 ("locks", _locks(config, row)),
@@ -44,20 +44,21 @@ def examine_row(client: MetastoreClient, config: CatalogConfig, database: str) -
                 ("sizes", _sizes(config, row)),
                 ("leftovers", _leftovers(row)),
             ):
-                yield from guarded(check, database, findings)
+                yield from report_failure(check, database, findings)
     except MetastoreError as error:
         yield Finding(
             "row",
             Level.PROBLEM,
             str(row.name),
-            f"a temporary row cannot be created, or not be removed: {error}",
-            "Check your rights in this database, name another one, or write nothing. Drop the row if it is there",
+            f"a temporary row cannot be created or removed: {error}",
+            "Check your privileges in this database, name another one with --database, or use --no-write. Drop the "
+            "row if it exists",
         )
         return
     yield Finding("row-removed", Level.OK, str(row.name), "the temporary row is removed")
 
 
-def _kept(row: TemporaryRow) -> Iterator[Finding]:
+def _round_trip(row: TemporaryRow) -> Iterator[Finding]:
     if not row.is_view():
         yield Finding(
             "row",
@@ -70,10 +71,10 @@ def _kept(row: TemporaryRow) -> Iterator[Finding]:
 
 def _clock(row: TemporaryRow) -> Iterator[Finding]:
     if row.clock is None:
-        yield Finding("clock", Level.SKIPPED, "", "the server does not show its clock")
+        yield Finding("clock", Level.SKIPPED, "", "the server does not report its time")
         return
     before, server, after = row.clock
-    # The server tells whole seconds, cut off.
+    # The server reports whole seconds, rounded down.
     skew = 0.0 if before - 1 <= server <= after else server - before if server < before else server - after
     details = {"skew_s": round(skew, 1)}
     if abs(skew) <= _CLOCK_TOLERANCE_S:
@@ -84,7 +85,8 @@ def _clock(row: TemporaryRow) -> Iterator[Finding]:
         Level.WARNING,
         "",
         f"the server's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's",
-        "Set both by NTP: versions are stamped here, rows there, and rollback to a time goes by the stamps",
+        "Synchronize both by NTP: versions get the time of this machine, rows that of the server, and a rollback to a "
+        "time compares them",
         details,
     )
 
@@ -99,20 +101,20 @@ def _compare_and_swap(client: MetastoreClient, config: CatalogConfig, row: Tempo
             "compare-and-swap",
             Level.PROBLEM,
             subject,
-            f"an alter with a right expectation fails: {short(str(error))}",
+            f"an alter with a correct expectation fails: {abbreviate(str(error))}",
             # Measured with Hive 4.0.1 on Derby, whose own script makes such tables.
             "Change PARAM_VALUE of Derby's TABLE_PARAMS from CLOB to VARCHAR(32672)"
             if "42818" in str(error)
-            else "Look into the server's log",
+            else "See the server's log",
         )
         return
     ignored = row.compare_and_swap("0", "2")
     details = {"honored": right and not ignored, "by_methods": expected}
     if not right:
-        message = "a right expectation is refused"
-        yield Finding("compare-and-swap", Level.PROBLEM, subject, message, "Look into the server's log", details)
+        message = "a correct expectation is rejected"
+        yield Finding("compare-and-swap", Level.PROBLEM, subject, message, "See the server's log", details)
     elif not ignored:
-        message = "honored: a commit on an outdated state is refused by the server itself (HIVE-26882)"
+        message = "honored: the server rejects a commit on an outdated state (HIVE-26882)"
         yield Finding("compare-and-swap", Level.OK, subject, message, None, details)
     elif config.lock.enabled and not expected:
         yield Finding(
@@ -135,31 +137,29 @@ def _compare_and_swap(client: MetastoreClient, config: CatalogConfig, row: Tempo
 
 
 def _locks(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
-    worse = Level.PROBLEM if config.lock.enabled else Level.WARNING
+    severity = Level.PROBLEM if config.lock.enabled else Level.WARNING
     wait = min(config.lock.timeout_ms, _LOCK_TIMEOUT_MS)
     try:
         trial = row.probe_lock(replace(config.lock, timeout_ms=wait))
     except (LockError, MetastoreError) as error:
         advice = f"Commits need it unless {LOCK_ENABLED}=false, which is safe only where compare-and-swap is honored"
-        yield Finding("locks", worse, row.name.database, str(error), advice)
+        yield Finding("locks", severity, row.name.database, str(error), advice)
         return
     details = {"milliseconds": round(trial.milliseconds, 1)}
     if trial.was_listed and trial.is_gone:
-        message = f"taken, listed, and given back in {trial.milliseconds:.1f} ms"
+        message = f"acquired, listed and released in {trial.milliseconds:.1f} ms"
         yield Finding("locks", Level.OK, row.name.database, message, None, details)
         return
     message = (
-        "the server does not list a lock that is held"
-        if trial.is_gone
-        else "a lock is still listed after it was released"
+        "the server does not list an acquired lock" if trial.is_gone else "a lock is still listed after it was released"
     )
-    yield Finding("locks", worse, row.name.database, message, "Look into the server's log", details)
+    yield Finding("locks", severity, row.name.database, message, "See the server's log", details)
 
 
 def _lock_concurrency(client: MetastoreClient, row: TemporaryRow) -> Iterator[Finding]:
-    """Known by its signs: to try it out would leave a server behind that has to be started again."""
-    called = client.server_version()
-    if not called.startswith(_LOCKS_HANG_ON_DERBY):
+    """Detect Derby by a text that it rejects; an actual test would leave the server unusable until a restart."""
+    reported_version = client.server_version()
+    if not reported_version.startswith(_LOCKS_HANG_ON_DERBY):
         return
     try:
         row.write_content(RowContent(text=_long("text", _TOO_LONG_FOR_DERBY)))
@@ -168,9 +168,9 @@ def _lock_concurrency(client: MetastoreClient, row: TemporaryRow) -> Iterator[Fi
             "lock-concurrency",
             Level.WARNING,
             row.name.database,
-            f"Hive {called} keeps its rows in Derby, it seems: its locks hang there as soon as several are asked for",
-            "Use another database (PostgreSQL, MariaDB) or Hive 4.2 where more than one program writes",
-            {"reason": short(str(error))},
+            f"Hive {reported_version} apparently uses Derby, where concurrent lock requests hang",
+            "Use another database (PostgreSQL, MariaDB) or Hive 4.2 if more than one program writes",
+            {"reason": abbreviate(str(error))},
         )
 
 
@@ -180,7 +180,7 @@ def _filter(row: TemporaryRow) -> Iterator[Finding]:
         try:
             answers[name] = row.is_found_by(operator)
         except MetastoreError as error:
-            answers[name] = short(str(error))
+            answers[name] = abbreviate(str(error))
     if answers["like"] is True:
         remark = "" if answers["equals"] is True else " (by like, not by =)"
         yield Finding("filter", Level.OK, "", f"names can be listed by a parameter{remark}", None, answers)
@@ -203,14 +203,14 @@ def _characters(row: TemporaryRow) -> Iterator[Finding]:
             message = f"characters {what} are damaged in: {', '.join(damaged)}"
         except MetastoreError as error:
             damaged = tuple(vars(content))
-            message = f"characters {what} are refused: {error}"
+            message = f"characters {what} are rejected: {error}"
         if damaged:
             yield Finding(
                 "characters",
                 Level.WARNING,
                 "",
                 message,
-                "The metadata files stay whole, but Hive and plain Spark read the damaged row. Change the character "
+                "The metadata files are intact, but Hive and plain Spark read the damaged row. Change the character "
                 "set of the metastore's tables TBLS, TABLE_PARAMS and COLUMNS_V2 to utf8mb4",
                 {"damaged": list(damaged), "characters": text},
             )
@@ -225,7 +225,7 @@ def _sizes(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
             "parameter",
             PARAMETER_SIZES,
             config.parameter_max_size,
-            f"Set {PARAMETER_MAX_SIZE} to what is kept, or to 0, so that no schema is copied into the row",
+            f"Set {PARAMETER_MAX_SIZE} to the kept size, or to 0 to copy no schema into the row",
         ),
         ("comment", COMMENT_SIZES, COMMENT_SIZES[0], "Keep comments of columns shorter"),
     ):
@@ -234,9 +234,9 @@ def _sizes(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
             try:
                 damaged = row.write_content(RowContent(**{name: _long(name, size)}))
             except MetastoreError as error:
-                failure, reason = f"{size:,} are refused", short(str(error))
+                failure, reason = f"{size:,} are rejected", abbreviate(str(error))
             else:
-                failure = f"{size:,} are cut without an error" if damaged else ""
+                failure = f"{size:,} are truncated without an error" if damaged else ""
             if failure:
                 break
             kept = size
@@ -254,7 +254,7 @@ def _leftovers(row: TemporaryRow) -> Iterator[Finding]:
             Level.WARNING,
             row.name.database,
             f"other rows named {TEMPORARY_ROW_PREFIX}…: {', '.join(others)}",
-            "They belong to a run at this moment, or to one that was killed; drop them in the latter case",
+            "They belong to a doctor that runs now, or that was killed; drop them in the latter case",
             {"rows": others},
         )
 

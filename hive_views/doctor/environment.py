@@ -1,4 +1,4 @@
-"""What is around the metastore: files, Java, and the views of a database."""
+"""Checks of the environment: storage, Java, and the views of a database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from uuid import uuid4
 
 from hive_views.config import CatalogConfig
-from hive_views.doctor.report import Finding, Level, short
+from hive_views.doctor.report import Finding, Level, abbreviate
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.jvm import INSTALL_JAVA, OLDEST_JAVA, find_jars, find_java
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
 
 
-def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles, database: str) -> Iterator[Finding]:
-    """Whether files can be written where the database's views, and the catalog's, are created."""
-    own = client.get_database(database).locationUri
-    locations = [own.rstrip("/")] if own else []
+def check_storage(
+    client: MetastoreClient, config: CatalogConfig, files: MetadataFiles, database: str
+) -> Iterator[Finding]:
+    """Check that files can be written where views are created: the database's location and the warehouse."""
+    database_location = client.get_database(database).locationUri
+    locations = [database_location.rstrip("/")] if database_location else []
     if config.warehouse and not any(_is_below(location, config.warehouse) for location in locations):
         locations.append(config.warehouse)
     if not locations:
@@ -40,19 +42,19 @@ def storage(client: MetastoreClient, config: CatalogConfig, files: MetadataFiles
         )
     for location in locations:
         try:
-            spent = elapsed_ms(partial(_write_and_read, files, location))
+            milliseconds = elapsed_ms(partial(_write_and_read, files, location))
         except (OSError, ValueError, TypeError, ImportError) as error:
             yield Finding(
                 "storage",
                 Level.PROBLEM,
                 location,
-                f"a file cannot be written, read and deleted there: {short(str(error) or type(error).__name__)}",
-                "Views are created there. Check your rights, the FileIO properties of the catalog (s3.endpoint …), and "
-                "that the package for this storage is installed",
+                f"a file cannot be written, read and deleted there: {abbreviate(str(error) or type(error).__name__)}",
+                "Views are created there. Check your privileges, the FileIO properties of the catalog (s3.endpoint …), "
+                "and that the package for this storage is installed",
             )
             continue
-        message = f"a file was written, read and deleted in {spent:.0f} ms"
-        yield Finding("storage", Level.OK, location, message, None, {"milliseconds": round(spent, 1)})
+        message = f"a file was written, read and deleted in {milliseconds:.0f} ms"
+        yield Finding("storage", Level.OK, location, message, None, {"milliseconds": round(milliseconds, 1)})
 
 
 def _is_below(location: str, directory: str) -> bool:
@@ -65,7 +67,7 @@ def _write_and_read(files: MetadataFiles, directory: str) -> None:
     location = f"{directory}/{TEMPORARY_ROW_PREFIX}{uuid4().hex[:16]}.tmp"
     io = files.io(location)
     content = uuid4().bytes
-    made = _missing_directories(directory)
+    missing_directories = _missing_directories(directory)
     try:
         try:
             with io.new_output(location).create(overwrite=False) as stream:
@@ -79,36 +81,43 @@ def _write_and_read(files: MetadataFiles, directory: str) -> None:
         if io.new_input(location).exists():
             raise OSError(f"{location} cannot be deleted")
     finally:
-        for path in made:
+        for path in missing_directories:
             with suppress(OSError):
                 path.rmdir()
 
 
 def _missing_directories(location: str) -> list[Path]:
-    """The local directories that writing there will make, the innermost first; none on other storages."""
+    """Return the local directories that a write creates, innermost first; none on other storages."""
     parsed = urlparse(location)
     if parsed.scheme not in ("", "file"):
         return []
-    path = Path(parsed.path)  # as PyIceberg takes it: with %20 and the like as they are
-    return [each for each in (path, *path.parents) if not each.exists()]
+    path = Path(parsed.path)  # as in PyIceberg, percent escapes are not decoded
+    return [directory for directory in (path, *path.parents) if not directory.exists()]
 
 
-def java() -> Iterator[Finding]:
-    """Whether Java and PySpark are there; nothing but the embedded metastore and Spark need them."""
+def check_java() -> Iterator[Finding]:
+    """Check for Java and PySpark, which only the embedded metastore and Spark need."""
     why = "only the embedded metastore and Spark need it"
     try:
         java = find_java("(none)")
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
     except (EmbeddedMetastoreError, OSError, subprocess.TimeoutExpired) as error:
         reason = error.reason if isinstance(error, EmbeddedMetastoreError) else str(error)
         yield Finding("java", Level.WARNING, "", f"{reason} ({why})", INSTALL_JAVA)
     else:
-        found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-        version = int(found[1]) if found else 0
-        good = version >= OLDEST_JAVA
-        message = f"Java {version or '(of unknown version)'} at {java}{'' if good else f' is too old ({why})'}"
+        match = re.search(r'version "(?:1\.)?(\d+)', process.stderr + process.stdout)
+        version = int(match[1]) if match else 0
+        is_supported = version >= OLDEST_JAVA
+        message = f"Java {version or '(of unknown version)'} at {java}{'' if is_supported else f' is too old ({why})'}"
         details = {"version": version, "java": java}
-        yield Finding("java", Level.OK if good else Level.WARNING, "", message, None if good else INSTALL_JAVA, details)
+        yield Finding(
+            "java",
+            Level.OK if is_supported else Level.WARNING,
+            "",
+            message,
+            None if is_supported else INSTALL_JAVA,
+            details,
+        )
     try:
         jars = find_jars("(none)")
     except EmbeddedMetastoreError as error:
@@ -117,17 +126,17 @@ def java() -> Iterator[Finding]:
         yield Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, {"jars": str(jars)})
 
 
-def views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
-    """Whether the views of a database can be read, and rows and metadata files agree."""
+def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
+    """Check that the views of a database can be read, and that rows and metadata files agree."""
     names = catalog.list_views(database)
-    good = 0
+    valid = 0
     for name in names:
         shown = ".".join(name)
         try:
             view = catalog.load_view(name)
             drift, irregular = view.drift, view.metadata.irregularities()
         except HiveViewsError as error:
-            advice = "Restore its metadata file, or drop the view and register another one of its files"
+            advice = "Restore its metadata file, or drop the view and register another of its metadata files"
             yield Finding("views", Level.PROBLEM, shown, str(error), advice)
             continue
         if drift:
@@ -136,14 +145,20 @@ def views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
                 "views",
                 Level.WARNING,
                 shown,
-                f"others changed its row, so engines read different views: {', '.join(fields)}",
-                f"Compare by `hive-views show {shown}`. `hive-views adopt {shown}` makes what the row says a version; "
-                f"`hive-views repair {shown}` writes the row from the file again: what others wrote is lost",
+                f"another program changed its row, so engines read different definitions: {', '.join(fields)}",
+                f"Compare by `hive-views show {shown}`. `hive-views adopt {shown}` commits the row's definition as a "
+                f"version; `hive-views repair {shown}` rewrites the row from the metadata file and discards the change",
                 {"drift": fields},
             )
         if irregular:
-            message = f"its metadata file breaks the format: {'; '.join(irregular)}"
-            yield Finding("views", Level.WARNING, shown, message, "Java reads it; replace the view to mend it")
-        good += not drift and not irregular
-    details = {"views": len(names), "good": good}
-    yield Finding("views", Level.OK, database, f"{good} of {len(names)} views are as they should be", None, details)
+            message = f"its metadata file violates the format: {'; '.join(irregular)}"
+            yield Finding(
+                "views",
+                Level.WARNING,
+                shown,
+                message,
+                "Iceberg's Java library can read it; replace the view to correct the file",
+            )
+        valid += not drift and not irregular
+    details = {"views": len(names), "good": valid}
+    yield Finding("views", Level.OK, database, f"{valid} of {len(names)} views are without problems", None, details)

@@ -1,4 +1,4 @@
-"""The whole examination."""
+"""The examination of a catalog's metastore."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hive_views.config import CatalogConfig
-from hive_views.doctor.behavior import examine_row
-from hive_views.doctor.environment import java, storage, views
-from hive_views.doctor.report import Finding, Level, Report, guarded
-from hive_views.doctor.server import connection, lock_expiry, reach, same_data, transformer, version
+from hive_views.doctor.behavior import check_row
+from hive_views.doctor.environment import check_java, check_storage, check_views
+from hive_views.doctor.report import Finding, Level, Report, report_failure
+from hive_views.doctor.server import (
+    check_lock_expiry,
+    check_reachable,
+    check_same_data,
+    check_transformer,
+    check_version,
+    connection_to,
+)
 from hive_views.errors import NoSuchNamespaceError
 from hive_views.identifiers import parse_namespace
 from hive_views.io.metadata_files import MetadataFiles
@@ -27,26 +34,26 @@ def examine(
     write: bool = True,
     tell: Callable[[Finding], None] | None = None,
 ) -> Report:
-    """Find out what the metastore of a catalog can do, and what is wrong.
+    """Examine the metastore of a catalog: its capabilities and problems.
 
     Args:
-        catalog: The catalog. It is examined over connections of its own.
-        database: Where the temporary row and file are made, and whose views are examined. By default the row is made in
+        catalog: The catalog; the examination opens its own connections.
+        database: The database of the temporary row and file, whose views are examined. By default the row is created in
             `default`, and no views are examined.
-        write: Make a temporary row and a temporary file; False leaves out what cannot be found out otherwise.
-        tell: Called with each finding as soon as it is made.
+        write: Create a temporary row and a temporary file; False skips the checks that need them.
+        tell: Called with each finding as soon as it is available.
 
     Returns:
         The findings.
 
     Raises:
-        InvalidIdentifierError: If `database` is no name of a database.
+        InvalidIdentifierError: If `database` is not a valid database name.
     """
-    place = "default" if database is None else parse_namespace(database, catalog=catalog.name)
+    database_name = "default" if database is None else parse_namespace(database, catalog=catalog.name)
     findings = []
-    # Closed at once where `tell` raises, or the user interrupts: the temporary row goes with it.
-    with closing(_examinations(catalog, place, database is not None, write)) as found:
-        for finding in found:
+    # Closing the generator removes the temporary row, also if `tell` raises or the user interrupts.
+    with closing(_examinations(catalog, database_name, database is not None, write)) as examinations:
+        for finding in examinations:
             findings.append(finding)
             if tell is not None:
                 tell(finding)
@@ -59,10 +66,10 @@ def _examinations(
     catalog: HiveViewCatalog, database: str, with_views: bool, write: bool
 ) -> Generator[Finding, None, None]:
     config = CatalogConfig.from_properties(catalog.properties)
-    yield from java()
+    yield from check_java()
     reachable = []
     for uri in config.connection.uris:
-        finding = reach(config, uri, alone=len(config.connection.uris) == 1)
+        finding = check_reachable(config, uri, alone=len(config.connection.uris) == 1)
         reachable += [uri] if finding.level is Level.OK else []
         yield finding
     if not reachable:
@@ -72,16 +79,16 @@ def _examinations(
                 Level.PROBLEM,
                 ", ".join(config.connection.uris),
                 "none of the metastores can be reached",
-                "Check the catalog property uri, and that they run",
+                "Check the catalog property uri, and that the metastores run",
             )
         return
     if len(reachable) > 1:
-        yield from guarded("same-data", ", ".join(reachable), same_data(config, reachable))
+        yield from report_failure("same-data", ", ".join(reachable), check_same_data(config, reachable))
     for uri in reachable:
-        with MetastoreClient(connection(config, uri)) as client:
-            yield from guarded("version", uri, version(client, uri))
-            yield from guarded("lock-expiry", uri, lock_expiry(client, config, uri))
-            yield from guarded("transformer", uri, transformer(client, uri))
+        with MetastoreClient(connection_to(config, uri)) as client:
+            yield from report_failure("version", uri, check_version(client, uri))
+            yield from report_failure("lock-expiry", uri, check_lock_expiry(client, config, uri))
+            yield from report_failure("transformer", uri, check_transformer(client, uri))
     with MetastoreClient(config.connection) as client:
         try:
             client.get_database(database)
@@ -89,12 +96,12 @@ def _examinations(
             yield Finding("database", Level.PROBLEM, database, str(error), "Name a database that exists")
             return
         if write:
-            yield from guarded("row", database, examine_row(client, config, database))
+            yield from report_failure("row", database, check_row(client, config, database))
             files = MetadataFiles(catalog.properties)
-            yield from guarded("storage", database, storage(client, config, files, database))
+            yield from report_failure("storage", database, check_storage(client, config, files, database))
         else:
             yield Finding("row", Level.SKIPPED, database, "nothing was written: neither a row nor a file")
     if with_views:
-        yield from guarded("views", database, views(catalog, database))
+        yield from report_failure("views", database, check_views(catalog, database))
     else:
         yield Finding("views", Level.SKIPPED, "", "name a database to have its views examined")

@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""The results of an examination."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from hive_views.errors import MetastoreError
 
 
 class Level(str, Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     """Nothing to do."""
     WARNING = "warning"
-    """It works, with a restriction that the advice names."""
+    """It works with a restriction; see the advice."""
     PROBLEM = "problem"
     """Something will fail, or lose data."""
     SKIPPED = "skipped"
-    """Not examined, because it was not asked for."""
+    """Not examined, because not requested."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One result."""
+    """The result of one check."""
 
     check: str
-    """What was examined: a name that does not change, e.g. `compare-and-swap`."""
+    """The stable name of the check, e.g. `compare-and-swap`."""
     level: Level
-    """How bad it is."""
+    """The severity."""
     subject: str
-    """What it is about: a URI, a database, a view …"""
+    """What was examined: a URI, a database, a view …"""
     message: str
     """What was found."""
     advice: str | None = None
-    """What to do; None where nothing is."""
+    """What to do; None if there is nothing to do."""
     details: Mapping[str, object] = field(default_factory=dict)
-    """What was measured."""
+    """The measured values."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """All results."""
+    """The results of all checks."""
 
     level: Level
-    """The worst of them: `ok`, `warning` or `problem`."""
+    """The worst level: `ok`, `warning` or `problem`."""
     findings: tuple[Finding, ...]
-    """The results, in the order in which they were found."""
+    """The findings, in the order of the checks."""
 
 
-def guarded(check: str, subject: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings of one check; a failure that it did not expect ends it, and is a finding itself."""
+def report_failure(check: str, subject: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings of a check; report an unexpected metastore error as a finding."""
     try:
         yield from findings
     except MetastoreError as error:
         yield Finding(check, Level.PROBLEM, subject, str(error), "Look into the server's log")
 
 
-def short(text: str) -> str:
-    """A text of somebody else's in one line, cut where it is long."""
+def abbreviate(text: str) -> str:
+    """Return an external text in one line of at most 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= 200 else f"{line[:199]}…"

@@ -1,7 +1,7 @@
-"""HTML pages of one file that open from disk: no network, no other file, whatever texts they show.
+"""Self-contained HTML pages that open from disk, without network access or other files.
 
-Names and texts reach a page as JSON alone, and its script puts them there as text. The page's own content security
-policy names the hashes of its script and style: nothing else runs or loads, even if a text should find a way out.
+Data is embedded as JSON, and the page's script inserts it as text. The content security policy lists the hashes of the
+page's script and style, so nothing else is executed or loaded even if the escaping of a text failed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from hive_views.rendering.escaping import escape
 
 DATA = "data"
-"""The id of the element that holds the data; the script finds them in a constant of that name."""
+"""The id of the element with the data, and the name of the script's constant."""
 
 _ENDS_ELEMENT = re.compile(r"</(?:script|style)|<!--", re.IGNORECASE)
 
@@ -49,21 +49,21 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 14px/1.45 v
 
 
 def embed_json(value: Any) -> str:
-    """JSON that can stand in an HTML element of any kind, and in an attribute's quotes of either kind."""
+    """Return JSON that is safe in any HTML element and in a quoted attribute."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    # All of these occur within JSON's strings only.
+    # These characters only occur in strings of JSON.
     for character in "<>&'":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
 def page(title: str, *, style: str, body: str, script: str, data: Any) -> str:
-    """A whole page."""
+    """Return a complete page."""
     script = f"{_OPENING}{script}"
     style = f"{_COLORS}{style}"
     for part in (script, style):
         if found := _ENDS_ELEMENT.search(part):
-            raise ValueError(f"{found[0]!r} in a page's script or style would end it")
+            raise ValueError(f"{found[0]!r} in a page's script or style would close its element")
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -77,7 +77,7 @@ def page(title: str, *, style: str, body: str, script: str, data: Any) -> str:
 
 
 def part(package: str, name: str) -> str:
-    """A piece of a page that is kept as a file of a package."""
+    """Return the text of a package's file."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 

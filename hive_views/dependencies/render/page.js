@@ -1,12 +1,12 @@
-// The page: draws `data`, which holds nothing but texts and numbers. Texts of others become text nodes, never HTML.
+// Draws the graph in `data`. Untrusted texts become text nodes, never HTML.
 
 const SIGNS = { valid: "✓", outdated: "!", drifted: "≠", invalid: "✕", unknown: "?", blocked: "⊘", missing: "✕", unchecked: "" };
 const MEANINGS = {
   valid: "can be read",
-  outdated: "readable as it was frozen; recompile it to take its tables' changes in",
+  outdated: "readable with its stored text; recompile it to include changes of its tables",
   drifted: "another program changed its row: adopt or repair it",
-  invalid: "cannot be read, or not with its columns",
-  unknown: "its text cannot be looked into",
+  invalid: "cannot be read, or not with its declared columns",
+  unknown: "its text cannot be analyzed",
   blocked: "reads something that cannot be read",
   missing: "nothing has this name",
   unchecked: "not checked",
@@ -16,14 +16,14 @@ const HEIGHT = 30, MAX_LABEL = 270, LIST = 400, READABLE = 0.85;
 const find = (id) => document.getElementById(id);
 const stage = find("stage"), graph = find("graph"), moved = find("moved"), search = find("search");
 const { nodes, edges } = data;
-const several = new Set(nodes.map((node) => node.database)).size > 1;
+const hasSeveralDatabases = new Set(nodes.map((node) => node.database)).size > 1;
 const reads = nodes.map(() => []), readBy = nodes.map(() => []);
 for (const [from, to] of edges) { reads[to].push(from); readBy[from].push(to); }
-const words = nodes.map((node) => `${node.database}.${node.name}`.toLowerCase());
-const inside = nodes.map((node) =>
+const fullNames = nodes.map((node) => `${node.database}.${node.name}`.toLowerCase());
+const texts = nodes.map((node) =>
   [node.typed ?? "", node.expanded ?? "", ...node.columns.map(([name, , comment]) => `${name} ${comment ?? ""}`)].join("\n").toLowerCase());
 
-const state = { chosen: null, standings: new Set(), only: null, scale: 1, x: 0, y: 0, drawn: null };
+const state = { selected: null, standings: new Set(), only: null, scale: 1, x: 0, y: 0, drawn: null };
 
 // -- Elements ---------------------------------------------------------------------------------------------------------
 
@@ -43,42 +43,42 @@ function shape(tag, attributes = {}, ...content) {
 
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = `13px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
-const wide = (text) => ruler.measureText(text).width;
+const textWidth = (text) => ruler.measureText(text).width;
 
-// A text that fits, with its middle left out where it does not: names that belong together begin and end alike.
-function shortened(text, width) {
-  if (wide(text) <= width) return text;
+// Shortens a text in its middle: related names often share their beginning and end.
+function shorten(text, width) {
+  if (textWidth(text) <= width) return text;
   const characters = [...text];
   let low = 0, high = characters.length;
-  const cut = (kept) => [...characters.slice(0, Math.ceil(kept / 2)), "…", ...characters.slice(characters.length - Math.floor(kept / 2))].join("");
+  const cut = (count) => [...characters.slice(0, Math.ceil(count / 2)), "…", ...characters.slice(characters.length - Math.floor(count / 2))].join("");
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (wide(cut(middle)) <= width) low = middle; else high = middle - 1;
+    if (textWidth(cut(middle)) <= width) low = middle; else high = middle - 1;
   }
   return cut(low);
 }
 
 const labels = nodes.map((node) => {
-  const of = several ? `${shortened(node.database, 110)}.` : "";
-  const name = shortened(node.name, MAX_LABEL - wide(of));
-  return { of, name, width: Math.ceil(wide(of) + wide(name)) };
+  const prefix = hasSeveralDatabases ? `${shorten(node.database, 110)}.` : "";
+  const name = shorten(node.name, MAX_LABEL - textWidth(prefix));
+  return { prefix, name, width: Math.ceil(textWidth(prefix) + textWidth(name)) };
 });
-const marked = (node) => SIGNS[node.standing] !== "" && node.standing !== "valid";
-const textAt = (node) => (node.kind === "missing" ? 12 : 31);
-const sizes = nodes.map((node, number) => ({ w: labels[number].width + textAt(node) + 11 + (marked(node) ? 20 : 0), h: HEIGHT }));
+const hasMark = (node) => SIGNS[node.standing] !== "" && node.standing !== "valid";
+const textOffset = (node) => (node.kind === "missing" ? 12 : 31);
+const sizes = nodes.map((node, number) => ({ w: labels[number].width + textOffset(node) + 11 + (hasMark(node) ? 20 : 0), h: HEIGHT }));
 
 // -- The graph --------------------------------------------------------------------------------------------------------
 
 function redraw() {
   const shown = nodes.map((_, number) => number).filter((number) => state.only === null || state.only.has(number));
-  const place = new Map(shown.map((number, index) => [number, index]));
-  const kept = edges.filter(([from, to]) => place.has(from) && place.has(to));
-  const drawn = layout(shown.map((number) => sizes[number]), kept.map(([from, to]) => [place.get(from), place.get(to)]));
-  state.drawn = { ...drawn, of: new Map(shown.map((number, index) => [number, drawn.places[index]])) };
-  find("edges").replaceChildren(...kept.map((edge, index) => drawEdge(edge, drawn.routes[index])));
-  find("nodes").replaceChildren(...shown.map((number) => drawNode(number, state.drawn.of.get(number))));
+  const positions = new Map(shown.map((number, index) => [number, index]));
+  const shownEdges = edges.filter(([from, to]) => positions.has(from) && positions.has(to));
+  const drawn = layout(shown.map((number) => sizes[number]), shownEdges.map(([from, to]) => [positions.get(from), positions.get(to)]));
+  state.drawn = { ...drawn, byNumber: new Map(shown.map((number, index) => [number, drawn.places[index]])) };
+  find("edges").replaceChildren(...shownEdges.map((edge, index) => drawEdge(edge, drawn.routes[index])));
+  find("nodes").replaceChildren(...shown.map((number) => drawNode(number, state.drawn.byNumber.get(number))));
   find("map").firstElementChild.replaceChildren(...shown.map((number) => {
-    const { x, y, w, h } = state.drawn.of.get(number);
+    const { x, y, w, h } = state.drawn.byNumber.get(number);
     return shape("rect", { x, y, width: w, height: h, class: `node ${nodes[number].standing}`, "data-node": number });
   }));
   find("nothing").hidden = shown.length > 0;
@@ -99,79 +99,79 @@ function drawNode(number, { x, y, w, h }) {
   if (node.kind !== "missing") group.append(isTable
     ? shape("path", { class: "kind", d: `M11,${middle - 5}h12v10h-12zM11,${middle - 1.5}h12M15,${middle - 1.5}v6.5` })
     : shape("path", { class: "kind", d: `M10,${middle}q7,-9.5 14,0q-7,9.5 -14,0zM19.2,${middle}a2.2,2.2 0 1 1 -4.4,0a2.2,2.2 0 1 1 4.4,0` }));
-  group.append(shape("text", { x: textAt(node), y: middle + 0.5 }, shape("tspan", { class: "of" }, label.of), shape("tspan", {}, label.name)));
-  if (marked(node)) {
+  group.append(shape("text", { x: textOffset(node), y: middle + 0.5 }, shape("tspan", { class: "of" }, label.prefix), shape("tspan", {}, label.name)));
+  if (hasMark(node)) {
     group.append(shape("g", { class: `mark ${node.standing}`, transform: `translate(${w - 15},${middle})` },
       shape("circle", { r: 7.5 }), shape("text", { y: 0.5 }, SIGNS[node.standing])));
   }
   return group;
 }
 
-function drawEdge([from, to, how], points) {
+function drawEdge([from, to, dependencyState], points) {
   let path = `M${points[0]}`;
   for (let index = 1; index < points.length; index++) {
     const [x, y] = points[index], [px, py] = points[index - 1];
     const bend = (x - px) / 2;
     path += py === y || from === to ? `L${x},${y}` : `C${px + bend},${py} ${x - bend},${y} ${x},${y}`;
   }
-  const edge = shape("path", { class: `edge ${how === "same" ? "" : "broken"}`, d: path, "data-from": from, "data-to": to });
-  if (how !== "same") edge.append(shape("title", {}, how));
+  const edge = shape("path", { class: `edge ${dependencyState === "same" ? "" : "broken"}`, d: path, "data-from": from, "data-to": to });
+  if (dependencyState !== "same") edge.append(shape("title", {}, dependencyState));
   return edge;
 }
 
-// -- What is up- and downstream ---------------------------------------------------------------------------------------
+// -- Selection and search ---------------------------------------------------------------------------------------------
 
-function reached(start, beside) {
+function reachable(start, neighbors) {
   const seen = new Set([start]);
-  for (const number of seen) for (const next of beside[number]) seen.add(next);
+  for (const number of seen) for (const next of neighbors[number]) seen.add(next);
   seen.delete(start);
   return seen;
 }
 
-function choose(number, { show = true } = {}) {
-  state.chosen = number;
+function select(number, { show = true } = {}) {
+  state.selected = number;
   if (number !== null && state.only !== null && !state.only.has(number)) showOnly(null);
   showDetails();
-  paint();
-  history.replaceState(null, "", number === null ? " " : `#${encodeURIComponent(words[number])}`);
+  updateHighlights();
+  history.replaceState(null, "", number === null ? " " : `#${encodeURIComponent(fullNames[number])}`);
   if (number !== null && show) bringIntoView(number);
 }
 
-// Which objects are looked for: null where nothing narrows them.
-function wanted() {
+// Returns the objects that match the search and the filters; null without either.
+function findMatches() {
   const terms = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   if (!terms.length && !state.standings.size) return null;
   const standing = (number) => !state.standings.size || state.standings.has(nodes[number].standing);
   const all = nodes.map((_, number) => number).filter(standing);
-  const named = all.filter((number) => terms.every((term) => words[number].includes(term)));
-  const others = terms.length ? all.filter((number) => !named.includes(number) && terms.every((term) => words[number].includes(term) || inside[number].includes(term))) : [];
-  return { named, others };
+  const byName = all.filter((number) => terms.every((term) => fullNames[number].includes(term)));
+  const byText = terms.length ? all.filter((number) => !byName.includes(number) && terms.every((term) => fullNames[number].includes(term) || texts[number].includes(term))) : [];
+  return { byName, byText };
 }
 
-function paint() {
-  const found = wanted(), up = state.chosen === null ? null : reached(state.chosen, reads);
-  const down = state.chosen === null ? null : reached(state.chosen, readBy);
-  const kept = state.chosen !== null ? new Set([state.chosen, ...up, ...down])
-    : found !== null ? new Set([...found.named, ...found.others]) : null;
+function updateHighlights() {
+  const matching = findMatches(), up = state.selected === null ? null : reachable(state.selected, reads);
+  const down = state.selected === null ? null : reachable(state.selected, readBy);
+  const highlighted = state.selected !== null ? new Set([state.selected, ...up, ...down])
+    : matching !== null ? new Set([...matching.byName, ...matching.byText]) : null;
   for (const element of document.querySelectorAll("[data-node].node")) {
     const number = Number(element.dataset.node);
-    element.classList.toggle("chosen", number === state.chosen);
+    element.classList.toggle("chosen", number === state.selected);
     element.classList.toggle("up", up?.has(number) ?? false);
     element.classList.toggle("down", down?.has(number) ?? false);
-    element.classList.toggle("faded", kept !== null && !kept.has(number));
+    element.classList.toggle("faded", highlighted !== null && !highlighted.has(number));
   }
   for (const element of document.querySelectorAll(".edge")) {
-    const from = Number(element.dataset.from), to = Number(element.dataset.to), own = state.chosen;
-    const isUp = own !== null && up.has(from) && (to === own || up.has(to));
-    const isDown = own !== null && down.has(to) && (from === own || down.has(from));
+    const from = Number(element.dataset.from), to = Number(element.dataset.to), selected = state.selected;
+    const isUp = selected !== null && up.has(from) && (to === selected || up.has(to));
+    const isDown = selected !== null && down.has(to) && (from === selected || down.has(from));
     element.classList.toggle("up", isUp);
     element.classList.toggle("down", isDown && !isUp);
-    element.classList.toggle("faded", kept !== null && !isUp && !isDown);
+    element.classList.toggle("faded", highlighted !== null && !isUp && !isDown);
   }
-  showList(found);
+  showList(matching);
 }
 
-// -- Beside the graph -------------------------------------------------------------------------------------------------
+// -- Side panel -------------------------------------------------------------------------------------------------------
 
 function sign(standing) {
   return make("span", { class: `sign ${standing}`, title: `${standing}: ${MEANINGS[standing]}` }, SIGNS[standing]);
@@ -184,39 +184,39 @@ function item(number, remark) {
     make("span", { class: "kind" }, remark ?? node.kind));
 }
 
-function showList(found) {
+function showList(matching) {
   const terms = search.value.trim() !== "";
-  const bad = ["invalid", "missing", "blocked", "drifted", "outdated", "unknown", "valid", "unchecked"];
-  const rank = (number) => bad.indexOf(nodes[number].standing);
-  const all = found === null ? nodes.map((_, number) => number) : found.named;
+  const severity = ["invalid", "missing", "blocked", "drifted", "outdated", "unknown", "valid", "unchecked"];
+  const rank = (number) => severity.indexOf(nodes[number].standing);
+  const all = matching === null ? nodes.map((_, number) => number) : matching.byName;
   const sorted = [...all].sort((one, other) => rank(one) - rank(other) || one - other);
-  const items = [...sorted.map((number) => item(number)), ...(found?.others ?? []).map((number) => item(number, "in its text"))];
-  find("list").replaceChildren(...items.slice(0, LIST).map((each) => make("li", {}, each)));
+  const items = [...sorted.map((number) => item(number)), ...(matching?.byText ?? []).map((number) => item(number, "in its text"))];
+  find("list").replaceChildren(...items.slice(0, LIST).map((element) => make("li", {}, element)));
   if (items.length > LIST) find("list").append(make("li", { class: "more" }, `… and ${items.length - LIST} more`));
-  find("count").textContent = found === null ? `${nodes.length} objects, worst first` : `${items.length} of ${nodes.length} objects${terms ? " found" : ""}`;
+  find("count").textContent = matching === null ? `${nodes.length} objects, worst first` : `${items.length} of ${nodes.length} objects${terms ? " found" : ""}`;
 }
 
 function showDetails() {
-  const number = state.chosen, details = find("details");
+  const number = state.selected, details = find("details");
   details.hidden = number === null;
   find("list").hidden = number !== null;
   find("count").hidden = number !== null;
   if (number === null) return;
-  const node = nodes[number], up = reached(number, reads), down = reached(number, readBy);
+  const node = nodes[number], up = reachable(number, reads), down = reachable(number, readBy);
   const back = make("button", { type: "button" }, "← List");
-  back.addEventListener("click", () => choose(null));
-  const only = make("button", { type: "button", id: "narrow" }, state.only === null ? "Only what is connected" : "Show everything");
+  back.addEventListener("click", () => select(null));
+  const only = make("button", { type: "button", id: "narrow" }, state.only === null ? "Only connected objects" : "Show everything");
   only.addEventListener("click", () => showOnly(state.only === null ? new Set([number, ...up, ...down]) : null));
   details.replaceChildren(
     make("div", { class: "buttons" }, back, only),
     make("h2", {}, make("span", { class: "of" }, `${node.database}.`), node.name),
-    make("div", { class: "said" }, sign(node.standing), `${node.kind === "missing" ? "" : `${node.kind}, `}${node.standing}: ${MEANINGS[node.standing]}`),
+    make("div", { class: "summary" }, sign(node.standing), `${node.kind === "missing" ? "" : `${node.kind}, `}${node.standing}: ${MEANINGS[node.standing]}`),
   );
   if (node.reasons.length) details.append(make("ul", { class: "reasons" }, ...node.reasons.map((reason) => make("li", {}, reason))));
-  for (const [title, beside, deep] of [["Reads", reads[number], up], ["Is read by", readBy[number], down]]) {
-    if (!beside.length) continue;
-    const more = deep.size > beside.length ? `, ${deep.size} in all` : "";
-    details.append(make("h3", {}, `${title} ${beside.length}${more}`), make("ul", {}, ...beside.map((other) => make("li", {}, item(other)))));
+  for (const [title, neighbors, all] of [["Reads", reads[number], up], ["Is read by", readBy[number], down]]) {
+    if (!neighbors.length) continue;
+    const more = all.size > neighbors.length ? `, ${all.size} in all` : "";
+    details.append(make("h3", {}, `${title} ${neighbors.length}${more}`), make("ul", {}, ...neighbors.map((neighbor) => make("li", {}, item(neighbor)))));
   }
   if (node.typed !== null) details.append(make("h3", {}, node.expanded === null ? "Text" : "Text as typed"), make("pre", { id: "typed" }, node.typed));
   if (node.expanded !== null) details.append(make("h3", {}, "Text for Hive and plain Spark"), make("pre", { id: "expanded" }, node.expanded));
@@ -232,7 +232,7 @@ function showOnly(numbers) {
   state.only = numbers;
   redraw();
   showDetails();
-  paint();
+  updateHighlights();
   fit();
 }
 
@@ -247,7 +247,7 @@ function showFilters() {
     button.addEventListener("click", () => {
       if (!state.standings.delete(standing)) state.standings.add(standing);
       button.setAttribute("aria-pressed", state.standings.has(standing));
-      choose(null);
+      select(null);
     });
     return button;
   }));
@@ -271,18 +271,18 @@ function zoom(factor, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
   move(scale, x - ((x - state.x) * scale) / state.scale, y - ((y - state.y) * scale) / state.scale);
 }
 
-// Everything, where that is not smaller than `least`; else as much as can be read well, from the top left.
-function fit(least = 0) {
+// Fits the whole graph if its scale is at least `minimum`; else shows its top left at a readable scale.
+function fit(minimum = 0) {
   const { width, height } = state.drawn, margin = 28, box = stage.getBoundingClientRect();
   if (!state.drawn.places.length) return move(1, 0, 0);
   const whole = Math.min((box.width - 2 * margin) / width, (box.height - 2 * margin) / height);
-  const scale = whole < least ? READABLE : Math.min(1.15, whole);
+  const scale = whole < minimum ? READABLE : Math.min(1.15, whole);
   const center = (room, size) => (size * scale + 2 * margin <= room ? (room - size * scale) / 2 : margin);
   return move(scale, center(box.width, width), center(box.height, height));
 }
 
 function bringIntoView(number) {
-  const place = state.drawn.of.get(number), box = stage.getBoundingClientRect(), scale = Math.max(state.scale, 0.75);
+  const place = state.drawn.byNumber.get(number), box = stage.getBoundingClientRect(), scale = Math.max(state.scale, 0.75);
   const left = place.x * state.scale + state.x, top = place.y * state.scale + state.y;
   const visible = left > 10 && top > 10 && left + place.w * state.scale < box.width - 10 && top + place.h * state.scale < box.height - 10;
   if (visible && state.scale >= 0.5) return;
@@ -308,7 +308,7 @@ function listen() {
     graph.classList.remove("dragged");
     if (far) return;
     const node = event.target.closest(".node");
-    choose(node === null ? null : Number(node.dataset.node), { show: false });
+    select(node === null ? null : Number(node.dataset.node), { show: false });
   });
   window.addEventListener("pointerup", () => { graph.classList.remove("dragged"); });
   graph.addEventListener("wheel", (event) => {
@@ -323,15 +323,15 @@ function listen() {
   for (const place of [find("list"), find("details")]) {
     place.addEventListener("click", (event) => {
       const button = event.target.closest("[data-number]");
-      if (button) choose(Number(button.dataset.number));
+      if (button) select(Number(button.dataset.number));
     });
   }
   search.addEventListener("input", () => {
-    if (state.chosen !== null) choose(null); else paint();
+    if (state.selected !== null) select(null); else updateHighlights();
   });
   search.addEventListener("keydown", (event) => {
     const first = find("list").querySelector("[data-number]");
-    if (event.key === "Enter" && first) choose(Number(first.dataset.number));
+    if (event.key === "Enter" && first) select(Number(first.dataset.number));
   });
   find("closer").addEventListener("click", () => zoom(1.3));
   find("farther").addEventListener("click", () => zoom(1 / 1.3));
@@ -345,8 +345,8 @@ function listen() {
   window.addEventListener("resize", () => move(state.scale, state.x, state.y));
   document.addEventListener("keydown", (event) => {
     const node = event.target.closest?.(".node");
-    if (node && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); choose(Number(node.dataset.node)); }
-    if (event.key === "Escape") { if (state.chosen !== null) choose(null); else { search.value = ""; paint(); } }
+    if (node && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); select(Number(node.dataset.node)); }
+    if (event.key === "Escape") { if (state.selected !== null) select(null); else { search.value = ""; updateHighlights(); } }
     if (event.target === search || event.ctrlKey || event.metaKey) return;
     if (event.key === "/") { event.preventDefault(); search.focus(); search.select(); }
     if (event.key === "+") zoom(1.3);
@@ -360,8 +360,8 @@ showFilters();
 listen();
 redraw();
 fit(0.6);
-paint();
+updateHighlights();
 try {
-  const asked = words.indexOf(decodeURIComponent(location.hash.slice(1)));
-  if (asked >= 0) choose(asked);
-} catch { /* a fragment that is no text */ }
+  const linked = fullNames.indexOf(decodeURIComponent(location.hash.slice(1)));
+  if (linked >= 0) select(linked);
+} catch { /* the fragment is not a valid URI component */ }

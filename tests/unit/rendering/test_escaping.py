@@ -1,4 +1,4 @@
-"""Characters that hide, or hide others, are spelled out; all others stay."""
+"""Invisible and bidirectional control characters are escaped; all others are kept."""
 
 import json
 import unicodedata

@@ -253,7 +253,7 @@ def test_nothing_to_show(browser):
     assert browser.console() == []
 
 
-def test_keys_zoom_and_choose(browser):
+def test_keys_zoom_and_select(browser):
     browser.open(html(make_picture(graph({"v": ["t"]}))))
     before = browser.run("return state.scale")
     pressed(browser, "+")
@@ -264,7 +264,7 @@ def test_keys_zoom_and_choose(browser):
         "const key = new KeyboardEvent('keydown', {key: 'Enter', bubbles: true});"
         "document.querySelector('#nodes .node').dispatchEvent(key)"
     )
-    assert browser.run("return state.chosen") == 0
+    assert browser.run("return state.selected") == 0
 
 
 def test_dragging_and_the_wheel_move_the_graph(browser):
@@ -281,10 +281,10 @@ def test_dragging_and_the_wheel_move_the_graph(browser):
     assert browser.run("return state.scale") > scale
 
 
-def test_a_click_of_the_mouse_chooses(browser):
+def test_a_click_of_the_mouse_selects(browser):
     browser.open(html(make_picture(graph({"v": ["t"]}))))
     browser.driver.find_element("css selector", "#nodes [data-node='1']").click()
-    assert browser.run("return state.chosen") == 1
+    assert browser.run("return state.selected") == 1
     browser.driver.find_element("css selector", "#search").send_keys("t")
     assert listed(browser) == ["d.t"]
 
