@@ -13,7 +13,7 @@ TESTS = Path(__file__).parent
 
 EXTENDED = (
     "faults/test_cluster.py",
-    "faults/test_every_call.py",
+    "faults/test_fault_matrix.py",
     "faults/test_late.py",
     "faults/test_loss.py",
     "faults/test_model.py",

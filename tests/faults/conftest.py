@@ -11,8 +11,8 @@ from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.conftest import SERVER
 from tests.faults.observer import Observer
-from tests.faults.operations import State, look, prepare
 from tests.faults.scripted import ScriptedServer
+from tests.faults.view_changes import State, prepare, read_state
 from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
 from tests.proxy import ThriftProxy
 
@@ -56,7 +56,7 @@ def before(open_catalog: CatalogFactory, database: str, observer: Observer) -> S
     """The database with the view that all operations but a create are about, made without a proxy."""
     # Without locks it is faster; Hive 3.1 cannot do without.
     prepare(open_catalog({"iceberg.engine.hive.lock-enabled": str(SERVER.startswith("3.")).lower()}), database)
-    return look(observer)
+    return read_state(observer)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What is really there, seen with other eyes than ours: hmsclient's stubs for rows and locks, json for the files."""
+"""An independent view of the metastore: hmsclient's stubs for rows and locks, json for metadata files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.integration.catalog.samples import files_below, path
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One view as it stands."""
+class ObservedView:
+    """The state of one view."""
 
     row: dict[str, Any]
-    """The whole row, as plain values."""
+    """The complete row, as plain values."""
     metadata: dict[str, Any]
-    """The document that its pointer names."""
+    """The content of its metadata file."""
 
     @property
     def pointer(self) -> str:
@@ -34,12 +34,12 @@ class Seen:
 
     @property
     def commits(self) -> int:
-        """How many commits made it, by the number of its file: one number is spent on each."""
+        """The number of commits, from the sequence number of its metadata file."""
         return int(self.pointer.rpartition("/")[2].partition("-")[0]) + 1
 
     @property
     def log(self) -> list[int]:
-        """The versions in the order in which they were made current."""
+        """The version log, as version ids."""
         return [entry["version-id"] for entry in self.metadata["version-log"]]
 
     @property
@@ -60,7 +60,7 @@ class Seen:
 
 
 class Observer:
-    """Looks at one database of a metastore, past all proxies."""
+    """Reads one database of a metastore without a proxy."""
 
     def __init__(self, metastore: EmbeddedMetastore, database: str) -> None:
         self._metastore = metastore
@@ -72,46 +72,46 @@ class Observer:
             yield client
 
     def row(self, name: str) -> dict[str, Any] | None:
-        """A row with all its fields as plain values; None where there is none."""
+        """Return a row with all fields as plain values, or None."""
         with self._client() as client:
             try:
-                # Hive 4 has lost the older `get_table`.
+                # Hive 4 has no `get_table` any more.
                 return plain(client.get_table_req(GetTableRequest(self.database, name)).table)
             except NoSuchObjectException:
                 return None
 
-    def view(self, name: str) -> Seen:
-        """A view that must be there, with a file that can be read."""
+    def view(self, name: str) -> ObservedView:
+        """Return an existing view with its metadata file."""
         row = self.row(name)
         assert row is not None, f"{name} is not there"
         data = path(row["parameters"]["metadata_location"]).read_bytes()
-        return Seen(row, json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+        return ObservedView(row, json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
 
     def names(self) -> set[str]:
-        """The names of all rows."""
+        """Return the names of all rows."""
         with self._client() as client:
             return set(client.get_all_tables(self.database))
 
     def locks(self) -> list[Any]:
-        """All locks that are held or waited for in the database."""
+        """Return all held and requested locks of the database."""
         with self._client() as client:
             return list(client.show_locks(ShowLocksRequest(dbname=self.database)).locks)
 
     def files(self) -> set[Path]:
-        """All files below the database's location."""
+        """Return all files below the location of the database."""
         return files_below(f"{self._metastore.warehouse}/{self.database}.db")
 
 
 def until(condition: Callable[[], object], *, seconds: float = 120.0) -> None:
-    """Wait for what must come, however slow the machine is; it fails where it does not come at all."""
+    """Wait until a condition holds; fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come"
+        assert time.monotonic() < deadline, "the condition did not become true"
         time.sleep(0.01)
 
 
 def plain(value: Any) -> Any:
-    """A Thrift value as dicts, lists and scalars, which compare and print well."""
+    """Convert a Thrift value to dicts, lists and scalars."""
     if hasattr(value, "thrift_spec"):
         return {key: plain(item) for key, item in vars(value).items()}
     if isinstance(value, list):

@@ -1,206 +1,263 @@
-"""The changes that a catalog makes, each as one value: how it is made, by which request, and how one sees it."""
+"""The operations of the fault matrix: everything that a catalog does to views, tables and materialized views."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.catalog.views import ViewUpdate
-from hive_views.identifiers import ViewName
-from hive_views.metastore.commit.view_commit import commit
-from hive_views.spec.changes import AddVersion, apply, create
-from tests.faults.observer import Observer, Seen
-from tests.integration.catalog.samples import SCHEMA, path, version
+from hive_views.materialized.refresh.stage import Work
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.spec.changes import create
+from tests.faults import view_changes
+from tests.faults.database_content import DatabaseContent, Labels, read_content
+from tests.faults.observer import Observer
+from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, FIRST, NEW, THIRD, VIEW, ViewChange
+from tests.integration.catalog.samples import SCHEMA, version
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.metastore.rpc import connect
 
-CREATE_TABLE = "create_table"
-ALTER_TABLE = "alter_table_with_environment_context"
-DROP_TABLE = "drop_table"
-READ_ROW = "get_table_req"
+CHANGES = {CREATE_TABLE, ALTER_TABLE, DROP_TABLE}
+"""The requests that change rows."""
 
-VIEW = "v"
-"""The view that is there before."""
-NEW = "w"
-"""The name that is free before."""
-
-FIRST, SECOND, THIRD = "select 1, 'one'", "select 2, 'two'", "select 3, 'three'"
-
-
-def prepare(catalog: HiveViewCatalog, database: str) -> None:
-    """A view with two versions and a property; made by one commit, because most tests here begin with it."""
-    name = ViewName(database, VIEW)
-    store = catalog.store
-    first = create(
-        identifier=str(name),
-        uuid=str(uuid.uuid4()),
-        location=f"{store.client.get_database(database).locationUri}/{VIEW}",
-        schema=SCHEMA,
-        version=version(database, ("spark", FIRST)),
-        properties={"color": "red"},
-        now_ms=1_000_000,
-    )
-    second = AddVersion(SCHEMA, version(database, ("spark", SECOND)))
-    commit(store, name, None, apply(first, [second], identifier=str(name), now_ms=2_000_000))
+NUMBERS = Schema(NestedField(1, "n", LongType()))
+TABLE, OTHER_TABLE, MATERIALIZED = "t", "u", "mv"
 
 
 @dataclass(frozen=True)
-class State:
-    """A database as it was before a change."""
+class World:
+    """The database of one case, with two connections that no fault affects."""
 
-    view: Seen
-    files: frozenset[Path]
+    database: str
+    location: str
+    """The location of the database, as a URI."""
+    observer: Observer
+    direct: HiveViewCatalog
+    port: int
+    """The port of the metastore, for raw clients."""
 
 
-def look(observer: Observer) -> State:
-    """The database as `prepare` left it, or as it is now."""
-    return State(observer.view(VIEW), frozenset(observer.files()))
+Begin = Callable[[], None]
+"""Called where a operation comes to the part that faults are for."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One change."""
+    """One operation of a user."""
 
     name: str
-    method: str
-    """The one request that changes anything."""
-    run: Callable[[HiveViewCatalog, str], object]
-    """Makes the change."""
-    check: Callable[[Observer, State], None]
-    """Asserts that it was made, exactly once, with the right files."""
-
-    @property
-    def writes_file(self) -> bool:
-        """Whether it writes a metadata file."""
-        return self.method != DROP_TABLE and self.name != "rename"
-
-    def is_done(self, observer: Observer, before: State) -> bool:
-        """Whether it was made; if so, it was made as it should."""
-        untouched = observer.names() == {VIEW} and observer.row(VIEW) == before.view.row
-        if not untouched:
-            self.check(observer, before)
-        return not untouched
+    prepare: Callable[[World], None]
+    """Creates the objects that the operation needs, in an empty database."""
+    run: Callable[[HiveViewCatalog, World, Begin], object]
+    """Executes the operation."""
+    continue_with: Callable[[HiveViewCatalog, World], object]
+    """A subsequent operation after a success."""
+    read: Callable[[World, Labels], DatabaseContent]
+    """Returns what other clients see."""
+    counts_files: bool = True
+    """Whether every new metadata file must be referenced."""
 
     def __str__(self) -> str:
         return self.name
 
 
-def _update(catalog: HiveViewCatalog, database: str) -> ViewUpdate:
-    return catalog.load_view((database, VIEW)).update()
+def _read_database(world: World, labels: Labels) -> DatabaseContent:
+    return read_content(world.observer, world.location, labels)
 
 
-def _move(catalog: HiveViewCatalog, database: str) -> object:
-    view = catalog.load_view((database, VIEW))
-    return view.update().set_location(f"{view.metadata.location}_moved").commit()
+def _prepare_view(world: World) -> None:
+    view_changes.prepare(world.direct, world.database)
 
 
-def _new_files(observer: Observer, before: State) -> set[Path]:
-    files = observer.files()
-    assert files >= before.files, "a file is gone"
-    return files - before.files
+def _color(name: str) -> Callable[[HiveViewCatalog, World], object]:
+    return lambda catalog, world: (
+        catalog.load_view((world.database, name)).update().set_properties(shape="round").commit()
+    )
 
 
-def _created(observer: Observer, before: State) -> None:
-    view = observer.view(NEW)
-    assert (view.version_ids, view.log, view.queries, view.commits) == ([1], [1], [THIRD], 1)
-    assert view.row["viewOriginalText"] == THIRD
-    assert view.row["parameters"]["uuid"] == view.metadata["view-uuid"]
-    assert observer.view(VIEW) == before.view
+# -- Views ------------------------------------------------------------------------------------------------------------
 
 
-def _swapped(observer: Observer, before: State) -> Seen:
-    """What holds after each commit to the view: one more of them, built on the one before."""
-    view = observer.view(VIEW)
-    assert view.commits == before.view.commits + 1
-    assert view.row["parameters"]["previous_metadata_location"] == before.view.pointer
-    assert view.metadata["view-uuid"] == before.view.metadata["view-uuid"]
-    assert view.row["createTime"] == before.view.row["createTime"]
-    assert observer.names() == {VIEW}
-    return view
+def _of(change: ViewChange) -> Operation:
+    def continue_with(catalog: HiveViewCatalog, world: World) -> object:
+        if change is view_changes.DROP:
+            return catalog.create_view((world.database, VIEW), SCHEMA, version(world.database))
+        return _color(NEW if change in (view_changes.CREATE, view_changes.RENAME) else VIEW)(catalog, world)
+
+    def run(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+        begin()
+        return change.run(catalog, world.database)
+
+    return Operation(change.name, _prepare_view, run, continue_with, _read_database)
 
 
-def _replaced(observer: Observer, before: State) -> None:
-    view = _swapped(observer, before)
-    assert (view.version_ids, view.log, view.queries) == ([1, 2, 3], [1, 2, 3], [FIRST, SECOND, THIRD])
-    assert (view.row["viewOriginalText"], view.row["viewExpandedText"]) == (THIRD, THIRD)
-    assert view.properties == before.view.properties
+def _create_or_replace(name: str) -> Operation:
+    def run(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+        begin()
+        texts = version(world.database, ("spark", THIRD))
+        return catalog.create_or_replace_view((world.database, name), SCHEMA, texts)
+
+    which = "replaces" if name == VIEW else "creates"
+    return Operation(f"create or replace, which {which}", _prepare_view, run, _color(name), _read_database)
 
 
-def _recolored(observer: Observer, before: State) -> None:
-    view = _swapped(observer, before)
-    assert view.properties == {"color": "blue"}
-    assert view.row["parameters"]["color"] == "blue"
-    assert view.log == before.view.log
+def _registered(world: World) -> str:
+    return f"{world.location}/{NEW}/metadata/00000-registered.metadata.json"
 
 
-def _rolled_back(observer: Observer, before: State) -> None:
-    view = _swapped(observer, before)
-    assert (view.version_ids, view.log) == ([1, 2], [1, 2, 1])
-    assert (view.row["viewOriginalText"], view.row["viewExpandedText"]) == (FIRST, FIRST)
+def _prepare_file(world: World) -> None:
+    _prepare_view(world)
+    metadata = create(
+        identifier=f"{world.database}.{NEW}",
+        uuid=str(uuid.uuid4()),
+        location=f"{world.location}/{NEW}",
+        schema=SCHEMA,
+        version=version(world.database, ("spark", FIRST)),
+        properties={"color": "red"},
+        now_ms=1_000_000,
+    )
+    world.direct.store.files.write(_registered(world), metadata)
 
 
-def _moved(observer: Observer, before: State) -> None:
-    view = _swapped(observer, before)
-    assert view.metadata["location"] == view.row["sd"]["location"] == before.view.metadata["location"] + "_moved"
-    assert view.pointer.startswith(view.metadata["location"])
+def _register(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.register_view((world.database, NEW), _registered(world))
 
 
-def _renamed(observer: Observer, before: State) -> None:
-    assert observer.names() == {NEW}
-    assert observer.view(NEW).row == {**before.view.row, "tableName": NEW}
-    assert not _new_files(observer, before)
+def _prepare_drift(world: World) -> None:
+    """Change the row like Hive's ALTER VIEW AS: other texts, the same metadata location."""
+    _prepare_view(world)
+    with connect(world.port) as client:
+        row = client.get_table(world.database, VIEW)
+        row.viewOriginalText = "select 7 as id, 'seven' as data"
+        row.viewExpandedText = "select 7 as `id`, 'seven' as `data`"
+        client.alter_table_with_environment_context(world.database, VIEW, row, EnvironmentContext({}))
 
 
-def _dropped(observer: Observer, before: State) -> None:
-    assert observer.names() == set()
-    assert not _new_files(observer, before)
+def _adopt(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.adopt_view((world.database, VIEW), analyzer=lambda *_: SCHEMA)
 
 
-CREATE = Operation(
-    "create",
-    CREATE_TABLE,
-    lambda catalog, database: catalog.create_view((database, NEW), SCHEMA, version(database, ("spark", THIRD))),
-    _created,
+def _repair(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.repair_view((world.database, VIEW))
+
+
+# -- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def _make_table(catalog: HiveViewCatalog, world: World, name: str = TABLE) -> object:
+    return catalog.create_table((world.database, name), NUMBERS, properties={"color": "red"})
+
+
+def _create_table(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return _make_table(catalog, world)
+
+
+def _commit_table(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    table = catalog.load_table((world.database, TABLE))
+    begin()
+    with table.transaction() as transaction:
+        transaction.set_properties(color="blue")
+    return table
+
+
+def _rename_table(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.rename_table((world.database, TABLE), (world.database, OTHER_TABLE))
+
+
+def _drop_table(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.drop_table((world.database, TABLE))
+
+
+def _shape_table(name: str) -> Callable[[HiveViewCatalog, World], object]:
+    def run(catalog: HiveViewCatalog, world: World) -> object:
+        with catalog.load_table((world.database, name)).transaction() as transaction:
+            transaction.set_properties(shape="round")
+        return None
+
+    return run
+
+
+def _prepare_table(world: World) -> None:
+    _make_table(world.direct, world)
+
+
+# -- Materialized views -----------------------------------------------------------------------------------------------
+
+
+class _MarkingEngine(DuckEngine):
+    """An engine that reports when the rows are staged, before they are published."""
+
+    def __init__(self, catalog: HiveViewCatalog, begin: Begin) -> None:
+        super().__init__(catalog)
+        self._begin = begin
+
+    def stage(self, work: Work) -> int:
+        staged = super().stage(work)
+        self._begin()
+        return staged
+
+
+def _refresh(layout: str) -> Operation:
+    def prepare(world: World) -> None:
+        sales = world.direct.create_table((world.database, "sales"), SALES)
+        world.direct.materialized.create(
+            (world.database, MATERIALIZED), "SELECT id, amount FROM sales WHERE amount > 7", layout=layout
+        )
+        sales.append(rows((1, "a", 10), (2, "b", 20), (3, "a", 5)))
+
+    def run(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+        engine = _MarkingEngine(catalog, begin)
+        return catalog.materialized.refresh((world.database, MATERIALIZED), engine)
+
+    def continue_with(catalog: HiveViewCatalog, world: World) -> object:
+        catalog.load_table((world.database, "sales")).append(rows((4, "c", 40)))
+        return catalog.materialized.refresh((world.database, MATERIALIZED), DuckEngine(catalog))
+
+    def read(world: World, labels: Labels) -> DatabaseContent:
+        """Return what readers get; unpublished data files do not count."""
+        view = world.direct.materialized.load((world.database, MATERIALIZED))
+        assert view.storage is not None
+        seen = world.direct.materialized.reading((world.database, MATERIALIZED))
+        found = sorted(map(str, view.storage.scan().to_arrow().to_pylist()))
+        texts = [item.sql for item in view.version.sql_representations]
+        shown = str((found, texts, seen.from_storage, view.metadata.view_uuid))
+        return {MATERIALIZED: labels.applied_to(shown.replace(world.database, "DATABASE"))}
+
+    return Operation(f"refresh, {layout}", prepare, run, continue_with, read, counts_files=False)
+
+
+OPERATIONS = (
+    *map(_of, (*view_changes.VIEW_CHANGES,)),
+    _create_or_replace(VIEW),
+    _create_or_replace(NEW),
+    Operation("register", _prepare_file, _register, _color(NEW), _read_database),
+    Operation("adopt", _prepare_drift, _adopt, _color(VIEW), _read_database),
+    Operation("repair", _prepare_drift, _repair, _color(VIEW), _read_database),
+    Operation(
+        "create table", lambda world: None, _create_table, _shape_table(TABLE), _read_database, counts_files=False
+    ),
+    Operation("change table", _prepare_table, _commit_table, _shape_table(TABLE), _read_database, counts_files=False),
+    Operation(
+        "rename table", _prepare_table, _rename_table, _shape_table(OTHER_TABLE), _read_database, counts_files=False
+    ),
+    Operation("drop table", _prepare_table, _drop_table, _make_table, _read_database, counts_files=False),
+    _refresh("registered"),
+    _refresh("attached"),
+    _refresh("table"),
 )
-REPLACE = Operation(
-    "replace",
-    ALTER_TABLE,
-    lambda catalog, database: _update(catalog, database).replace_version(version(database, ("spark", THIRD))).commit(),
-    _replaced,
+
+SAMPLE = tuple(
+    operation for operation in OPERATIONS if operation.name in ("replace", "drop", "change table", "refresh, attached")
 )
-PROPERTIES = Operation(
-    "properties",
-    ALTER_TABLE,
-    lambda catalog, database: _update(catalog, database).set_properties(color="blue").commit(),
-    _recolored,
-)
-ROLLBACK = Operation(
-    "rollback",
-    ALTER_TABLE,
-    lambda catalog, database: _update(catalog, database).rollback(version_id=1).commit(),
-    _rolled_back,
-)
-LOCATION = Operation("location", ALTER_TABLE, _move, _moved)
-RENAME = Operation(
-    "rename",
-    ALTER_TABLE,
-    lambda catalog, database: catalog.rename_view((database, VIEW), (database, NEW)),
-    _renamed,
-)
-DROP = Operation("drop", DROP_TABLE, lambda catalog, database: catalog.drop_view((database, VIEW)), _dropped)
-
-SWAPS = (REPLACE, PROPERTIES, ROLLBACK, LOCATION)
-OPERATIONS = (CREATE, *SWAPS, RENAME, DROP)
-KINDS = (CREATE, REPLACE, RENAME, DROP)
-"""One of each kind, where the swaps do not differ from each other."""
-
-
-def new_files(observer: Observer, before: State) -> list[str]:
-    """The URIs of the files that are there now and were not before."""
-    return sorted(found.as_uri() for found in _new_files(observer, before))
-
-
-def same_file(location: str | None, uri: str) -> bool:
-    """Whether two URIs name the same local file, however many slashes they begin with."""
-    return location is not None and path(location) == path(uri)
+"""One operation of each kind, for slow faults."""

@@ -1,7 +1,7 @@
-"""A server before the server, which gives chosen calls another answer, or changes what is asked.
+"""A server in front of the metastore that gives chosen calls another answer, or changes requests.
 
-What goes wrong inside of a metastore cannot be made to happen at will: a listener that breaks after the change was
-made, a database that fails once, a server of another version. Seen from a client, each is an answer on the wire.
+Internal failures of a metastore cannot be triggered at will: a listener that fails after the change, a database that
+fails once, a server of another version. To a client each of them is an answer to a call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from hive_views.metastore._thrift.hive_metastore import ThriftHiveMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from tests.faults.operations import ALTER_TABLE
+from tests.faults.view_changes import ALTER_TABLE
 from tests.proxy import EVERY, LOOPBACK, Header, MessageStream, ProtocolError
 
 

@@ -42,12 +42,12 @@ from hive_views.metastore.locking.lock import acquire_lock
 from hive_views.metastore.transport.client import MetastoreClient
 from tests.faults import disks
 from tests.faults.cluster import Cluster, control, two_metastores
-from tests.faults.deeds import DEEDS, SOME
-from tests.faults.every_call import Stage
+from tests.faults.fault_matrix import Stage
 from tests.faults.interruptions import DATABASE_RESTARTED, ONE_OF_TWO_KILLED, change, interrupted
 from tests.faults.observer import Observer, until
-from tests.faults.operations import ALTER_TABLE
-from tests.faults.verdicts import WHOLE, report
+from tests.faults.operations import OPERATIONS, SAMPLE
+from tests.faults.reporting import ALL_CASES, report
+from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.catalog.samples import SCHEMA, files_below, version
 from tests.integration.metastore.rpc import connect
 from tests.proxy import Hold, ThriftProxy
@@ -56,7 +56,7 @@ DAY_S = 86_400
 KEEP_ALL = {"version.history.num-entries": "100000", "commit.retry.num-retries": "50"}
 
 
-WHICH = DEEDS if WHOLE else SOME
+WHICH = OPERATIONS if ALL_CASES else SAMPLE
 
 
 @pytest.fixture(scope="module")
@@ -200,14 +200,17 @@ def stage(cluster: Cluster) -> Iterator[Stage]:
 def test_each_operation_while_one_of_two_metastores_is_killed(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
-    def strike(proxies: list[ThriftProxy]) -> None:
+    def interrupt(proxies: list[ThriftProxy]) -> None:
         os.kill(cluster.first.pid, signal.SIGKILL)
         cluster.first.stop()
         for proxy in proxies:
             proxy.disconnect()
 
     try:
-        report(interrupted(stage, [change(stage, deed, ONE_OF_TWO_KILLED) for deed in WHICH], strike), subtests)
+        report(
+            interrupted(stage, [change(stage, operation, ONE_OF_TWO_KILLED) for operation in WHICH], interrupt),
+            subtests,
+        )
     finally:
         cluster.first.start()
 
@@ -216,7 +219,7 @@ def test_each_operation_while_the_database_loses_power(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
     """Each request that changes something is with the server when its database goes."""
-    cases = [change(stage, deed, DATABASE_RESTARTED) for deed in WHICH]
+    cases = [change(stage, operation, DATABASE_RESTARTED) for operation in WHICH]
     report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 

@@ -26,7 +26,8 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
-from tests.faults.operations import (
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE_TABLE,
     LOCATION,
@@ -37,11 +38,10 @@ from tests.faults.operations import (
     ROLLBACK,
     THIRD,
     VIEW,
-    Operation,
     State,
+    ViewChange,
     new_files,
 )
-from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
@@ -60,9 +60,9 @@ def test_17278_drop_table_rejects_view(
 
 
 @pytest.mark.parametrize("covered", [0, 1, 3])
-@pytest.mark.parametrize("operation", [REPLACE, ROLLBACK], ids=str)
+@pytest.mark.parametrize("change", [REPLACE, ROLLBACK], ids=str)
 def test_17074_modified_rejection_is_verified_by_reading_the_row(
-    operation: Operation,
+    change: ViewChange,
     covered: int,
     database: str,
     open_catalog: CatalogFactory,
@@ -76,9 +76,9 @@ def test_17074_modified_rejection_is_verified_by_reading_the_row(
     proxy.on(ALTER_TABLE, DropReply())
     again = Hold()
     proxy.on(ALTER_TABLE, again, nth=2)
-    running = aside.submit(operation.run, behind(), database)
+    running = aside.submit(change.run, behind(), database)
     again.wait_until_held()
-    operation.check(observer, before)
+    change.check(observer, before)
     others = open_catalog(LOCK_FREE)
     for number in range(covered):
         others.load_view((database, VIEW)).update().set_properties(covered=str(number)).commit()
@@ -86,7 +86,7 @@ def test_17074_modified_rejection_is_verified_by_reading_the_row(
     running.result()
     view = observer.view(VIEW)
     assert view.commits == before.view.commits + 1 + covered
-    assert view.log == [*before.view.log, 3 if operation is REPLACE else 1]
+    assert view.log == [*before.view.log, 3 if change is REPLACE else 1]
     assert observer.locks() == []
 
 

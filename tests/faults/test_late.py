@@ -8,19 +8,19 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, LockTimeoutError
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.operations import (
+from tests.faults.view_changes import (
     ALTER_TABLE,
     DROP,
     DROP_TABLE,
     NEW,
-    OPERATIONS,
     PROPERTIES,
     RENAME,
     REPLACE,
     SWAPS,
     VIEW,
-    Operation,
+    VIEW_CHANGES,
     State,
+    ViewChange,
     new_files,
     same_file,
 )
@@ -28,22 +28,22 @@ from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, Hold, ThriftProxy
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 def test_late_request_after_repeated_request_succeeded(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     late = Hold(close=True)
-    proxy.on(operation.method, late)
-    operation.run(behind(), database)
-    operation.check(observer, before)
+    proxy.on(change.method, late)
+    change.run(behind(), database)
+    change.check(observer, before)
     late.release()
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
 
 
-@pytest.mark.parametrize("operation", SWAPS, ids=str)
+@pytest.mark.parametrize("change", SWAPS, ids=str)
 def test_late_request_after_later_commits(
-    operation: Operation,
+    change: ViewChange,
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -53,8 +53,8 @@ def test_late_request_after_later_commits(
 ) -> None:
     """The scenario of the issue, to the letter: retried, succeeded, others commit, the first one arrives."""
     late = Hold(close=True)
-    proxy.on(operation.method, late)
-    operation.run(behind(), database)
+    proxy.on(change.method, late)
+    change.run(behind(), database)
     for color in ("green", "black"):
         catalog.load_view((database, VIEW)).update().set_properties(color=color).commit()
     after = observer.view(VIEW)
@@ -63,9 +63,9 @@ def test_late_request_after_later_commits(
     assert after.properties["color"] == "black"
 
 
-@pytest.mark.parametrize("operation", [*SWAPS, RENAME], ids=str)
+@pytest.mark.parametrize("change", [*SWAPS, RENAME], ids=str)
 def test_late_request_after_unknown_outcome(
-    operation: Operation,
+    change: ViewChange,
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -75,16 +75,16 @@ def test_late_request_after_unknown_outcome(
 ) -> None:
     """It does apply, if nobody changed the view meanwhile; the file that it names was kept for that."""
     late = Hold(close=True)
-    proxy.on(operation.method, late)
-    proxy.on(operation.method, Hold(close=True), nth=EVERY)
+    proxy.on(change.method, late)
+    proxy.on(change.method, Hold(close=True), nth=EVERY)
     with pytest.raises(CommitStateUnknownError) as raised:
-        operation.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
-    assert not operation.is_done(observer, before)
+        change.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
+    assert not change.is_applied(observer, before)
     files = new_files(observer, before)
-    assert len(files) == operation.writes_file
+    assert len(files) == change.writes_file
     assert [raised.value.metadata_location] == (files or [None]) or same_file(raised.value.metadata_location, files[0])
     late.release()
-    operation.check(observer, before)
+    change.check(observer, before)
 
 
 def test_late_request_after_unknown_outcome_and_other_commit(

@@ -14,7 +14,7 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.operations import (
+from tests.faults.view_changes import (
     CREATE,
     CREATE_TABLE,
     DROP,
@@ -24,8 +24,8 @@ from tests.faults.operations import (
     RENAME,
     REPLACE,
     VIEW,
-    Operation,
     State,
+    ViewChange,
     new_files,
     same_file,
 )
@@ -41,7 +41,7 @@ def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
 
 
 class Race:
-    """Runs an operation whose first reply is lost, and lets others act before the second request arrives."""
+    """Runs an change whose first reply is lost, and lets others act before the second request arrives."""
 
     def __init__(self, proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExecutor) -> None:
         self._proxy = proxy
@@ -49,13 +49,13 @@ class Race:
         self._database = database
         self._aside = aside
 
-    def run(self, operation: Operation, act: Callable[[], object], *, applied: bool = True) -> BaseException | None:
-        """How the operation ended."""
-        self._proxy.on(operation.method, DropReply() if applied else DropRequest())
+    def run(self, change: ViewChange, act: Callable[[], object], *, applied: bool = True) -> BaseException | None:
+        """How the change ended."""
+        self._proxy.on(change.method, DropReply() if applied else DropRequest())
         second = Hold()
         # A drop looks before it is sent again: the view is read once before that.
-        self._proxy.on(*((READ_ROW, second) if operation is DROP else (operation.method, second)), nth=2)
-        running = self._aside.submit(operation.run, self._behind(), self._database)
+        self._proxy.on(*((READ_ROW, second) if change is DROP else (change.method, second)), nth=2)
+        running = self._aside.submit(change.run, self._behind(), self._database)
         second.wait_until_held()
         act()
         second.release()
@@ -67,22 +67,22 @@ def race(proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExe
     return Race(proxy, behind, database, aside)
 
 
-@pytest.mark.parametrize("operation", [CREATE, RENAME], ids=str)
+@pytest.mark.parametrize("change", [CREATE, RENAME], ids=str)
 def test_lost_create_reply_with_later_commit(
-    operation: Operation, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
+    change: ViewChange, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     """A new view, or a new name, is ours by the view's uuid, whatever its pointer is by then."""
 
     def act() -> None:
-        operation.check(observer, before)
+        change.check(observer, before)
         for color in ("green", "black"):
             others.load_view((database, NEW)).update().set_properties(color=color).commit()
 
-    assert race.run(operation, act) is None
+    assert race.run(change, act) is None
     view = observer.view(NEW)
     assert view.properties["color"] == "black"
-    assert view.commits == (3 if operation is CREATE else before.view.commits + 2)
-    assert len(new_files(observer, before)) == (3 if operation is CREATE else 2)
+    assert view.commits == (3 if change is CREATE else before.view.commits + 2)
+    assert len(new_files(observer, before)) == (3 if change is CREATE else 2)
     assert observer.locks() == []
 
 
@@ -136,12 +136,12 @@ def test_create_retried_by_server_with_rename_in_between(
 ) -> None:
     """The server refuses its own second try; by the time one looks nothing is there, and the file is in use."""
     proxy.on(CREATE_TABLE, Duplicate())
-    look = Hold()
-    proxy.on(READ_ROW, look, nth=2)
+    held_read = Hold()
+    proxy.on(READ_ROW, held_read, nth=2)
     running = aside.submit(CREATE.run, behind(), database)
-    look.wait_until_held()
+    held_read.wait_until_held()
     others.rename_view((database, NEW), (database, "x"))
-    look.release()
+    held_read.release()
     with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
         running.result()
     assert others.load_view((database, "x")).metadata.current_version_id == 1
@@ -173,12 +173,12 @@ def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
 ) -> None:
     """Nothing stands under its name, and nothing was dropped: its files are in use."""
     proxy.on(DROP_TABLE, DropRequest())
-    look = Hold()
-    proxy.on(READ_ROW, look, nth=3 if purge else 2)  # a purge loads the view before
+    held_read = Hold()
+    proxy.on(READ_ROW, held_read, nth=3 if purge else 2)  # a purge loads the view before
     running = aside.submit(behind().drop_view, (database, VIEW), purge_files=purge)
-    look.wait_until_held()
+    held_read.wait_until_held()
     others.rename_view((database, VIEW), (database, NEW))
-    look.release()
+    held_read.release()
     with pytest.raises(CommitStateUnknownError, match=rf"{database}\.{NEW} has its UUID"):
         running.result()
     RENAME.check(observer, before)
@@ -221,19 +221,19 @@ def test_repeated_drop_of_missing_hive_view(
     """It has no UUID: what has its text and its age under another name is taken for it."""
     made_a_hive_view(raw, database, VIEW)
     proxy.on(DROP_TABLE, DropRequest())
-    look = Hold()
-    proxy.on(READ_ROW, look, nth=2)
+    held_read = Hold()
+    proxy.on(READ_ROW, held_read, nth=2)
     row = others.store.get_row(ViewName(database, VIEW))
     assert row is not None
     running = aside.submit(drop_hive_view, behind().store, row)
-    look.wait_until_held()
+    held_read.wait_until_held()
     if renamed:
         table = raw.get_table(database, VIEW)
         table.tableName = NEW
         raw.alter_table_with_environment_context(database, VIEW, table, None)
     else:
         raw.drop_table(database, VIEW, False)
-    look.release()
+    held_read.release()
     error = running.exception()
     assert isinstance(error, CommitStateUnknownError) if renamed else error is None
     assert raw.get_all_tables(database) == ([NEW] if renamed else [])
@@ -264,9 +264,9 @@ def made_a_hive_view(raw: Client, database: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("happened", [dropped, made_a_hive_view])
-@pytest.mark.parametrize("operation", [REPLACE, RENAME], ids=str)
+@pytest.mark.parametrize("change", [REPLACE, RENAME], ids=str)
 def test_lost_reply_with_view_dropped_since(
-    operation: Operation,
+    change: ViewChange,
     happened: Callable[[Client, str, str], None],
     race: Race,
     raw: Client,
@@ -277,13 +277,13 @@ def test_lost_reply_with_view_dropped_since(
     """It did take place, and nothing shows it any more: that is unknown, and no failure."""
 
     def act() -> None:
-        operation.check(observer, before)
-        happened(raw, database, NEW if operation is RENAME else VIEW)
+        change.check(observer, before)
+        happened(raw, database, NEW if change is RENAME else VIEW)
 
-    error = race.run(operation, act)
+    error = race.run(change, act)
     assert isinstance(error, CommitStateUnknownError)
     files = new_files(observer, before)
-    assert len(files) == operation.writes_file
+    assert len(files) == change.writes_file
     assert not files or same_file(error.metadata_location, files[0])
 
 

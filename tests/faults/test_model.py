@@ -28,7 +28,7 @@ from hive_views.local_metastore.standalone import free_port
 from tests.conftest import SERVER, started
 from tests.faults.model import LOCK_ONLY, SWAP_ONLY, TIMEOUT_S, Faults, Interrupted, Known, Model
 from tests.faults.model_worker import Change, Worker
-from tests.faults.operations import ALTER_TABLE, CREATE_TABLE, DROP_TABLE
+from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE
 from tests.proxy import Action, CutReply, CutRequest, Delay, DropReply, DropRequest, Duplicate
 
 EXAMPLES = int(os.environ.get("HIVE_VIEWS_MODEL_EXAMPLES", "4"))

@@ -28,7 +28,7 @@ from tests.faults.interruptions import kill_and_start
 from tests.faults.model import AGAIN, BOTH, LOCK_ONLY, SWAP_ONLY, Interrupted, Model
 from tests.faults.model_worker import Change, Worker
 from tests.faults.observer import Observer, until
-from tests.faults.operations import DROP, DROP_TABLE, VIEW, State, new_files
+from tests.faults.view_changes import DROP, DROP_TABLE, VIEW, State, new_files
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropRequest, ThriftProxy
 

@@ -17,8 +17,8 @@ from hive_views.materialized.refresh.refresh import Mode
 from hive_views.materialized.refresh.stage import Work
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
 from hive_views.metastore.store import CAS_REJECTED
-from tests.faults.operations import ALTER_TABLE, DROP_TABLE
 from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.view_changes import ALTER_TABLE, DROP_TABLE
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import EVERY, Action, DropReply, DropRequest, ThriftProxy
@@ -124,7 +124,7 @@ def test_refresh_with_server_failing_after_commit(
 def test_refresh_of_locked_storage_table(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, scripted: ScriptedServer, database: str
 ) -> None:
-    """Hive 4 says that an operation is invalid when it loses its database meanwhile (found by the soak)."""
+    """Hive 4 says that an change is invalid when it loses its database meanwhile (found by the soak)."""
     catalog.create_table((database, "t"), SCHEMA)
     table = open_catalog({"uri": scripted.uri}).load_table((database, "t"))
     scripted.on(ALTER_TABLE, Answer(InvalidOperationException("No savepoint with that name")))

@@ -32,22 +32,22 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.operations import (
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.view_changes import (
     CREATE,
     DROP,
     KINDS,
     NEW,
-    OPERATIONS,
     PROPERTIES,
     READ_ROW,
     RENAME,
     SWAPS,
     VIEW,
-    Operation,
+    VIEW_CHANGES,
     State,
+    ViewChange,
     new_files,
 )
-from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
@@ -68,14 +68,14 @@ def check_untouched(observer: Observer, before: State) -> None:
 # -- Nothing was sent -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_lock_timeout_changes_nothing(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     proxy.on("lock", DropRequest(), nth=EVERY)
     with pytest.raises(LockError):
-        operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "300"}), database)
-    assert operation.method not in proxy.methods
+        change.run(behind(**{"iceberg.hive.lock-timeout-ms": "300"}), database)
+    assert change.method not in proxy.methods
     check_untouched(observer, before)
 
 
@@ -117,13 +117,13 @@ def test_unreachable_metastore_changes_nothing(
     check_untouched(observer, before)
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_lock_held_by_other_client_changes_nothing(
-    operation: Operation, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
+    change: ViewChange, catalog: HiveViewCatalog, database: str, behind: Behind, observer: Observer, before: State
 ) -> None:
-    name = ViewName(database, NEW if operation is CREATE else VIEW)
+    name = ViewName(database, NEW if change is CREATE else VIEW)
     with hold_lock(catalog.store.client, catalog.store.config.lock, name), pytest.raises(LockTimeoutError):
-        operation.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)
+        change.run(behind(**{"iceberg.hive.lock-timeout-ms": "200", "ugi": "another"}), database)
     check_untouched(observer, before)
 
 
@@ -132,9 +132,9 @@ def test_lock_held_by_other_client_changes_nothing(
     [(MetaException("the database is down"), MetastoreRefusedError), (INTERNAL, MetastoreRefusedError)],
     ids=["declared", "not declared"],
 )
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_unreadable_row_changes_nothing(
-    operation: Operation,
+    change: ViewChange,
     error: Exception,
     raised: type[HiveViewsError],
     database: str,
@@ -144,59 +144,59 @@ def test_unreadable_row_changes_nothing(
     before: State,
 ) -> None:
     faulty = behind(uri=scripted.uri)
-    scripted.on(READ_ROW, Answer(error), nth=1 if operation in (CREATE, DROP) else 2)
+    scripted.on(READ_ROW, Answer(error), nth=1 if change in (CREATE, DROP) else 2)
     with pytest.raises(raised) as caught:
-        operation.run(faulty, database)
+        change.run(faulty, database)
     assert isinstance(caught.value, MetastoreError)
     assert caught.value.method == "get_table"
-    assert operation.method not in scripted.methods
+    assert change.method not in scripted.methods
     check_untouched(observer, before)
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_row_read_timeout_changes_nothing(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     faulty = behind()
-    for nth in range(1 if operation in (CREATE, DROP) else 2, 9):
+    for nth in range(1 if change in (CREATE, DROP) else 2, 9):
         proxy.on(READ_ROW, DropReply(), nth=nth)
     with pytest.raises(MetastoreError) as caught:
-        operation.run(faulty, database)
+        change.run(faulty, database)
     assert caught.value.method == "get_table"
-    assert operation.method not in proxy.methods
+    assert change.method not in proxy.methods
     check_untouched(observer, before)
 
 
 # -- The server refused -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 @pytest.mark.parametrize("broken", [False, True], ids=["declared", "not declared"])
 def test_server_failure_without_effect_is_reported(
     broken: bool,
-    operation: Operation,
+    change: ViewChange,
     database: str,
     scripted: ScriptedServer,
     behind: Behind,
     observer: Observer,
     before: State,
 ) -> None:
-    scripted.on(operation.method, Answer(INTERNAL if broken else MetaException("no space left on the disk")))
+    scripted.on(change.method, Answer(INTERNAL if broken else MetaException("no space left on the disk")))
     with pytest.raises(MetastoreRefusedError, match="Internal error" if broken else "no space left"):
-        operation.run(behind(uri=scripted.uri), database)
-    assert not operation.is_done(observer, before)
+        change.run(behind(uri=scripted.uri), database)
+    assert not change.is_applied(observer, before)
     assert observer.locks() == []
     # A server that broke down without a word of its own has not refused anything, so the file is kept.
-    assert len(new_files(observer, before)) == (operation.writes_file and broken)
+    assert len(new_files(observer, before)) == (change.writes_file and broken)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 @pytest.mark.parametrize(
     "error", [CAS_REJECTION, MetaException("a listener failed"), INTERNAL], ids=["modified", "declared", "not declared"]
 )
 def test_applied_change_reported_as_failed_is_success(
     error: Exception,
-    operation: Operation,
+    change: ViewChange,
     database: str,
     scripted: ScriptedServer,
     behind: Behind,
@@ -204,10 +204,10 @@ def test_applied_change_reported_as_failed_is_success(
     before: State,
 ) -> None:
     """A listener fails after the change, or the server's own retry of the database call finds it done (#17074)."""
-    scripted.on(operation.method, Answer(error, carried_out=True))
-    operation.run(behind(uri=scripted.uri), database)
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    scripted.on(change.method, Answer(error, carried_out=True))
+    change.run(behind(uri=scripted.uri), database)
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
     assert observer.locks() == []
 
 
@@ -241,14 +241,14 @@ def test_replace_with_text_too_long_for_the_database(
 
 def meanwhile(
     proxy: ThriftProxy,
-    operation: Operation,
+    change: ViewChange,
     aside: ThreadPoolExecutor,
     run: Callable[[], object],
     others: Callable[[], object],
 ) -> BaseException | None:
     """Let others, who do not care about locks, do something just before the operation's request arrives."""
     late = Hold()
-    proxy.on(operation.method, late)
+    proxy.on(change.method, late)
     running = aside.submit(run)
     late.wait_until_held()
     others()
@@ -257,9 +257,9 @@ def meanwhile(
 
 
 @pytest.mark.parametrize("attempts", [0, 4])
-@pytest.mark.parametrize("operation", SWAPS, ids=str)
+@pytest.mark.parametrize("change", SWAPS, ids=str)
 def test_commit_after_concurrent_commit_fails(
-    operation: Operation,
+    change: ViewChange,
     attempts: int,
     open_catalog: Behind,
     database: str,
@@ -276,7 +276,7 @@ def test_commit_after_concurrent_commit_fails(
     def other() -> None:
         free.load_view((database, VIEW)).update().set_properties(shape="round").commit()
 
-    error = meanwhile(proxy, operation, aside, lambda: operation.run(behind(), database), other)
+    error = meanwhile(proxy, change, aside, lambda: change.run(behind(), database), other)
     view = observer.view(VIEW)
     assert view.properties["shape"] == "round"
     assert observer.locks() == []
@@ -342,9 +342,9 @@ def test_create_with_name_taken_meanwhile(
     assert observer.locks() == []
 
 
-@pytest.mark.parametrize("operation", [*SWAPS, RENAME, DROP], ids=str)
+@pytest.mark.parametrize("change", [*SWAPS, RENAME, DROP], ids=str)
 def test_commit_to_view_dropped_meanwhile(
-    operation: Operation,
+    change: ViewChange,
     raw: Client,
     database: str,
     proxy: ThriftProxy,
@@ -355,9 +355,9 @@ def test_commit_to_view_dropped_meanwhile(
 ) -> None:
     error = meanwhile(
         proxy,
-        operation,
+        change,
         aside,
-        lambda: operation.run(behind(), database),
+        lambda: change.run(behind(), database),
         lambda: raw.drop_table(database, VIEW, False),
     )
     assert isinstance(error, NoSuchViewError)

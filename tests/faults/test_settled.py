@@ -8,22 +8,22 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.operations import (
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.view_changes import (
     CREATE,
     CREATE_TABLE,
     DROP,
     KINDS,
     NEW,
-    OPERATIONS,
     READ_ROW,
     RENAME,
     REPLACE,
     VIEW,
-    Operation,
+    VIEW_CHANGES,
     State,
+    ViewChange,
     new_files,
 )
-from tests.faults.scripted import Answer, ScriptedServer
 from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, Duplicate, ThriftProxy
 
 CALL_TIMEOUT = {"hive-views.call-timeout-ms": "1500"}
@@ -42,13 +42,13 @@ SILENT = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=
 # How often each is sent; that all others end well too, `test_every_call` shows.
 CASES = [
     *((REPLACE, fault) for fault in (*BROKEN, *SILENT)),
-    *((operation, fault) for operation in (CREATE, RENAME, DROP) for fault in list(BROKEN)[:2]),
+    *((change, fault) for change in (CREATE, RENAME, DROP) for fault in list(BROKEN)[:2]),
 ]
 
 
-@pytest.mark.parametrize(("operation", "fault"), CASES, ids=str)
+@pytest.mark.parametrize(("change", "fault"), CASES, ids=str)
 def test_lost_reply_is_settled_after_one_fault(
-    operation: Operation,
+    change: ViewChange,
     fault: str,
     database: str,
     proxy: ThriftProxy,
@@ -58,33 +58,33 @@ def test_lost_reply_is_settled_after_one_fault(
 ) -> None:
     faulty = behind(**(CALL_TIMEOUT if fault in SILENT else {}))
     action: Action = {**BROKEN, **SILENT}[fault]
-    proxy.on(operation.method, action)
-    operation.run(faulty, database)
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
-    sent = [call for call in proxy.calls if call.method == operation.method]
+    proxy.on(change.method, action)
+    change.run(faulty, database)
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
+    sent = [call for call in proxy.calls if call.method == change.method]
     assert [call.action for call in sent[:1]] == [action]
     # A drop cannot say what it expects, so it is not sent again where the row is gone; and as long as its first
     # request may still come, the name stays locked.
-    assert len(sent) == (1 if operation is DROP and sent[0].delivered else 2)
-    kept = operation is DROP and not sent[0].delivered
+    assert len(sent) == (1 if change is DROP and sent[0].delivered else 2)
+    kept = change is DROP and not sent[0].delivered
     assert len(observer.locks()) == kept
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_lost_reply_is_settled_after_several_faults(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The request lost, then the reply, then the request again; and every read of the row breaks once on the way."""
     faulty = behind()
-    proxy.on(operation.method, DropRequest())
-    proxy.on(operation.method, DropReply(), nth=2)
-    proxy.on(operation.method, DropRequest(), nth=3)
+    proxy.on(change.method, DropRequest())
+    proxy.on(change.method, DropReply(), nth=2)
+    proxy.on(change.method, DropRequest(), nth=3)
     for nth in (1, 3, 5, 7):
         proxy.on("get_table_req", DropReply(), nth=nth)
-    operation.run(faulty, database)
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    change.run(faulty, database)
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
 
 
 @pytest.mark.parametrize("method", ["lock", "unlock", "get_table_req", "show_locks"])
@@ -108,34 +108,34 @@ def test_faults_of_reads_and_locks_around_the_request(
     assert observer.locks() == []
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 def test_lost_reply_is_settled_without_locks(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """Compare-and-swap alone settles a lost reply just as well."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
     assert is_cas_verified(free.store.client, database)
-    proxy.on(operation.method, DropReply())
-    operation.run(free, database)
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    proxy.on(change.method, DropReply())
+    change.run(free, database)
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
     assert "lock" not in proxy.methods
 
 
-@pytest.mark.parametrize("operation", [REPLACE, CREATE, RENAME], ids=str)
+@pytest.mark.parametrize("change", [REPLACE, CREATE, RENAME], ids=str)
 def test_rejection_is_resolved_after_read_outage(
-    operation: Operation, database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The change was made and refused all the same; and the server fails when it is asked about it, twice."""
     down = MetaException("the database is down")
-    scripted.on(operation.method, Answer(down, carried_out=True))
+    scripted.on(change.method, Answer(down, carried_out=True))
     faulty = behind(uri=scripted.uri)
-    reads = {CREATE: 1, RENAME: 3}.get(operation, 2)
+    reads = {CREATE: 1, RENAME: 3}.get(change, 2)
     for nth in (1, 2):
         scripted.on(READ_ROW, Answer(down), nth=reads + nth)
-    operation.run(faulty, database)
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    change.run(faulty, database)
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
 
 
 def test_registration_retried_by_server(

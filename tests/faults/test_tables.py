@@ -20,10 +20,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     UnlockRequest,
 )
 from tests.faults.observer import Observer, until
-from tests.faults.operations import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, READ_ROW
 from tests.faults.scripted import Answer, ScriptedServer, like_version_3
 from tests.faults.test_refresh import SCHEMA
 from tests.faults.test_refused import CAS_REJECTION, INTERNAL
+from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, READ_ROW
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import files_below
 from tests.proxy import EVERY, DropRequest, Hold, ThriftProxy
@@ -186,15 +186,15 @@ def test_applied_commit_below_later_commits(
     with ThriftProxy(scripted.port) as proxy:
         faulty = open_catalog({"uri": proxy.uri})
         set_property(faulty, database, shape="round")
-        look = Hold()
-        proxy.on(READ_ROW, look, nth=proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1)
+        held_read = Hold()
+        proxy.on(READ_ROW, held_read, nth=proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1)
         scripted.on(ALTER_TABLE, Answer(INTERNAL, carried_out=True))
         running = aside.submit(set_property, faulty, database)
-        look.wait_until_held()
+        held_read.wait_until_held()
         assert proxy.methods.count(ALTER_TABLE) == 2
         for each in range(times):
             set_property(free, database, size=str(each))
-        look.release()
+        held_read.release()
         assert isinstance(running.exception(), told)
     assert COMMIT.done(free, database)
 

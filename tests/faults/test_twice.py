@@ -14,7 +14,8 @@ from hive_views.materialized.layouts.layouts import METADATA, AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.operations import (
+from tests.faults.scripted import EVERY, Answer, ScriptedServer
+from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE,
     CREATE_TABLE,
@@ -23,11 +24,10 @@ from tests.faults.operations import (
     PROPERTIES,
     READ_ROW,
     VIEW,
-    Operation,
     State,
+    ViewChange,
     new_files,
 )
-from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES, rows
@@ -45,15 +45,15 @@ def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
 
 @pytest.mark.swaps
 @pytest.mark.parametrize(
-    ("operation", "method", "name", "look"),
+    ("change", "method", "name", "nth_read"),
     [(CREATE, CREATE_TABLE, NEW, 2), (PROPERTIES, ALTER_TABLE, VIEW, 3)],
     ids=str,
 )
 def test_server_retry_with_renamed_and_recreated_view(
-    operation: Operation,
+    change: ViewChange,
     method: str,
     name: str,
-    look: int,
+    nth_read: int,
     database: str,
     others: HiveViewCatalog,
     behind: Behind,
@@ -63,8 +63,8 @@ def test_server_retry_with_renamed_and_recreated_view(
 ) -> None:
     proxy.on(method, Duplicate())
     held = Hold()
-    proxy.on(READ_ROW, held, nth=look)
-    running = aside.submit(operation.run, behind(), database)
+    proxy.on(READ_ROW, held, nth=nth_read)
+    running = aside.submit(change.run, behind(), database)
     held.wait_until_held()
     others.rename_view((database, name), (database, "x"))
     others.create_view((database, name), SCHEMA, version(database))
@@ -147,7 +147,7 @@ def test_metadata_file_of_possibly_renamed_create_is_kept(
 def test_table_commit_without_lock_goes_to_verified_server(
     catalog: HiveViewCatalog, database: str, behind: Behind, proxy: ThriftProxy
 ) -> None:
-    """The connection breaks between the look and the alter: who answers then is tried out first."""
+    """The connection breaks between read and alter: the server that answers next is verified first."""
     catalog.create_table((database, "t"), pa.schema([("id", pa.int64())]))
     free = behind(**LOCK_FREE)
     with free.load_table((database, "t")).transaction() as transaction:

@@ -13,20 +13,20 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
-from tests.faults.operations import (
+from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE,
     DROP,
     KINDS,
     NEW,
-    OPERATIONS,
     READ_ROW,
     RENAME,
     REPLACE,
     SWAPS,
     VIEW,
-    Operation,
+    VIEW_CHANGES,
     State,
+    ViewChange,
     new_files,
     same_file,
 )
@@ -36,10 +36,10 @@ AT_ONCE = {"hive-views.settle-timeout-ms": "0"}
 """Give up after the second request."""
 
 
-def check_kept(error: CommitStateUnknownError, operation: Operation, observer: Observer, before: State) -> None:
+def check_kept(error: CommitStateUnknownError, change: ViewChange, observer: Observer, before: State) -> None:
     """The new file is there, and the error names it."""
     files = new_files(observer, before)
-    assert len(files) == operation.writes_file
+    assert len(files) == change.writes_file
     if files:
         assert same_file(error.metadata_location, files[0])
         assert files[0].removeprefix("file://") in str(error)
@@ -47,14 +47,14 @@ def check_kept(error: CommitStateUnknownError, operation: Operation, observer: O
         assert error.metadata_location is None
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 @pytest.mark.parametrize(
     ("action", "done"), [(DropRequest(), False), (DropReply(), True)], ids=["never arrived", "never answered"]
 )
 def test_unanswered_requests_report_unknown_outcome(
     action: Action,
     done: bool,
-    operation: Operation,
+    change: ViewChange,
     catalog: HiveViewCatalog,
     database: str,
     proxy: ThriftProxy,
@@ -63,27 +63,27 @@ def test_unanswered_requests_report_unknown_outcome(
     before: State,
 ) -> None:
     faulty = behind(**AT_ONCE)
-    proxy.on(operation.method, action, nth=EVERY)
-    if operation is DROP:
+    proxy.on(change.method, action, nth=EVERY)
+    if change is DROP:
         for nth in range(2, 9):
             proxy.on(READ_ROW, DropRequest(), nth=nth)  # else the row would tell
     with pytest.raises(CommitStateUnknownError) as raised:
-        operation.run(faulty, database)
-    assert operation.is_done(observer, before) is done
-    check_kept(raised.value, operation, observer, before)
-    assert raised.value.identifier == f"{database}.{NEW if operation is CREATE else VIEW}"
+        change.run(faulty, database)
+    assert change.is_applied(observer, before) is done
+    check_kept(raised.value, change, observer, before)
+    assert raised.value.identifier == f"{database}.{NEW if change is CREATE else VIEW}"
     # A drop's request cannot be refused later, so its name stays locked; the others leave no lock.
-    assert len(observer.locks()) == (operation is DROP)
-    if operation is not DROP:
+    assert len(observer.locks()) == (change is DROP)
+    if change is not DROP:
         # What the message advises: look, then repeat.
         if not done:
-            operation.run(catalog, database)
-        operation.check(observer, before)
+            change.run(catalog, database)
+        change.check(observer, before)
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_metastore_outage_reports_unknown_outcome(
-    operation: Operation,
+    change: ViewChange,
     database: str,
     proxy: ThriftProxy,
     behind: Behind,
@@ -94,20 +94,20 @@ def test_metastore_outage_reports_unknown_outcome(
     """The request is on its way when everything breaks, and nobody can be reached for longer than one cares to wait."""
     faulty = behind(**AT_ONCE)
     swallowed = Hold()
-    proxy.on(operation.method, swallowed)
-    running = aside.submit(operation.run, faulty, database)
+    proxy.on(change.method, swallowed)
+    running = aside.submit(change.run, faulty, database)
     swallowed.wait_until_held()
     proxy.refuse()
     proxy.disconnect()
     with pytest.raises(CommitStateUnknownError) as raised:
         running.result()
-    assert not operation.is_done(observer, before)
-    check_kept(raised.value, operation, observer, before)
+    assert not change.is_applied(observer, before)
+    check_kept(raised.value, change, observer, before)
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_metastore_outage_is_survived(
-    operation: Operation,
+    change: ViewChange,
     database: str,
     proxy: ThriftProxy,
     behind: Behind,
@@ -116,32 +116,32 @@ def test_metastore_outage_is_survived(
     aside: ThreadPoolExecutor,
 ) -> None:
     swallowed = Hold()
-    proxy.on(operation.method, swallowed)
-    running = aside.submit(operation.run, behind(), database)
+    proxy.on(change.method, swallowed)
+    running = aside.submit(change.run, behind(), database)
     swallowed.wait_until_held()
     proxy.refuse()
     proxy.disconnect()
     proxy.accept()
     running.result()
-    operation.check(observer, before)
-    assert len(new_files(observer, before)) == operation.writes_file
+    change.check(observer, before)
+    assert len(new_files(observer, before)) == change.writes_file
 
 
-@pytest.mark.parametrize("operation", [CREATE, *SWAPS, RENAME], ids=str)
+@pytest.mark.parametrize("change", [CREATE, *SWAPS, RENAME], ids=str)
 def test_rejected_repetition_with_unreadable_row_reports_unknown_outcome(
-    operation: Operation, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """The second request is answered, but what the answer means is in the row, and that cannot be read."""
     faulty = behind(**{"hive-views.settle-timeout-ms": "100"})
-    reads = {CREATE: 1, RENAME: 3}.get(operation, 2)
-    proxy.on(operation.method, DropReply())
+    reads = {CREATE: 1, RENAME: 3}.get(change, 2)
+    proxy.on(change.method, DropReply())
     for nth in range(reads + 1, reads + 30):
         proxy.on(READ_ROW, DropRequest(), nth=nth)
     with pytest.raises(CommitStateUnknownError) as raised:
-        operation.run(faulty, database)
-    assert [call.method for call in proxy.calls if call.method == operation.method and call.returned]
-    assert operation.is_done(observer, before)
-    check_kept(raised.value, operation, observer, before)
+        change.run(faulty, database)
+    assert [call.method for call in proxy.calls if call.method == change.method and call.returned]
+    assert change.is_applied(observer, before)
+    check_kept(raised.value, change, observer, before)
     assert observer.locks() == []
 
 
@@ -175,9 +175,9 @@ def test_property_change_below_two_commits_reports_unknown_outcome(
         proxy.clear()
 
 
-@pytest.mark.parametrize("operation", [REPLACE, CREATE, RENAME], ids=str)
+@pytest.mark.parametrize("change", [REPLACE, CREATE, RENAME], ids=str)
 def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
-    operation: Operation,
+    change: ViewChange,
     raw: Client,
     database: str,
     proxy: ThriftProxy,
@@ -189,10 +189,10 @@ def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
 ) -> None:
     """The server has made the change, and is silent when it is asked which methods it knows: no file may go then."""
     held = Hold()
-    proxy.on(operation.method, held)
+    proxy.on(change.method, held)
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
-    running = aside.submit(operation.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
+    running = aside.submit(change.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
     held.wait_until_held()
     for lock in observer.locks():
         raw.unlock(UnlockRequest(lockid=lock.lockid))
@@ -200,5 +200,5 @@ def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
     held.release()
     with pytest.raises(CommitStateUnknownError, match="the lock was lost") as raised:
         running.result()
-    operation.check(observer, before)
-    check_kept(raised.value, operation, observer, before)
+    change.check(observer, before)
+    check_kept(raised.value, change, observer, before)

@@ -18,21 +18,21 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, Un
 from hive_views.metastore.capabilities import honors_cas
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
-from tests.faults.operations import (
+from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
+from tests.faults.view_changes import (
     ALTER_TABLE,
     KINDS,
-    OPERATIONS,
     PROPERTIES,
     READ_ROW,
     RENAME,
     REPLACE,
     VIEW,
-    Operation,
+    VIEW_CHANGES,
     State,
-    look,
+    ViewChange,
     new_files,
+    read_state,
 )
-from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
@@ -67,22 +67,22 @@ def test_version_3_server_is_recognized(catalog: HiveViewCatalog, old: HiveViewC
     assert not honors_cas(old.store.client)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 def test_operations_work_on_version_3(
-    operation: Operation, old: HiveViewCatalog, database: str, observer: Observer, before: State
+    change: ViewChange, old: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
-    operation.run(old, database)
-    operation.check(observer, before)
+    change.run(old, database)
+    change.check(observer, before)
     assert observer.locks() == []
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_version_3_is_rejected_without_locks(
-    operation: Operation, behind: Behind, database: str, observer: Observer, before: State
+    change: ViewChange, behind: Behind, database: str, observer: Observer, before: State
 ) -> None:
     with pytest.raises(LockError, match="lock-enabled=true"):
-        operation.run(behind(**LOCK_FREE), database)
-    assert not operation.is_done(observer, before)
+        change.run(behind(**LOCK_FREE), database)
+    assert not change.is_applied(observer, before)
     assert new_files(observer, before) == []
 
 
@@ -94,21 +94,21 @@ def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterato
         yield server, lambda **more: open_catalog({"uri": server.uri, **more})
 
 
-@pytest.mark.parametrize("operation", KINDS, ids=str)
+@pytest.mark.parametrize("change", KINDS, ids=str)
 def test_hive_2_without_cas_is_rejected_without_locks(
-    operation: Operation, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
+    change: ViewChange, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
 ) -> None:
     """Its methods are those of 2.3.10, so it is tried out, once."""
     server, opening = older
     free = opening(**LOCK_FREE)
     for _ in range(2):
         with pytest.raises(LockError, match="ignores compare-and-swap"):
-            operation.run(free, database)
-        assert not operation.is_done(observer, before)
+            change.run(free, database)
+        assert not change.is_applied(observer, before)
     assert new_files(observer, before) == []
     assert server.methods.count("create_table") == 1
-    operation.run(opening(), database)
-    operation.check(observer, before)
+    change.run(opening(), database)
+    change.check(observer, before)
 
 
 def test_cas_support_is_verified_once(
@@ -144,7 +144,7 @@ def test_replaced_server_is_verified_again(
     with ThriftProxy(scripted.port) as proxy:
         free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
         PROPERTIES.run(free, database)
-        then = look(observer)
+        then = read_state(observer)
         connected = proxy.connections
         reading = Hold()
         if late:
@@ -173,7 +173,7 @@ def test_each_of_several_servers_is_verified(
     with ThriftProxy(metastore.port) as proxy:
         free = open_catalog({"uri": f"{proxy.uri},{scripted.uri}", **LOCK_FREE})
         PROPERTIES.run(free, database)
-        then = look(observer)
+        then = read_state(observer)
         proxy.refuse()
         proxy.disconnect()
         with pytest.raises(LockError, match="ignores compare-and-swap"):
@@ -208,9 +208,9 @@ def test_unverifiable_server_requires_locks(
     assert new_files(observer, before) == []
 
 
-@pytest.mark.parametrize("operation", [REPLACE, RENAME], ids=str)
+@pytest.mark.parametrize("change", [REPLACE, RENAME], ids=str)
 def test_late_request_cannot_overwrite_later_commits(
-    operation: Operation,
+    change: ViewChange,
     old: HiveViewCatalog,
     raw: Client,
     database: str,
@@ -222,16 +222,16 @@ def test_late_request_cannot_overwrite_later_commits(
     """Iceberg #14096: retried, succeeded; nobody else gets the lock as long as the first request may still arrive."""
     late = Hold(close=True)
     proxy.on(ALTER_TABLE, late)
-    operation.run(behind(), database)
-    operation.check(observer, before)
+    change.run(behind(), database)
+    change.check(observer, before)
     assert len(observer.locks()) == 1
-    if operation is REPLACE:
+    if change is REPLACE:
         with pytest.raises(LockTimeoutError):
             PROPERTIES.run(old, database)
     late.release()
-    operation.check(observer, before)
+    change.check(observer, before)
     unlock_all(raw, observer)
-    if operation is REPLACE:
+    if change is REPLACE:
         old.load_view((database, VIEW)).update().set_properties(color="black").commit()
         assert observer.view(VIEW).queries == [*before.view.queries, "select 3, 'three'"]
 
@@ -281,5 +281,5 @@ def test_lock_lost_during_commit(
     with pytest.raises(CommitStateUnknownError, match="lock"):
         running.result()
     assert proxy.methods.count(ALTER_TABLE) == 1
-    assert REPLACE.is_done(observer, before) is answered
+    assert REPLACE.is_applied(observer, before) is answered
     assert len(new_files(observer, before)) == 1

@@ -12,8 +12,8 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchTableError
 from hive_views.io.locations import path_of
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from tests.faults.operations import DROP_TABLE, READ_ROW
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
+from tests.faults.view_changes import DROP_TABLE, READ_ROW
 from tests.integration.materialized.conftest import SALES
 from tests.proxy import Hold, ThriftProxy
 

@@ -26,8 +26,8 @@ from hive_views.errors import CommitFailedError, HiveViewsError, LockError
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, EnvironmentContext, MetaException
 from tests.conftest import started
-from tests.faults.operations import ALTER_TABLE
 from tests.faults.scripted import Rewrite, ScriptedServer
+from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.matrix.__main__ import SERVERS
 from tests.integration.matrix.page import put

@@ -1,6 +1,6 @@
 """Run the whole fault matrix on each server: `python -m tests.integration.matrix.faults [release/database …]`.
 
-docs/servers.md gets a row for each kind of fault. See `tests.faults.every_call` for what a case is.
+docs/servers.md gets a row for each kind of fault. See `tests.faults.fault_matrix` for what a case is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.integration.matrix.__main__ import ROOT
 from tests.integration.matrix.page import put
 
 HEADING = "Faults"
-SUITE = "tests/faults/test_every_call.py"
+SUITE = "tests/faults/test_fault_matrix.py"
 CLUSTER = "tests/faults/test_cluster.py"
 """Of the default release on PostgreSQL only."""
 

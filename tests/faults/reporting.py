@@ -1,4 +1,4 @@
-"""How cases of the fault matrix are reported: each as a test of its own, and as a line for docs/servers.md."""
+"""Reports of fault matrix cases: each as a subtest, and optionally as a line of JSON for docs/servers.md."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.every_call import Result
+from tests.faults.fault_matrix import Result
 
-WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
-"""Whether all cases are to be run."""
+ALL_CASES = os.environ.get("HIVE_VIEWS_WHOLE_FAULTS") == "1"
+"""Whether to run all cases instead of a sample."""
 
 RESULTS = os.environ.get("HIVE_VIEWS_FAULT_RESULTS")
-"""A file that gets a line of JSON for each case."""
+"""A file to which a line of JSON is appended for each case."""
 
 
 def report(results: list[Result], subtests: pytest.Subtests) -> None:
-    """Say how cases ended."""
+    """Report the results of cases."""
     for result in results:
         if RESULTS:
             line = {
-                "deed": result.case.deed.name,
+                "deed": result.case.operation.name,
                 "fault": result.case.fault.name,
                 "outcome": result.outcome.value if result.outcome else None,
-                "wrong": result.wrong,
+                "wrong": result.problems,
                 "left lock": result.left_lock,
-                "told": result.told,
+                "told": result.error_text,
                 "case": str(result.case),
                 "seconds": round(result.seconds, 2),
             }
             with Path(RESULTS).open("a") as out:
                 out.write(json.dumps(line) + "\n")
         with subtests.test(str(result.case)):
-            assert not result.wrong, f"{result.outcome} {result.told}\n" + "\n".join(result.wrong)
+            assert not result.problems, f"{result.outcome} {result.error_text}\n" + "\n".join(result.problems)

@@ -18,17 +18,17 @@ from hive_views import HiveViewCatalog
 from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
 from tests.faults import disks
-from tests.faults.deeds import DEEDS, SOME, Deed
-from tests.faults.every_call import Case, Fault, Result, Stage, Trial, run, sample
+from tests.faults.fault_matrix import Case, Fault, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
-from tests.faults.verdicts import WHOLE, report
+from tests.faults.operations import OPERATIONS, SAMPLE, Operation
+from tests.faults.reporting import ALL_CASES, report
 from tests.integration.schema_upgrade.servers import free_port
 from tests.proxy import Pass
 
 PATIENT = ("replace", "drop", "change table")
-"""Where not all cases are run: the deeds that some of the faults wait for a time-out in, or several tries."""
+"""Where not all cases are run: the operations that some of the faults wait for a time-out in, or several tries."""
 
-AT_ONCE, WAITING_AT_ONCE = (8, 16) if WHOLE and "/" in SERVER else (1, 6)
+AT_ONCE, WAITING_AT_ONCE = (8, 16) if ALL_CASES and "/" in SERVER else (1, 6)
 """How many cases are run at the same time, quick ones and those that wait: on Derby they would hold each other up."""
 
 
@@ -55,11 +55,15 @@ def used() -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("deed", DEEDS, ids=str)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_each_metastore_call_interrupted_in_each_operation(
-    deed: Deed, stage: Stage, used: Counter[tuple[str, str]], subtests: pytest.Subtests
+    operation: Operation, stage: Stage, used: Counter[tuple[str, str]], subtests: pytest.Subtests
 ) -> None:
-    cases = stage.cases(deed) if WHOLE else sample(stage.cases(deed), used, 2 if deed.name in PATIENT else 0)
+    cases = (
+        stage.cases(operation)
+        if ALL_CASES
+        else sample(stage.cases(operation), used, 2 if operation.name in PATIENT else 0)
+    )
     waiting = [case for case in cases if case.fault.slow]
     # Those that wait do little else, so several of them wait together.
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -70,15 +74,19 @@ def test_each_metastore_call_interrupted_in_each_operation(
 
 
 def rounds(stage: Stage) -> Iterator[list[Case]]:
-    """Which call of each deed the server is killed at, one kill after the other."""
+    """Which call of each operation the server is killed at, one kill after the other."""
     both = (KILLED_BEFORE, KILLED_AFTER)
-    if not WHOLE:
+    if not ALL_CASES:
         # The request that changes something, before or after.
-        yield [change(stage, deed, both[number % 2]) for number, deed in enumerate(DEEDS)]
+        yield [change(stage, operation, both[number % 2]) for number, operation in enumerate(OPERATIONS)]
         return
-    for index in range(max(len(stage.recorded(deed).methods) for deed in DEEDS)):
+    for index in range(max(len(stage.recorded(operation).methods) for operation in OPERATIONS)):
         for fault in both:
-            yield [at(stage, deed, fault, index) for deed in DEEDS if index < len(stage.recorded(deed).methods)]
+            yield [
+                at(stage, operation, fault, index)
+                for operation in OPERATIONS
+                if index < len(stage.recorded(operation).methods)
+            ]
 
 
 @pytest.mark.timeout(3600)
@@ -112,17 +120,20 @@ SPOILED = {
 @pytest.mark.parametrize("kind", SPOILED)
 def test_operation_without_writable_storage(kind: str, stage: Stage, disk: Path, subtests: pytest.Subtests) -> None:
     spoil, mend = SPOILED[kind]
-    deeds = DEEDS if WHOLE else SOME
+    operations = OPERATIONS if ALL_CASES else SAMPLE
     results = []
-    for deed in deeds:
-        result = Result(Case(deed, 0, stage.recorded(deed).methods[0], Fault(kind, Pass)))
+    for operation in operations:
+        result = Result(Case(operation, 0, stage.recorded(operation).methods[0], Fault(kind, Pass)))
         results.append(result)
-        with stage.world(deed, (disk / deed.name.replace(" ", "_")).as_uri()) as world, stage.proxy() as proxy:
-            trial = Trial(stage, deed, world)
+        with (
+            stage.world(operation, (disk / operation.name.replace(" ", "_")).as_uri()) as world,
+            stage.proxy() as proxy,
+        ):
+            trial = Trial(stage, operation, world)
             with stage.catalog(proxy) as catalog:
-                trial.do(catalog, lambda: spoil(disk), result)
+                trial.execute(catalog, lambda: spoil(disk), result)
                 mend(disk)
                 trial.judge(result)
                 trial.check_locks(result, excused=False)
-                trial.go_on(catalog, result)
+                trial.continue_work(catalog, result)
     report(results, subtests)
