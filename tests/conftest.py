@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"locks of Hive {SERVER} hang on Derby: a fault of the server"))
         if item.get_closest_marker("characters") and SERVER.endswith("/mysql"):
             item.add_marker(pytest.mark.skip(reason="Hive's schema on MySQL and MariaDB is in latin1"))
-        if SERVER.startswith("3.") and item.path.parent.name == "faults" and item.path.name != "test_every_call.py":
+        if SERVER.startswith("3.") and item.path.parent.name == "faults" and item.path.name != "test_fault_matrix.py":
             reason = f"it is about servers that honor compare-and-swap, and {SERVER} does not (see test_version_3)"
             item.add_marker(pytest.mark.skip(reason=reason))
         if item.get_closest_marker("swaps") and SERVER.startswith("3."):

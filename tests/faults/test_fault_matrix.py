@@ -1,4 +1,4 @@
-"""Each wire call of everything that a catalog does, with each fault: see `every_call`.
+"""Each wire call of everything that a catalog does, with each fault: see `fault_matrix`.
 
 `make test` takes one fault for each call, chosen so that each method meets as many of them as it can; `make
 test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1) takes them all, against the server that HIVE_VIEWS_TEST_SERVER names.
@@ -35,7 +35,7 @@ AT_ONCE, WAITING_AT_ONCE = (8, 16) if ALL_CASES and "/" in SERVER else (1, 6)
 @pytest.fixture(scope="module")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
     """A metastore whose Derby, where that is its database, notices deadlocks after one second: by default after 20."""
-    directory = tmp_path_factory.mktemp("every_call")
+    directory = tmp_path_factory.mktemp("fault_matrix")
     (directory / "derby.properties").write_text("derby.locks.deadlockTimeout=1\nderby.locks.waitTimeout=10\n")
     with started(directory, SERVER, free_port()) as running:
         yield running

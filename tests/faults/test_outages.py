@@ -1,6 +1,6 @@
 """The metastore is killed at any moment, and started again; or it forgets a lock.
 
-That it is killed in the middle of each kind of change is in `test_every_call`.
+That it is killed in the middle of each kind of change is in `test_fault_matrix`.
 """
 
 from __future__ import annotations

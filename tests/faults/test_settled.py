@@ -39,7 +39,7 @@ BROKEN = {
 }
 SILENT = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=True)}
 
-# How often each is sent; that all others end well too, `test_every_call` shows.
+# How often each is sent; that all others end well too, `test_fault_matrix` shows.
 CASES = [
     *((REPLACE, fault) for fault in (*BROKEN, *SILENT)),
     *((change, fault) for change in (CREATE, RENAME, DROP) for fault in list(BROKEN)[:2]),
