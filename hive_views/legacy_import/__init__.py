@@ -1,1 +1,111 @@
-"""Legacy views, of Hive, Spark and Trino: planned, converted to Iceberg views, reported, reverted, exported."""
+"""Import of legacy views: views of Hive, plain Spark and Trino become Iceberg views, and back.
+
+`plan_import` plans, `run_plan` runs a plan and `revert_run` restores the legacy rows. See `docs/import.md`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hive_views.legacy_import.export import ExportedView as ExportedView
+    from hive_views.legacy_import.export import export_rows as export_rows
+    from hive_views.legacy_import.export import export_script as export_script
+    from hive_views.legacy_import.export import script_text as script_text
+    from hive_views.legacy_import.journal import History as History
+    from hive_views.legacy_import.journal import ImportOutcome as ImportOutcome
+    from hive_views.legacy_import.journal import ImportStatus as ImportStatus
+    from hive_views.legacy_import.journal import read_journal as read_journal
+    from hive_views.legacy_import.legacy_view import Problem as Problem
+    from hive_views.legacy_import.legacy_view import Reason as Reason
+    from hive_views.legacy_import.legacy_view import Writer as Writer
+    from hive_views.legacy_import.options import ImportOptions as ImportOptions
+    from hive_views.legacy_import.options import RenameRule as RenameRule
+    from hive_views.legacy_import.plan import Plan as Plan
+    from hive_views.legacy_import.plan import PlanEntry as PlanEntry
+    from hive_views.legacy_import.plan import PlanStatus as PlanStatus
+    from hive_views.legacy_import.plan import plan_import as plan_import
+    from hive_views.legacy_import.plan import read_plan as read_plan
+    from hive_views.legacy_import.plan import write_plan as write_plan
+    from hive_views.legacy_import.report.page import render_report_page as render_report_page
+    from hive_views.legacy_import.report.report import Report as Report
+    from hive_views.legacy_import.report.report import ReportEntry as ReportEntry
+    from hive_views.legacy_import.report.report import read_check_results as read_check_results
+    from hive_views.legacy_import.report.report import report_outcomes as report_outcomes
+    from hive_views.legacy_import.report.report import report_plan as report_plan
+    from hive_views.legacy_import.report.report import report_run as report_run
+    from hive_views.legacy_import.revert import RevertOutcome as RevertOutcome
+    from hive_views.legacy_import.revert import RevertStatus as RevertStatus
+    from hive_views.legacy_import.revert import revert_run as revert_run
+    from hive_views.legacy_import.revert import revert_views as revert_views
+    from hive_views.legacy_import.run import RunResult as RunResult
+    from hive_views.legacy_import.run import dry_run as dry_run
+    from hive_views.legacy_import.run import run_plan as run_plan
+
+# Imported on first use: the command line reads only the options.
+_MODULES = {
+    "export": ("ExportedView", "export_rows", "export_script", "script_text"),
+    "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
+    "legacy_view": ("Problem", "Reason", "Writer"),
+    "options": ("ImportOptions", "RenameRule"),
+    "plan": ("Plan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
+    "report.page": ("render_report_page",),
+    "report.report": (
+        "Report",
+        "ReportEntry",
+        "read_check_results",
+        "report_outcomes",
+        "report_plan",
+        "report_run",
+    ),
+    "revert": ("RevertOutcome", "RevertStatus", "revert_run", "revert_views"),
+    "run": ("RunResult", "dry_run", "run_plan"),
+}
+_HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "ExportedView",
+    "History",
+    "ImportOptions",
+    "ImportOutcome",
+    "ImportStatus",
+    "Plan",
+    "PlanEntry",
+    "PlanStatus",
+    "Problem",
+    "Reason",
+    "RenameRule",
+    "Report",
+    "ReportEntry",
+    "RevertOutcome",
+    "RevertStatus",
+    "RunResult",
+    "Writer",
+    "dry_run",
+    "export_rows",
+    "export_script",
+    "plan_import",
+    "read_check_results",
+    "read_journal",
+    "read_plan",
+    "render_report_page",
+    "report_outcomes",
+    "report_plan",
+    "report_run",
+    "revert_run",
+    "revert_views",
+    "run_plan",
+    "script_text",
+    "write_plan",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

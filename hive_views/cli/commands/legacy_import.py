@@ -1,4 +1,4 @@
-"""`hive-views import plan|run|report|revert` and `hive-views export`: legacy views brought over, and back."""
+"""`hive-views import plan|run|report|revert` and `hive-views export`: the import of legacy views, and the way back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.commands.import_text import print_export, print_report
 from hive_views.cli.connection import Connection
 from hive_views.cli.exit_codes import ExitCode
+from hive_views.cli.output import console, print_table, shown
 from hive_views.cli.progress import bar
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
@@ -24,8 +24,7 @@ from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.legacy_import.plan import Plan
-    from hive_views.legacy_import.report.report import Report
+    from hive_views.legacy_import import ExportedView, Plan, Report, ReportEntry, RevertOutcome
 
 Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
@@ -38,60 +37,29 @@ Spark = Annotated[str | None, typer.Option(metavar="MASTER")]
 MostCalls = Annotated[int, typer.Option(metavar="N")]
 
 _MOST_CALLS = "--most-calls"
-
-
-@dataclass(frozen=True)
-class ImportReport:
-    """What `import plan`, `run`, `report` and `revert` return."""
-
-    counts: dict[str, int]
-    """How many views stand in which way."""
-    reasons: dict[str, int]
-    """How many views were not converted for which reason."""
-    seconds: float
-    """How long the views took together, and"""
-    writing: float
-    """how much of that were writes of metastore and storage."""
-    cycles: tuple[tuple[str, ...], ...]
-    """Views that read each other."""
-    views: tuple[dict[str, Any], ...]
-    """Each view: `name`, `target`, `status`, `reason`, `text`, `blocked_by`, `changes`, `old_text`, `new_text`,
-    `difference`, `seconds` and so on."""
-    file: str | None = None
-    """The file that was written: the plan's, or the journal."""
-    complete: bool = True
-    """Whether nothing is left to do, and no view is other than before."""
-    differing: tuple[str, ...] = ()
-    """Views that Spark read before and cannot read now, or that have other columns or rows."""
-
-
-@dataclass(frozen=True)
-class ExportResult:
-    """What `export` returns."""
-
-    views: tuple[dict[str, str | None], ...]
-    """Each view, in the order in which the statements have to be run: `name`, `statement`, `problem` and
-    `metadata_location`."""
-    script: str
-    """The statements as one text."""
-    file: str | None = None
-    """The file that it was written to."""
+_COLORS = {
+    "ready": "green",
+    "pending": "green",
+    "converted": "green",
+    "would-convert": "green",
+    "reverted": "green",
+    "refused": "red",
+    "failed": "red",
+    "unknown": "red",
+    "blocked": "yellow",
+    "reported": "cyan",
+}
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
-    """Add the commands to the command line.
-
-    Args:
-        app: The application.
-        panel: The heading of the list of commands that they stand under.
-    """
+    """Add the commands to the application, under a heading of its list of commands."""
     group = typer.Typer(
-        help="Bring the legacy views of Hive, Spark and Trino over: plan, run, report, revert.", no_args_is_help=True
+        help="Import the legacy views of Hive, Spark and Trino: plan, run, report, revert.", no_args_is_help=True
     )
     bind(group, "plan", plan_views, print_report)
-    bind(group, "run", run_views, print_report, code=_code)
+    bind(group, "run", run_views, print_report, code=_exit_code)
     bind(group, "report", report_views, print_report)
-    bind(group, "revert", revert_views, print_report, code=_code)
+    bind(group, "revert", revert_views, print_revert, code=_exit_code)
     app.add_typer(group, name="import", rich_help_panel=panel)
     bind(app, "export", export_views, print_export, panel=panel)
 
@@ -112,43 +80,42 @@ def plan_views(
     to_warehouse: ToWarehouse = None,
     spark: Spark = None,
     most_calls: MostCalls = MOST_CALLS,
-) -> ImportReport:
+) -> Report:
     """Plan an import: which legacy views can become Iceberg views, in which order, and which cannot and why.
 
-    Nothing is written but the plan's file.
+    Nothing is written except the plan's file.
 
     Args:
-        catalog: Where the views are.
-        databases: Their databases.
-        view: A view, besides those of the databases; may be given several times.
-        output: Where to write the plan, for run.
-        rename: New names for views, and for tables in their texts: old_*:new_* or db.*:other.*; the first that matches
-            counts. May be given several times.
-        to_database: Make the new views there, and leave the legacy ones as they are.
-        mangled: What to do with texts that a latin1 database seems to have damaged.
-        trino_catalog: A name that Trino gives to a catalog on this metastore; may be given several times. Default:
-            hive, iceberg, awsdatacatalog.
-        materialized: What to do with materialized views of Hive and Trino: make them ours, or leave them as they are.
-        to_catalog: A catalog of PyIceberg's configuration, where the new views go.
-        to_uri: Another metastore, where the new views go.
+        catalog: The catalog of the views.
+        databases: Databases whose legacy views are all planned.
+        view: A further view; may be given several times.
+        output: The file to write the plan to, for run.
+        rename: A rule for new names of views, and of tables in their texts: old_*:new_* or db.*:other.*; the first that
+            matches applies. May be given several times.
+        to_database: Create the new views in this database, and leave the legacy ones unchanged.
+        mangled: What to do with texts that look like UTF-8 damaged by a latin1 database.
+        trino_catalog: A name of a Trino catalog on this metastore; may be given several times. Default: hive, iceberg,
+            awsdatacatalog.
+        materialized: What to do with materialized views of Hive and Trino: convert them, or list them and leave them
+            unchanged.
+        to_catalog: The catalog for the new views, from PyIceberg's configuration.
+        to_uri: Another metastore for the new views.
         to_warehouse: Its warehouse.
-        spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too. Its
-            analyzer is asked about each view that is ready and stays in this metastore: the plan tells what it says
-            against a new text.
-        most_calls: How many calls the metastore gets at once, at most.
+        spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package. Its analyzer
+            checks each ready view that stays in this metastore, and the plan lists its errors.
+        most_calls: Maximum number of concurrent metastore calls.
 
     Returns:
         The plan.
 
     Raises:
-        UsageError: If an option cannot be read, or no views are named, or the plan's file cannot be written.
-        NoSuchNamespaceError: If a database does not exist, of the views or where they are to go.
-        NoSuchViewError: If there is no legacy view of a name.
-        ImportJobError: If Spark gives up.
+        UsageError: If an option is not valid, no views are named, or the plan's file cannot be written.
+        NoSuchNamespaceError: If a database of the views, or the target database, does not exist.
+        NoSuchViewError: If a named view is not a legacy view.
+        ImportJobError: If Spark cancels the job.
     """
-    from hive_views.legacy_import.options import TRINO_CATALOGS, ImportOptions, RenameRule
-    from hive_views.legacy_import.plan import plan_import, write_plan
-    from hive_views.legacy_import.report.report import report_plan
+    from hive_views.legacy_import import ImportOptions, RenameRule, plan_import, report_plan, write_plan
+    from hive_views.legacy_import.options import TRINO_CATALOGS
 
     check_most_calls(most_calls, _MOST_CALLS)
     if not databases and not view:
@@ -161,13 +128,13 @@ def plan_views(
         materialized=materialized,
     )
     if output is not None:
-        _check_place(output, "--output")
-    wanted = [name.lower() for name in databases]
+        _check_writable(output, "--output")
+    lower_databases = [name.lower() for name in databases]
     with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
         if spark is None:
             plan = plan_import(
                 catalog,
-                databases=wanted,
+                databases=lower_databases,
                 names=_names(view),
                 options=options,
                 to=target,
@@ -179,7 +146,7 @@ def plan_views(
 
             plan = plan_on_spark(
                 catalog,
-                databases=wanted,
+                databases=lower_databases,
                 names=_names(view),
                 options=options,
                 to=target,
@@ -188,13 +155,13 @@ def plan_views(
                 progress=advance,
                 check_progress=lambda done, total: advance(done, total, "Spark's analyzer"),
             )
-    named = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
+    names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
-        if all(rule.apply(name) is None for name in named):
+        if all(rule.apply(name) is None for name in names):
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
         _write(output, write_plan(plan), "--output")
-    return _report(report_plan(plan), output)
+    return replace(report_plan(plan), file=output)
 
 
 def run_views(
@@ -209,80 +176,84 @@ def run_views(
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
-) -> ImportReport:
-    """Run a plan: convert each view that is ready, behind those that it reads.
+) -> Report:
+    """Run a plan: convert each ready view, after the views that it reads.
 
-    Killed at any moment and run again it goes on where it was. A view whose row changed since the plan is refused.
+    A run that was killed is resumed by running it again. A view whose row changed since the plan is refused.
 
     Args:
-        catalog: Where the views are.
+        catalog: The catalog of the views.
         plan: The plan's file.
-        journal: Where to note what is done, for report, revert and running again. Default: the plan's name with
-            .journal at its end.
-        dry_run: Look whether it can be done now, and write nothing.
-        spark: Spread the work over the executors of this Spark, e.g. local[4], yarn; they need this package, too.
-        most_calls: How many calls the metastore gets at once, at most.
-        verify: `columns`, the default with --spark: ask Spark's analyzer for the columns of each view, before and
-            after. `rows`: count its rows as well, and add up their checksums. `none`: ask nothing. What was before is
-            kept beside the journal, for a run that goes on.
+        journal: The file that records what is done, for report, revert and resuming. Default: the plan's name with
+            .journal appended.
+        dry_run: Check whether the plan can be run now, and write nothing.
+        spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package.
+        most_calls: Maximum number of concurrent metastore calls.
+        verify: columns, the default with --spark, compares the columns of each view before and after with Spark's
+            analyzer. rows compares the number of rows and their checksum as well. none compares nothing. Results from
+            before the run are kept next to the journal, for a run that resumes.
         to_catalog: As for plan.
         to_uri: As for plan.
         to_warehouse: As for plan.
 
     Returns:
-        How each view ended. Exit code 1 where something is left to do, or a view has other rows than before.
+        The outcome of each view. The exit code is 1 if something is left to do, or a view has other rows than before.
 
     Raises:
-        UsageError: If there is no such verification, or an option cannot be used.
-        PlanError: If the file holds no plan, or one for another target.
+        UsageError: If the verification is not possible, or another option is not valid.
+        PlanError: If the file does not hold a plan, or one for another target.
         JournalError: If the journal is of another plan, or another run is writing it.
-        ImportJobError: If Spark gives up. Run again.
+        ImportJobError: If Spark cancels the job. Run again.
     """
-    from hive_views.legacy_import import run
-    from hive_views.legacy_import.journal import read_journal
-    from hive_views.legacy_import.report.report import Report, ReportEntry, report_run
+    from hive_views import legacy_import
     from hive_views.spark.legacy_import.verified_run import NONE, is_other_metastore, resolve_verify_mode
 
     check_most_calls(most_calls, _MOST_CALLS)
-    place = Path(journal or f"{plan}.journal")
-    doing, words = ("checking", "Interrupted. Nothing was written") if dry_run else ("importing", _goes_on(str(place)))
-    with _target(to_catalog, to_uri, to_warehouse) as target, bar(doing) as advance, _interrupted(words):
+    journal_path = Path(journal or f"{plan}.journal")
+    activity, interrupted = "importing", f"Interrupted. Run the same plan again to resume it from {journal_path}"
+    if dry_run:
+        activity, interrupted = "checking", "Interrupted. Nothing was written"
+    with _target(to_catalog, to_uri, to_warehouse) as target, bar(activity) as advance, _on_interrupt(interrupted):
         verify = resolve_verify_mode(
             verify,
             has_spark=spark is not None,
             is_other_metastore=is_other_metastore(catalog, target),
             catalog_name=(target or catalog).name,
         )
-        read = _read_plan(plan)
+        import_plan = _read_plan(plan)
 
-        def told(done: int, total: int, _: object) -> None:
+        def progress(done: int, total: int, _: object) -> None:
             advance(done, total)
 
         if dry_run:
-            result = run.dry_run(read, catalog, to=target, progress=told)
-            ends = {outcome.name: outcome for outcome in result.outcomes}
-            lines = tuple(ReportEntry(entry, ends[entry.name]) for entry in read.entries)
-            return _report(Report(lines, tuple(tuple(map(str, cycle)) for cycle in read.cycles)), None, result.complete)
+            result = legacy_import.dry_run(import_plan, catalog, to=target, progress=progress)
+            return replace(legacy_import.report_outcomes(import_plan, result.outcomes), complete=result.complete)
         if spark is None and verify == NONE:
-            result = run.run_plan(read, catalog, place, to=target, most_calls=most_calls, progress=told)
-            return _report(report_run(read_journal(place)), str(place), result.complete)
+            result = legacy_import.run_plan(
+                import_plan, catalog, journal_path, to=target, most_calls=most_calls, progress=progress
+            )
+            report = legacy_import.report_run(legacy_import.read_journal(journal_path))
+            return replace(report, file=str(journal_path), complete=result.complete)
         from hive_views.spark.legacy_import.command import run_on_spark
 
-        result = run_on_spark(
-            read,
+        checked_run = run_on_spark(
+            import_plan,
             catalog,
-            place,
+            journal_path,
             to=target,
             master=spark,
             most_calls=most_calls,
             verify=verify,
-            progress=told,
+            progress=progress,
             check_progress=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
         )
-    report = _report(report_run(read_journal(place)), str(place), result.complete and result.as_before)
-    differing = tuple(str(name) for name, verdict in result.checks.items() if not verdict.good)
-    report = _with_rows(report, {name: verdict.text for name, verdict in result.checks.items()})
-    return replace(report, differing=differing)
+    return replace(
+        legacy_import.report_run(legacy_import.read_journal(journal_path)),
+        file=str(journal_path),
+        complete=checked_run.complete and checked_run.as_before,
+        check_results={name: check.text for name, check in checked_run.checks.items()},
+        differing=tuple(str(name) for name, check in checked_run.checks.items() if not check.good),
+    )
 
 
 def report_views(
@@ -290,48 +261,49 @@ def report_views(
     *,
     view: Views = [],  # noqa: B006
     html: Annotated[str | None, typer.Option(metavar="FILE")] = None,
-) -> ImportReport:
+) -> Report:
     """Report on an import: per view its status, the reason, the old and the new text and their difference, and timings.
 
     Args:
         journal: The run's journal, or a plan's file.
         view: Only these views; may be given several times.
-        html: Write it there as well, as one HTML page with filters and search that opens from disk.
+        html: Write the report to this file as well, as one HTML page with filters and search that opens from disk.
 
     Returns:
         The report.
 
     Raises:
-        JournalError: If the file is neither, or cannot be read.
-        NoSuchViewError: If it has no view of a name.
+        JournalError: If the file is neither a journal nor a plan, or cannot be read.
+        NoSuchViewError: If a view is not in it.
         UsageError: If the page cannot be written.
     """
-    from hive_views.legacy_import.journal import is_journal, read_journal
-    from hive_views.legacy_import.report.report import Report, read_check_results, report_plan, report_run
+    from hive_views.legacy_import import read_check_results, read_journal, render_report_page, report_plan, report_run
+    from hive_views.legacy_import.journal import is_journal
 
     if html is not None:
-        _check_place(html, "--html")
+        _check_writable(html, "--html")
+    path = Path(journal)
     try:
-        found = report_run(read_journal(Path(journal)))
-    except JournalError as error:
-        if not Path(journal).is_file() or is_journal(Path(journal)):
+        report = report_run(read_journal(path))
+    except JournalError as journal_error:
+        if not path.is_file() or is_journal(path):
             raise
         try:
-            found = report_plan(_read_plan(journal))
-        except PlanError as other:
-            raise JournalError(journal, f"it is neither a journal ({error.reason}) nor a plan ({other})") from None
+            report = report_plan(_read_plan(journal))
+        except PlanError as plan_error:
+            raise JournalError(
+                journal, f"it is neither a journal ({journal_error.reason}) nor a plan ({plan_error})"
+            ) from None
     names = _names(view)
     for name in names:
-        if all(line.entry.name != name for line in found.entries):
+        if all(entry.name != name for entry in report.entries):
             raise NoSuchViewError(str(name), f"it is not in {journal}")
     if names:
-        found = Report(tuple(line for line in found.entries if line.entry.name in names), found.cycles)
-    said = read_check_results(Path(journal))
+        report = replace(report, entries=tuple(entry for entry in report.entries if entry.name in names))
+    report = replace(report, file=html or journal, check_results=read_check_results(path))
     if html is not None:
-        from hive_views.legacy_import.report.page.page import render_report_page
-
-        _write(html, render_report_page(found, Path(journal).name, check_results=said), "--html")
-    return _with_rows(_report(found, html or journal), said)
+        _write(html, render_report_page(report, path.name), "--html")
+    return report
 
 
 def revert_views(
@@ -343,54 +315,45 @@ def revert_views(
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
-) -> ImportReport:
-    """Revert an import: the legacy rows stand again as they stood, to the byte.
+) -> RevertResult:
+    """Revert an import: the legacy rows are restored to the byte.
 
     Args:
-        catalog: Where the views are.
-        journal: The run's journal. Without it the rows are taken from the files next to the views that --view names.
+        catalog: The catalog of the views.
+        journal: The run's journal. Without it the rows are read from the files next to the views that --view names.
         view: Only these views; may be given several times.
-        force: Lose changes that were made since the import; without it such a view is refused.
+        force: Discard changes that were made since the import; without it such a view is refused.
         to_catalog: As for plan.
         to_uri: As for plan.
         to_warehouse: As for plan.
 
     Returns:
-        What became of each view. Exit code 1 where one was not reverted.
+        The outcome of each view. The exit code is 1 if one was not reverted.
 
     Raises:
         UsageError: If neither a journal nor a view is named, or another target without a journal.
         JournalError: If the journal cannot be used.
         PlanError: If the run was for another target.
     """
-    from hive_views.legacy_import import revert
+    from hive_views import legacy_import
 
     names = _names(view)
     if journal is None and not names:
         raise UsageError("--journal", "name the run's journal, or with --view the views to revert without it")
     if journal is None and (to_catalog or to_uri):
-        raise UsageError("--journal", "what was made in another metastore is only reverted by the run's journal")
-    words = f"Interrupted. Legacy rows that are back stay so; revert {journal or 'the views'} again, and it goes on"
-    with _target(to_catalog, to_uri, to_warehouse) as target, bar("reverting") as advance, _interrupted(words):
+        raise UsageError("--journal", "views in another metastore can only be reverted with the run's journal")
+    interrupted = f"Interrupted. Views that are reverted stay so; revert {journal or 'the views'} again to resume"
+    with _target(to_catalog, to_uri, to_warehouse) as target, bar("reverting") as advance, _on_interrupt(interrupted):
+        if journal is None:
+            return RevertResult(legacy_import.revert_views(catalog, names, force=force), None)
 
-        def told(done: int, total: int, _: object) -> None:
+        def progress(done: int, total: int, _: object) -> None:
             advance(done, total)
 
-        if journal is None:
-            outcomes = revert.revert_views(catalog, names, force=force)
-        else:
-            outcomes = revert.revert_run(catalog, Path(journal), names=names, force=force, to=target, progress=told)
-    bad = (revert.RevertStatus.REFUSED, revert.RevertStatus.FAILED)
-    return ImportReport(
-        counts=dict(sorted(Counter(item.status.value for item in outcomes).items())),
-        reasons={},
-        seconds=0.0,
-        writing=0.0,
-        cycles=(),
-        views=tuple({"name": str(item.name), "status": item.status.value, "text": item.text} for item in outcomes),
-        file=journal,
-        complete=not any(item.status in bad for item in outcomes),
-    )
+        outcomes = legacy_import.revert_run(
+            catalog, Path(journal), names=names, force=force, to=target, progress=progress
+        )
+    return RevertResult(outcomes, journal)
 
 
 def export_views(
@@ -401,16 +364,16 @@ def export_views(
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE")] = None,
     in_place: bool = False,
 ) -> ExportResult:
-    """Export Iceberg views as a script of CREATE VIEW statements for Hive and Spark, each behind those that it reads.
+    """Export Iceberg views as a script of CREATE VIEW statements for Hive and Spark, each after those that it reads.
 
-    With --in-place they become plain Hive views where they stand.
+    With --in-place they become plain Hive views.
 
     Args:
-        catalog: Where the views are.
-        databases: Their databases.
-        view: A view, besides those of the databases; may be given several times.
-        output: Where to write the script. Default: standard output.
-        in_place: Turn the views into plain Hive views where they stand. The metadata files stay.
+        catalog: The catalog of the views.
+        databases: Databases whose views are all exported.
+        view: A further view; may be given several times.
+        output: The file to write the script to. Default: standard output.
+        in_place: Turn the views into plain Hive views in place. The metadata files are kept.
 
     Returns:
         The script.
@@ -419,62 +382,173 @@ def export_views(
         UsageError: If no views are named.
         NoSuchNamespaceError: If a database does not exist.
     """
-    from hive_views.legacy_import.export import export_rows, export_script, script_text
+    from hive_views.legacy_import import export_rows, export_script, script_text
 
     if not databases and not view:
         raise UsageError("DATABASE", "name at least one database, or a view with --view")
-    work = export_rows if in_place else export_script
     if output is not None:
-        _check_place(output, "--output")
-    found = work(catalog, [name.lower() for name in databases], [ViewName.parse(name) for name in view])
-    script = script_text(found)
+        _check_writable(output, "--output")
+    export = export_rows if in_place else export_script
+    exported = export(catalog, [name.lower() for name in databases], [ViewName.parse(name) for name in view])
+    script = script_text(exported)
     if output is not None:
         _write(output, script, "--output")
-    return ExportResult(
-        tuple(
-            {
-                "name": str(item.name),
-                "statement": item.statement,
-                "problem": item.problem,
-                "metadata_location": item.metadata_location,
-            }
-            for item in found
-        ),
-        script,
-        output,
+    return ExportResult(exported, script, output)
+
+
+# -- Results -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RevertResult:
+    """The result of `import revert`."""
+
+    outcomes: tuple[RevertOutcome, ...]
+    """The outcome of each view."""
+    file: str | None
+    """The journal."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether each view has its legacy row."""
+        return all(outcome.status.value in ("reverted", "already") for outcome in self.outcomes)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of views by status."""
+        return dict(sorted(Counter(outcome.status.value for outcome in self.outcomes).items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of a report's JSON object."""
+        return {
+            "counts": self.counts,
+            "reasons": {},
+            "seconds": 0.0,
+            "writing": 0.0,
+            "cycles": [],
+            "views": [
+                {"name": str(outcome.name), "status": outcome.status.value, "text": outcome.text}
+                for outcome in self.outcomes
+            ],
+            "file": self.file,
+            "complete": self.complete,
+            "differing": [],
+        }
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """The result of `export`."""
+
+    views: tuple[ExportedView, ...]
+    """Each view, in the order in which the statements have to be run."""
+    script: str
+    """The statements as one text."""
+    file: str | None = None
+    """The file that it was written to."""
+
+
+def _exit_code(result: Report | RevertResult) -> ExitCode:
+    return ExitCode.OK if result.complete else ExitCode.FAILED
+
+
+def print_report(report: Report) -> None:
+    """Print the views as a table, the differences of their texts in colors, and the sums."""
+    check_results = report.check_results or {}
+    _print_views(
+        (
+            entry.name,
+            entry.status,
+            entry.entry.target,
+            entry.outcome.text or "; ".join(filter(None, [check_results.get(entry.name), *entry.entry.changes])),
+            "" if entry.outcome.reason is None else f"{entry.outcome.reason.value}: ",
+        )
+        for entry in report.entries
     )
+    for entry in report.entries:
+        _print_diff(entry)
+    _print_counts(report.counts)
+    out = console()
+    for cycle in report.cycles:
+        out.print(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}", soft_wrap=True)
+    seconds, writing = round(report.seconds, 3), round(report.writing, 3)
+    if seconds:
+        out.print(f"{seconds:.1f} s, of which {writing / seconds:.0%} were writes", soft_wrap=True)
+    if report.differing:
+        views = f"{len(report.differing)} views are" if len(report.differing) > 1 else "1 view is"
+        out.print(
+            f"{views} not as before to Spark: {', '.join(map(shown, report.differing))}. To restore the legacy row: "
+            f"hive-views import revert --journal {shown(report.file)} --view NAME",
+            style="red",
+            soft_wrap=True,
+        )
+    if report.file is not None:
+        out.print(f"see {shown(report.file)}", soft_wrap=True)
 
 
-# -- From here to there ------------------------------------------------------------------------------------------------
-
-
-def _report(report: Report, file: str | None, complete: bool = True) -> ImportReport:
-    document = report.to_json()
-    return ImportReport(
-        counts=document["counts"],
-        reasons=document["reasons"],
-        seconds=document["seconds"],
-        writing=document["writing"],
-        cycles=report.cycles,
-        views=tuple(document["views"]),
-        file=file,
-        complete=complete,
+def print_revert(result: RevertResult) -> None:
+    """Print the views as a table, and the sums."""
+    _print_views(
+        (outcome.name, outcome.status.value, outcome.name, outcome.text or "", "") for outcome in result.outcomes
     )
+    _print_counts(result.counts)
+    if result.file is not None:
+        console().print(f"see {shown(result.file)}", soft_wrap=True)
 
 
-def _with_rows(report: ImportReport, said: Mapping[ViewName, str]) -> ImportReport:
-    """The report with what Spark's check said of each view; `rows` is None where it said nothing."""
-    by_name = {str(name): text for name, text in said.items()}
-    return replace(report, views=tuple({**view, "rows": by_name.get(view["name"])} for view in report.views))
+def print_export(result: ExportResult) -> None:
+    """Print the script, in which views that could not be exported are comments, or where it was written."""
+    out = console()
+    if result.file is None:
+        out.print(shown(result.script), end="", soft_wrap=True)
+        return
+    failed = sum(view.statement is None for view in result.views)
+    problems = f", {failed} could not be exported (see the comments)" if failed else ""
+    out.print(f"{len(result.views) - failed} views written to {shown(result.file)}{problems}", soft_wrap=True)
 
 
-def _code(value: ImportReport) -> ExitCode:
-    return ExitCode.OK if value.complete else ExitCode.FAILED
+def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> None:
+    """Print a table of names, statuses, targets, texts and the reasons before the texts."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    box = SIMPLE_HEAD if console().is_terminal else None
+    table = Table("view", "status", "target", "what", box=box, pad_edge=False)
+    for name, status, target, text, reason in views:
+        styled_status = Text(status, style=_COLORS.get(status, ""))
+        table.add_row(shown(name), styled_status, "" if target == name else shown(target), shown(reason + text))
+    print_table(table)
+
+
+def _print_counts(counts: dict[str, int]) -> None:
+    text = ", ".join(f"{count} {status}" for status, count in counts.items()) or "no legacy views"
+    console().print(text, soft_wrap=True)
+
+
+def _print_diff(entry: ReportEntry) -> None:
+    from rich.text import Text
+
+    pieces = entry.diff()
+    if not pieces:
+        return
+    out = console()
+    styles = {"=": "dim", "-": "red strike", "+": "green"}
+    marks = {"-": ("[-", "-]"), "+": ("{+", "+}")}
+    text = Text()
+    for kind, piece in pieces:
+        before, after = ("", "") if out.is_terminal else marks.get(kind, ("", ""))
+        text.append(before + shown(piece) + after, style=styles[kind])
+    out.print(f"{shown(entry.name)}:", soft_wrap=True)
+    out.print(text, soft_wrap=True)
+
+
+# -- Arguments ---------------------------------------------------------------------------------------------------------
 
 
 def _read_plan(path: str) -> Plan:
+    from hive_views.legacy_import import read_plan
     from hive_views.legacy_import.journal import is_journal
-    from hive_views.legacy_import.plan import read_plan
 
     if is_journal(Path(path)):
         raise PlanError(f"{path} is a journal of an import: name its plan here, and the journal with --journal")
@@ -485,22 +559,22 @@ def _read_plan(path: str) -> Plan:
 
 
 def _names(views: list[str]) -> list[ViewName]:
-    """Names of legacy views as the user wrote them; a table of Hive 4 may have dots in its name."""
+    """Parse names of legacy views; a table name of Hive 4 may contain dots."""
     return [ViewName.from_text(name.lower()) for name in views]
 
 
-def _check_place(path: str, option: str) -> None:
-    """Refuse a file that could not be written, before the work is done; and a journal, which holds the legacy rows."""
+def _check_writable(path: str, option: str) -> None:
+    """Raise UsageError if a file cannot be written, or is a journal, which holds the legacy rows."""
     from hive_views.legacy_import.journal import is_journal
 
-    place = Path(path)
-    if place.is_dir():
+    file = Path(path)
+    if file.is_dir():
         raise UsageError(option, f"{path} is a directory; name a file")
-    if not place.parent.is_dir():
-        raise UsageError(option, f"{path} cannot be written: there is no directory {place.parent}")
-    if not os.access(place if place.exists() else place.parent, os.W_OK):
+    if not file.parent.is_dir():
+        raise UsageError(option, f"{path} cannot be written: there is no directory {file.parent}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise UsageError(option, f"{path} cannot be written: permission denied")
-    if is_journal(place):
+    if is_journal(file):
         raise UsageError(option, f"{path} is the journal of an import, which holds the legacy rows; name another file")
 
 
@@ -511,27 +585,23 @@ def _write(path: str, text: str, option: str) -> None:
         raise UsageError(option, f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _goes_on(journal: str) -> str:
-    return f"Interrupted. What was done is noted in {journal}: run the same plan again, and it goes on there"
-
-
 @contextlib.contextmanager
-def _interrupted(words: str) -> Iterator[None]:
-    """Say after Ctrl-C what the user can do now."""
+def _on_interrupt(message: str) -> Iterator[None]:
+    """Give Ctrl-C a message about what the user can do next."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(words) from None
+        raise KeyboardInterrupt(message) from None
 
 
 @contextlib.contextmanager
 def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[HiveViewCatalog | None]:
-    """The catalog that new views go to, where it is another one."""
+    """Open the catalog for new views if it is another one."""
     if name is not None and uri is not None:
-        raise UsageError("--to-catalog", "it and --to-uri exclude each other: the new views go to one place")
+        raise UsageError("--to-catalog", "it and --to-uri exclude each other; give one of them")
     if name is None and uri is None:
         if warehouse is not None:
-            raise UsageError("--to-warehouse", "it says of --to-uri or --to-catalog where its views are kept: add one")
+            raise UsageError("--to-warehouse", "it needs --to-uri or --to-catalog; add one of them")
         yield None
         return
     with contextlib.closing(Connection(name=name, uri=uri, warehouse=warehouse).catalog()) as catalog:

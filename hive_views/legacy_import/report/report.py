@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -53,6 +53,11 @@ class ReportEntry:
     """The status of its revert."""
 
     @property
+    def name(self) -> ViewName:
+        """The name of the legacy view."""
+        return self.entry.name
+
+    @property
     def status(self) -> str:
         """Its present status."""
         return self.reverted or self.outcome.status.value
@@ -87,6 +92,14 @@ class Report:
     """The views, each after the views that it reads."""
     cycles: tuple[tuple[str, ...], ...]
     """Groups of views that read each other."""
+    file: str | None = None
+    """The file that was written: the plan's, or the journal."""
+    complete: bool = True
+    """Whether nothing is left to do, and no view is known to differ from before."""
+    check_results: Mapping[ViewName, str] | None = None
+    """The results of Spark's checks by view, if they were read."""
+    differing: tuple[str, ...] = ()
+    """Views that Spark read before and cannot read now, or that have other columns or rows."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -121,15 +134,28 @@ class Report:
             "reasons": self.reasons,
             "seconds": round(self.seconds, 3),
             "writing": round(self.writing, 3),
-            "swapping": round(self.swapping, 3),
             "cycles": [list(cycle) for cycle in self.cycles],
-            "views": [entry.to_json() for entry in self.entries],
+            "views": [self._view_to_json(entry) for entry in self.entries],
+            "file": self.file,
+            "complete": self.complete,
+            "differing": list(self.differing),
         }
+
+    def _view_to_json(self, entry: ReportEntry) -> dict[str, Any]:
+        document = entry.to_json()
+        if self.check_results is not None:
+            document["rows"] = self.check_results.get(entry.name)
+        return document
 
 
 def report_plan(plan: Plan) -> Report:
     """Return the report of a plan that was not run."""
     return _report(plan, {}, {})
+
+
+def report_outcomes(plan: Plan, outcomes: Iterable[ImportOutcome]) -> Report:
+    """Return the report of a run from its outcomes."""
+    return _report(plan, {outcome.name: outcome for outcome in outcomes}, {})
 
 
 def report_run(history: History) -> Report:

@@ -27,7 +27,7 @@ def legacy(add, sales) -> str:
     return sales
 
 
-def test_renamed_into_another_database_and_back(cli, legacy, other_database, catalog, everything, tmp_path):
+def test_import_to_renamed_database_and_revert(cli, legacy, other_database, catalog, everything, tmp_path):
     plan = str(tmp_path / "plan.json")
     before = everything()
     words = ("--rename", "old_*:new_*", "--rename", "odl_*:new_*", "--to-database", other_database.upper())
@@ -46,7 +46,7 @@ def test_renamed_into_another_database_and_back(cli, legacy, other_database, cat
     assert catalog.store.client.get_all_tables(other_database) == []
 
 
-def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
+def test_trino_catalog_and_materialized_options(cli, add, sales):
     lake = f"SELECT id FROM lake.{sales}.orders"
     add(trino_view_row(sales, "of_lake", lake, IDS, catalog="lake"))
     add(trino_view_row(sales, "kept", "SELECT id FROM orders", IDS, materialized=True))
@@ -63,7 +63,7 @@ def test_a_catalog_of_trino_s_and_materialized_views(cli, add, sales):
     assert "kept" not in shown
 
 
-def test_a_mangled_view_is_repaired_and_back(cli, add, sales, catalog, tmp_path):
+def test_mojibake_is_repaired_and_reverted(cli, add, sales, catalog, tmp_path):
     whole, damaged = "größe", "größe".encode().decode("latin-1")
     name, plan = ViewName(sales, "v"), str(tmp_path / "plan.json")
     text = f"select '{damaged}' as `c` from `{sales}`.`orders`"
@@ -87,7 +87,7 @@ def refused(done: Done, kind: str, *told: str) -> None:
         assert text in done.error["error"]
 
 
-def test_a_view_that_is_mistyped_is_not_passed_over(cli, legacy, catalog, tmp_path):
+def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
     catalog.execute(f"CREATE VIEW {legacy}.ours AS SELECT 1 AS id")
     for name, told in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
@@ -106,7 +106,7 @@ def test_a_view_that_is_mistyped_is_not_passed_over(cli, legacy, catalog, tmp_pa
     assert catalog.view_exists((legacy, "top"))
 
 
-def test_files_that_are_not_what_they_should_be(cli, legacy, everything, tmp_path):
+def test_wrong_files_are_rejected_by_name(cli, legacy, everything, tmp_path):
     plan, journal, other = (str(tmp_path / name) for name in ("plan.json", "plan.json.journal", "other.json"))
     cli("import", "plan", legacy, "-o", plan)
     cli("import", "plan", legacy, "--mangled", "keep", "-o", other)
@@ -140,7 +140,7 @@ def test_files_that_are_not_what_they_should_be(cli, legacy, everything, tmp_pat
     assert Path(journal).read_bytes() == noted
 
 
-def test_a_database_without_views(cli, database, tmp_path):
+def test_database_without_views_gives_an_empty_plan(cli, database, tmp_path):
     plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
     assert "no legacy views" in cli("import", "plan", database, "-o", plan).out
     for words in (("--dry-run",), (), ()):

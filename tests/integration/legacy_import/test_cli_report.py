@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.commands.legacy_import import ImportReport, print_report
+from hive_views.cli.commands.legacy_import import print_report
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.report.report import write_check_results
-from hive_views.spark.legacy_import.verified_run import verification
+from hive_views.legacy_import.report.report import Report, write_check_results
+from hive_views.spark.legacy_import.verified_run import resolve_verify_mode
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
 
 __all__ = ["cli"]
 
 
-def test_the_report_as_a_page(cli, add, sales, tmp_path):
+def test_report_is_written_as_html(cli, add, sales, tmp_path):
     text = f"select `orders`.`id` from `{sales}`.`orders`"
     add(hive_view_row(sales, "v", "select id from orders", text, [("id", "bigint")]))
     plan, page = tmp_path / "plan.json", tmp_path / "report.html"
@@ -34,11 +34,11 @@ def test_the_report_as_a_page(cli, add, sales, tmp_path):
     assert told["rows"] == "the same 7 rows"
     assert "the same 7 rows" in cli("import", "report", str(journal)).out
     journal.with_name(f"{journal.name}.verified").write_text("[]")
-    assert "does not hold the content" in cli("import", "report", str(journal)).err
-    assert "does not hold the content" in cli("import", "report", str(journal), "--html", str(page)).err
+    assert "does not hold the results" in cli("import", "report", str(journal)).err
+    assert "does not hold the results" in cli("import", "report", str(journal), "--html", str(page)).err
 
 
-def test_what_cannot_be_verified_is_refused(cli, tmp_path):
+def test_unknown_verify_mode_is_rejected(cli, tmp_path):
     assert "is neither columns, rows nor none" in cli("import", "run", str(tmp_path / "p"), "--verify", "all").err
 
 
@@ -57,16 +57,18 @@ def test_what_cannot_be_verified_is_refused(cli, tmp_path):
         ("all", True, False, "prod", UsageError),
     ],
 )
-def test_on_spark_every_definition_is_checked_by_default(wanted, spark, elsewhere, catalog, expected):
+def test_verify_mode_defaults_to_columns_on_spark(wanted, spark, elsewhere, catalog, expected):
     if expected is UsageError:
         with pytest.raises(UsageError):
-            verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog)
+            resolve_verify_mode(wanted, has_spark=spark, is_other_metastore=elsewhere, catalog_name=catalog)
     else:
-        assert verification(wanted, spark=spark, elsewhere=elsewhere, catalog=catalog) == expected
+        assert (
+            resolve_verify_mode(wanted, has_spark=spark, is_other_metastore=elsewhere, catalog_name=catalog) == expected
+        )
 
 
-def test_views_that_spark_finds_other_are_named_with_the_way_back(capsys):
-    print_report(ImportReport({"converted": 2}, {}, 0.0, 0.0, (), (), "j", False, ("a.b",)))
+def test_report_names_differing_views_and_the_revert_command(capsys):
+    print_report(Report((), (), file="j", complete=False, differing=("a.b",)))
     told = capsys.readouterr().out
     assert "1 view is not as before to Spark: a.b." in told
     assert "hive-views import revert --journal j --view NAME" in told

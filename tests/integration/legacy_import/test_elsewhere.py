@@ -60,7 +60,7 @@ def below(short: EmbeddedMetastore, target: HiveViewCatalog, database: str) -> d
     return found
 
 
-def test_to_another_metastore_and_back(catalog, target, short, views, journal, everything):
+def test_import_to_another_metastore_and_revert(catalog, target, short, views, journal, everything):
     here, there = everything(), below(short, target, views)
     options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),))
     plan = read_plan(write_plan(plan_import(catalog, databases=[views], options=options, to=target)))
@@ -90,7 +90,7 @@ def test_to_another_metastore_and_back(catalog, target, short, views, journal, e
     assert target.store.client.get_all_tables(views) == ["orders"]
 
 
-def test_the_command_line_to_another_metastore_and_back(cli, target, short, views, everything, tmp_path):
+def test_command_line_imports_to_another_metastore_and_reverts(cli, target, short, views, everything, tmp_path):
     here, there = everything(), below(short, target, views)
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
     uri = ("--to-uri", short.uri, "--to-warehouse", short.warehouse)
@@ -130,18 +130,18 @@ def test_the_command_line_to_another_metastore_and_back(cli, target, short, view
     ("words", "told"),
     [
         (("--to-uri", "thrift://127.0.0.1:1", "--to-catalog", "x"), "exclude each other"),
-        (("--to-warehouse", "file:///x"), "says of --to-uri or --to-catalog"),
+        (("--to-warehouse", "file:///x"), "needs --to-uri or --to-catalog"),
         (("--to-catalog", "nobody_s"), "has no catalog 'nobody_s'"),
         (("--to-database", "nobody_s"), "Namespace does not exist: nobody_s"),
     ],
 )
-def test_a_target_that_means_nothing_is_refused(cli, database, words, told):
+def test_incomplete_target_is_rejected(cli, database, words, told):
     done = cli("import", "plan", database, *words)
     assert done.code in (2, 3)
     assert told in done.err
 
 
-def test_a_plan_is_run_and_reverted_only_where_it_was_made_for(catalog, target, short, views, journal, everything):
+def test_plan_is_run_and_reverted_only_for_its_target(catalog, target, short, views, journal, everything):
     there = plan_import(catalog, databases=[views], to=target)
     here = plan_import(catalog, databases=[views])
     before = everything(), below(short, target, views)
@@ -179,7 +179,7 @@ def grants(client: HMSClient, database: str, view: str) -> list[tuple[str, str, 
     )
 
 
-def test_grants_outlive_conversion_and_revert(catalog, metastore, views, plan, journal):
+def test_grants_survive_conversion_and_revert(catalog, metastore, views, plan, journal):
     with HMSClient(host="127.0.0.1", port=metastore.port) as client:
         for privilege, kind, who in GRANTS:
             info = hms.PrivilegeGrantInfo(privilege, 1_600_000_000, "root", hms.PrincipalType.USER, privilege == "ALL")

@@ -51,7 +51,7 @@ def views(add, sales) -> str:
     return sales
 
 
-def test_each_view_is_planned_or_refused_for_a_true_reason(plan, views):
+def test_plan_gives_each_view_a_status_and_reason(plan, views):
     found = plan()
     reasons = {entry.name.name: entry.problem.reason if entry.problem else None for entry in found.entries}
     assert reasons == {
@@ -75,12 +75,12 @@ def test_each_view_is_planned_or_refused_for_a_true_reason(plan, views):
     assert (entry_of(found, "big").level, entry_of(found, "above").level) == (0, 1)
 
 
-def test_a_plan_is_the_same_after_json(plan, views):
+def test_plan_survives_json(plan, views):
     found = plan(renames=(RenameRule.parse("x_*:y_*"),), mojibake="keep")
     assert read_plan(write_plan(found)) == found
 
 
-def test_a_plan_and_a_dry_run_write_nothing(plan, views, catalog, everything):
+def test_plan_and_dry_run_write_nothing(plan, views, catalog, everything):
     before = everything()
     result = dry_run(plan(), catalog)
     assert everything() == before
@@ -89,7 +89,7 @@ def test_a_plan_and_a_dry_run_write_nothing(plan, views, catalog, everything):
     assert ends["bad"] is ImportStatus.REFUSED
 
 
-def test_a_dry_run_looks_at_views_of_every_level_as_they_are_now(plan, views, add, catalog, raw, everything):
+def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, everything):
     def over(name: str, *below: str) -> None:
         joined = ", ".join(f"`{views}`.`{other}`" for other in below)
         text = f"select `{below[0]}`.`id` from {joined}"
@@ -141,7 +141,7 @@ def test_a_dry_run_looks_at_views_of_every_level_as_they_are_now(plan, views, ad
         ({"of.tomorrow": "1"}, "spark.sql.of.tomorrow=1"),
     ],
 )
-def test_a_plan_tells_of_settings_that_no_reader_through_iceberg_sets(add, sales, plan, settings, told):
+def test_plan_names_settings_that_iceberg_readers_do_not_apply(add, sales, plan, settings, told):
     parameters = {**LAYOUTS["2.1"][0], "view.query.out.numCols": "1", "view.query.out.col.0": "id"}
     parameters |= {f"view.sqlConfig.spark.sql.{key}": value for key, value in settings.items()}
     del parameters["spark.sql.sources.schema"]
@@ -152,7 +152,7 @@ def test_a_plan_tells_of_settings_that_no_reader_through_iceberg_sets(add, sales
     assert entry.changes == (() if told is None else (f"made under {told}, {reason}",))
 
 
-def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, raw, catalog, plan, journal):
+def test_import_in_place_preserves_other_fields_of_the_row(add, sales, raw, catalog, plan, journal):
     row = hive_view_row(
         sales,
         "kept",
@@ -185,7 +185,7 @@ def test_in_place_keeps_all_of_the_row_that_is_not_the_definition(add, sales, ra
     assert view.current_version().default_namespace == (sales,)
 
 
-def test_revert_puts_every_row_back_to_the_byte(plan, views, catalog, journal):
+def test_revert_restores_rows_to_the_byte(plan, views, catalog, journal):
     found = plan()
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries}
     result = run_plan(found, catalog, journal)
@@ -210,7 +210,7 @@ def test_revert_without_a_journal(plan, views, catalog, journal):
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready} == before
 
 
-def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog, journal, raw):
+def test_revert_refuses_changed_views_unless_forced(plan, views, catalog, journal, raw):
     found = plan()
     before = encode_row(catalog.store.get_row(ViewName(views, "big")))
     run_plan(found, catalog, journal)
@@ -228,7 +228,7 @@ def test_revert_refuses_to_lose_later_changes_unless_forced(plan, views, catalog
     assert encode_row(catalog.store.get_row(ViewName(views, "big"))) == before
 
 
-def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):
+def test_run_refuses_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):
     found = plan()
     row = raw.get_table(views, "big")
     row.viewExpandedText += " and `orders`.`amount` < 100"
@@ -243,7 +243,7 @@ def test_a_run_refuses_a_row_that_changed_since_the_plan(plan, views, catalog, j
     assert row_fingerprint(catalog.store.get_row(ViewName(views, "big"))) == changed
 
 
-def test_a_run_refuses_a_view_whose_table_changed_since_the_plan(add, sales, catalog, plan, journal, raw):
+def test_run_refuses_view_whose_table_was_dropped_since_the_plan(add, sales, catalog, plan, journal, raw):
     add(
         hive_view_row(
             sales, "v", "select * from customers", f"select `c`.`id` from `{sales}`.`customers` `c`", [("id", "int")]
@@ -268,13 +268,13 @@ def test_running_again_changes_nothing(plan, views, catalog, journal, everything
     assert {o.was_converted_before for o in found_done.outcomes if o.status is ImportStatus.CONVERTED} == {True}
 
 
-def test_a_journal_is_of_one_plan(plan, views, catalog, journal):
+def test_journal_of_another_plan_is_rejected(plan, views, catalog, journal):
     run_plan(plan(), catalog, journal)
     with pytest.raises(JournalError, match="another plan"):
         run_plan(plan(mojibake="keep"), catalog, journal)
 
 
-def test_a_line_that_was_cut_off_is_forgotten(plan, views, catalog, journal):
+def test_incomplete_last_line_of_journal_is_removed(plan, views, catalog, journal):
     found = plan()
     run_plan(found, catalog, journal)
     whole = journal.read_bytes()
@@ -284,7 +284,7 @@ def test_a_line_that_was_cut_off_is_forgotten(plan, views, catalog, journal):
     assert b'"outc{' not in journal.read_bytes()
 
 
-def test_to_another_database_with_renames_in_the_texts(add, sales, other_database, catalog, journal, everything):
+def test_import_to_another_database_renames_tables_in_texts(add, sales, other_database, catalog, journal, everything):
     add(
         hive_view_row(
             sales,
@@ -320,9 +320,7 @@ def test_to_another_database_with_renames_in_the_texts(add, sales, other_databas
     assert catalog.list_views(other_database) == []
 
 
-def test_an_original_text_that_may_mean_something_else_is_kept_aside(
-    add, sales, other_database, catalog, plan, journal
-):
+def test_original_text_with_another_meaning_is_kept_in_the_summary(add, sales, other_database, catalog, plan, journal):
     # Typed with another current database: `orders` was that one's.
     add(
         hive_view_row(
@@ -335,7 +333,7 @@ def test_an_original_text_that_may_mean_something_else_is_kept_aside(
     assert view.current_version().summary[LEGACY_ORIGINAL] == "select id from customers"
 
 
-def test_trino_goes_on_reading_its_own_encoding(plan, views, catalog, journal, raw):
+def test_trino_view_keeps_its_encoding(plan, views, catalog, journal, raw):
     before = raw.get_table(views, "tr")
     run_plan(plan(), catalog, journal)
     after = raw.get_table(views, "tr")
@@ -353,7 +351,7 @@ UNION = "select id from orders union all select id from orders order by id"
 
 
 @pytest.mark.parametrize(("original", "reason"), [(UNION, None), (UNION + " desc", Reason.UNRESOLVED)])
-def test_a_text_that_hive_cannot_compile_again_is_read_from_its_original(add, sales, plan, original, reason):
+def test_original_text_replaces_uncompilable_expanded_text(add, sales, plan, original, reason):
     both = f"select `orders`.`id` from `{sales}`.`orders`"
     add(hive_view_row(sales, "v", original, f"{both} union all {both} order by `__u2`.`id`", [("id", "bigint")]))
     (entry,) = plan().entries
@@ -363,7 +361,7 @@ def test_a_text_that_hive_cannot_compile_again_is_read_from_its_original(add, sa
 
 
 @pytest.mark.parametrize(("mangled", "text"), [("refuse", None), ("repair", "größe"), ("keep", "grÃ¶Ã\x9fe")])
-def test_a_mangled_text_is_refused_repaired_or_kept(add, sales, plan, mangled, text):
+def test_mojibake_is_refused_repaired_or_kept(add, sales, plan, mangled, text):
     damaged = "größe".encode().decode("latin-1")
     add(hive_view_row(sales, "v", "x", f"select '{damaged}' as `c` from `{sales}`.`orders`", [("c", "string")]))
     (entry,) = plan(mojibake=mangled).entries
@@ -374,7 +372,7 @@ def test_a_mangled_text_is_refused_repaired_or_kept(add, sales, plan, mangled, t
         assert entry.new_text == f"select '{text}' as `c` from `{sales}`.`orders`"
 
 
-def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, catalog, journal):
+def test_mojibake_in_comments_is_noted_or_repaired(add, sales, plan, catalog, journal):
     whole, damaged = "größe", "größe".encode().decode("latin-1")
     row = hive_view_row(
         sales,
@@ -407,7 +405,7 @@ def test_damaged_comments_and_columns_are_told_of_or_repaired(add, sales, plan, 
     assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
-def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_database, catalog, journal):
+def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database, catalog, journal):
     documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "nobody": {"owner": None}}
     for name, document in documents.items():
         old = {"transient_lastDdlTime": "1600000000"}
@@ -444,7 +442,7 @@ def test_a_plan_tells_with_whose_rights_trino_runs_a_view(add, sales, other_data
         assert [catalog.store.get_row(entry.target).owner for entry in found.entries] == ["boss"] * 3
 
 
-def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, plan, journal):
+def test_star_of_spark_view_keeps_its_recorded_columns(add, sales, catalog, plan, journal):
     parameters = {
         "spark.sql.create.version": "3.5.1",
         "view.catalogAndNamespace.numParts": "2",
@@ -470,7 +468,7 @@ def test_a_star_of_sparks_keeps_the_columns_that_it_had(add, sales, catalog, pla
     assert row.parameters["view.sqlConfig.spark.sql.ansi.enabled"] == "true"
 
 
-def test_a_view_above_knows_the_converted_one_for_the_same(add, sales, catalog, plan, journal):
+def test_lineage_identifies_converted_view_by_the_same_uuid(add, sales, catalog, plan, journal):
     add(hive_view_row(sales, "base", "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
     catalog.execute(f"CREATE VIEW {sales}.above AS SELECT id FROM base", database=sales)
 
@@ -490,7 +488,7 @@ def test_a_view_above_knows_the_converted_one_for_the_same(add, sales, catalog, 
     assert state() is DependencyState.SAME
 
 
-def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, catalog, plan, journal):
+def test_view_with_upper_case_columns_is_reverted(add, sales, catalog, plan, journal):
     parameters = {**LAYOUTS["4.1"][0], "view.catalogAndNamespace.part.1": sales}
     text = "SELECT id AS ID, array(note) AS labels FROM orders"
     add(hive_view_row(sales, "v", text, text, [("id", "bigint"), ("tags", "array<string>")], **parameters))
@@ -501,7 +499,7 @@ def test_columns_in_capitals_do_not_keep_a_view_from_being_reverted(add, sales, 
     assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
-def test_a_second_run_writes_where_the_database_is_by_then(add, sales, other_database, catalog, raw, journal, tmp_path):
+def test_second_run_uses_the_current_database_location(add, sales, other_database, catalog, raw, journal, tmp_path):
     expanded = f"select `o`.`id` from `{sales}`.`orders` `o`"
     options = ImportOptions(to_database=other_database)
 

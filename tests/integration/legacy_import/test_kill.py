@@ -128,7 +128,7 @@ if "HIVE_VIEWS_TEST_KILLS" in os.environ:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
+def test_run_killed_at_a_metastore_call_is_resumed(catalog, short, shop, settings, tmp_path, call):
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     file.write_text(write_plan(plan))
@@ -150,7 +150,7 @@ def test_killed_at_a_call(catalog, short, shop, settings, tmp_path, call):
     assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
 
 
-def test_killed_with_the_files_of_the_next_views_written(catalog, short, shop, settings, tmp_path):
+def test_run_killed_after_writing_files_of_later_views_is_resumed(catalog, short, shop, settings, tmp_path):
     with connect(short.port) as raw:
         for name in ("left", "right"):
             text = f"select `orders`.`id` from `{shop}`.`orders`"
@@ -170,7 +170,7 @@ def test_killed_with_the_files_of_the_next_views_written(catalog, short, shop, s
 
 
 @pytest.mark.parametrize("nth", [1, 3])
-def test_killed_between_the_swap_and_its_answer(catalog, short, shop, settings, tmp_path, nth):
+def test_run_killed_between_swap_and_reply_is_resumed(catalog, short, shop, settings, tmp_path, nth):
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     file.write_text(write_plan(plan))
     with ThriftProxy(short.port) as proxy:
@@ -185,7 +185,7 @@ def test_killed_between_the_swap_and_its_answer(catalog, short, shop, settings, 
     assert catalog.load_view(f"{shop}.{NAMES[nth - 1]}").metadata_location == done
 
 
-def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, shop, settings, tmp_path):
+def test_run_survives_kill_and_restart_of_the_metastore(catalog, short, shop, settings, tmp_path):
     plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
     held = Hold()
     with (
@@ -211,7 +211,7 @@ def test_the_metastore_killed_in_the_middle_and_started_again(catalog, short, sh
     check_end(catalog, short, shop, plan, journal)
 
 
-def test_a_revert_killed_in_the_middle_and_run_again(catalog, short, shop, settings, tmp_path):
+def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
     plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
     before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     assert run_plan(plan, catalog, journal).complete
@@ -269,7 +269,7 @@ def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None
                 assert lost_a_lock(end.text), ends
 
 
-def test_two_imports_at_once(catalog, short, shop, settings, tmp_path):
+def test_concurrent_imports_convert_each_view_once(catalog, short, shop, settings, tmp_path):
     plan, file = plan_import(catalog, databases=[shop]), tmp_path / "plan"
     file.write_text(write_plan(plan))
     journals = tmp_path / "journal0", tmp_path / "journal1"

@@ -73,7 +73,7 @@ KINDS = {"trino": "registered", "trino table": "linked", "hive iceberg": "regist
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make, plan, journal, kind):
+def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, market, engine, make, plan, journal, kind):
     old = make(kind)
     before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
     found = plan()
@@ -135,7 +135,7 @@ def test_taken_over_refreshed_and_given_back(catalog, raw, market, engine, make,
     assert {one.status for one in revert_run(catalog, journal)} == {RevertStatus.ALREADY}
 
 
-def test_trino_goes_on_reading_the_definition(catalog, raw, market, make, plan, journal):
+def test_trino_reads_imported_materialized_view_as_a_view(catalog, raw, market, make, plan, journal):
     make("trino")
     assert run_plan(plan(), catalog, journal).complete
     row = raw.get_table(market, "mv")
@@ -157,7 +157,7 @@ def test_trino_goes_on_reading_the_definition(catalog, raw, market, make, plan, 
     assert catalog.load_view((market, "mv")).metadata.properties["comment"] == "of shop a"
 
 
-def test_what_a_hive_row_keeps_and_loses(catalog, raw, market, plan, journal):
+def test_row_of_hive_materialized_view_loses_only_storage_parameters(catalog, raw, market, plan, journal):
     old = hive_iceberg(catalog, raw, market, "mv", team="bi", **{"write.format.default": "orc"})
     found = plan()
     warned = any("drops none of these tables" in change for change in found.entries[0].changes)
@@ -194,7 +194,7 @@ INEXACT = {
 }
 
 
-def test_what_trino_read_is_believed_only_where_it_is_exact(catalog, raw, market):
+def test_refresh_state_is_adopted_only_if_trino_recorded_it_exactly(catalog, raw, market):
     """One storage, whose snapshots say one thing after the other."""
     old = trino(catalog, raw, market, "mv", visible=True)
     storage = catalog.load_table((market, "st_mv"))
@@ -216,7 +216,7 @@ def test_what_trino_read_is_believed_only_where_it_is_exact(catalog, raw, market
         assert state() is None, case
 
 
-def test_rows_that_are_not_fresh_are_not_called_fresh(catalog, raw, market, plan, journal):
+def test_imported_rows_are_fresh_only_if_known(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "unknown", visible=False, summary={"made": "by hand"})
     trino(catalog, raw, market, "empty", visible=False, rows=None)
     trino(catalog, raw, market, "stale", visible=False)
@@ -232,7 +232,7 @@ def test_rows_that_are_not_fresh_are_not_called_fresh(catalog, raw, market, plan
     assert not any(views.reading((market, name)).from_storage for name in ("unknown", "empty", "stale"))
 
 
-def test_a_schema_that_is_younger_than_the_snapshot_makes_the_state_unknown(catalog, raw, market, plan, journal):
+def test_schema_younger_than_the_snapshot_makes_freshness_unknown(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "mv", visible=False)
     # Between snapshot and refresh the columns may have been others, and now they are the first ones again.
     with catalog.load_table((market, "sales")).update_schema() as update:
@@ -243,7 +243,7 @@ def test_a_schema_that_is_younger_than_the_snapshot_makes_the_state_unknown(cata
     assert catalog.materialized.freshness((market, "mv")).verdict is Fresh.UNKNOWN
 
 
-def test_a_grace_period_stays(catalog, raw, market, plan, journal):
+def test_grace_period_becomes_maximum_staleness(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "mv", visible=False, gracePeriod="10.00m")
     trino(catalog, raw, market, "old", visible=False, gracePeriod="soon")
     found = plan()
@@ -256,7 +256,7 @@ def test_a_grace_period_stays(catalog, raw, market, plan, journal):
     assert verdicts == [Fresh.WITHIN_GRACE, Fresh.STALE]
 
 
-def test_what_cannot_be_taken_over(catalog, raw, metastore, market, add, plan):
+def test_unusable_storage_is_replaced_or_view_is_refused(catalog, raw, metastore, market, add, plan):
     trino(catalog, raw, market, "halved", visible=False, sql="SELECT id, amount / 2 AS amount FROM sales")
     trino(catalog, raw, market, "gone", visible=False, sql="SELECT id, amount FROM nothing")
     for name, change in (
@@ -317,7 +317,7 @@ def trino_text(database: str, columns: list[tuple[str, str]]) -> str:
     return f"/* Presto Materialized View: {base64.b64encode(json.dumps(document).encode()).decode()} */"
 
 
-def test_a_user_may_want_them_left(catalog, make, market, plan):
+def test_materialized_views_are_only_reported_if_requested(catalog, make, market, plan):
     make("trino")
     (entry,) = plan(materialized="report").entries
     assert (entry.status, entry.problem.reason) == (PlanStatus.REPORTED, Reason.MATERIALIZED)
@@ -326,7 +326,7 @@ def test_a_user_may_want_them_left(catalog, make, market, plan):
         ImportOptions(materialized="maybe")
 
 
-def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journal):
+def test_view_over_materialized_view_is_imported(catalog, raw, market, make, add, plan, journal):
     make("hive iceberg")
     add(
         hive_view_row(
@@ -344,7 +344,7 @@ def test_a_view_above_goes_with_it(catalog, raw, market, make, add, plan, journa
 
 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg"])
-def test_elsewhere_a_copy_gets_a_storage_of_its_own(catalog, raw, market, other_database, make, engine, journal, kind):
+def test_copy_gets_its_own_storage(catalog, raw, market, other_database, make, engine, journal, kind):
     old = make(kind)
     before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
     plan = plan_import(catalog, databases=[market], options=ImportOptions(to_database=other_database))
@@ -367,7 +367,7 @@ def test_elsewhere_a_copy_gets_a_storage_of_its_own(catalog, raw, market, other_
 
 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
-def test_killed_with_the_storage_made_and_the_row_not_swapped(catalog, raw, market, make, plan, journal, kind):
+def test_storage_of_killed_run_is_removed_or_reused(catalog, raw, market, make, plan, journal, kind):
     old = make(kind)
     before, tables = encoded(catalog, old.name), names(raw, market)
     found = plan()
@@ -392,7 +392,7 @@ def test_killed_with_the_storage_made_and_the_row_not_swapped(catalog, raw, mark
 
 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
-def test_a_storage_of_a_view_that_is_refused_is_taken_away(catalog, raw, market, make, plan, journal, kind):
+def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, journal, kind):
     old = make(kind)
     found = plan()
     importer = importer_for(found, catalog)
@@ -406,7 +406,7 @@ def test_a_storage_of_a_view_that_is_refused_is_taken_away(catalog, raw, market,
     assert (encoded(catalog, old.name), names(raw, market)) == (there, tables)
 
 
-def test_a_name_that_is_taken_is_left_alone(catalog, raw, market, make, plan, journal):
+def test_existing_storage_name_is_not_reused(catalog, raw, market, make, plan, journal):
     old = make("hive iceberg")
     catalog.create_table((market, "mv__storage"), SALES)
     assert run_plan(plan(), catalog, journal).complete
@@ -415,7 +415,7 @@ def test_a_name_that_is_taken_is_left_alone(catalog, raw, market, make, plan, jo
     assert catalog.load_table((market, "mv__storage")).schema() == SALES
 
 
-def test_a_row_has_one_fingerprint_in_every_process():
+def test_row_fingerprint_is_the_same_in_every_process():
     row = hive_view_row("d", "mv", "select 1", "select 1", COLUMNS)
     row.tableType = "MATERIALIZED_VIEW"
     row.creationMetadata = CreationMetadata("hive", "d", "mv", {f"d.t{number}" for number in range(9)})

@@ -50,7 +50,7 @@ def altered_by_hive(raw, database: str, name: str) -> None:
     alter(raw, row)
 
 
-def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
+def test_concurrent_change_before_the_swap_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
     found = plan()
     behind = open_catalog({"uri": proxy.uri})
     held = Hold()
@@ -68,7 +68,7 @@ def test_a_change_in_the_last_moment_is_not_lost(views, plan, open_catalog, prox
     assert "metadata_location" not in row.parameters
 
 
-def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
+def test_files_are_kept_if_the_lock_is_lost_and_the_outcome_unknown(
     add, sales, plan, open_catalog, catalog, proxy, journal, raw, caplog
 ):
     """The row is an Iceberg view's by then, so both files stay: the view's metadata, and the legacy row."""
@@ -95,7 +95,7 @@ def test_the_lock_is_lost_and_nobody_says_whether_that_matters(
     assert path(backup).exists()
 
 
-def test_the_next_view_is_worked_out_while_one_is_written(add, sales, plan, open_catalog, proxy, journal):
+def test_next_view_is_computed_during_a_swap(add, sales, plan, open_catalog, proxy, journal):
     for name in ("first", "second"):
         add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
     found = plan()
@@ -111,7 +111,7 @@ def test_the_next_view_is_worked_out_while_one_is_written(add, sales, plan, open
         assert running.result().complete
 
 
-def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, proxy, journal, raw):
+def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, open_catalog, proxy, journal, raw):
     text = f"select `b`.`id` from `{views}`.`base` `b` join `{views}`.`customers` `c` on `b`.`id` = `c`.`id`"
     add(hive_view_row(views, "late", text, text, IDS))
     add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
@@ -132,7 +132,7 @@ def test_a_table_that_is_dropped_in_the_middle(views, add, plan, open_catalog, p
     assert {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in before} == before
 
 
-def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
+def test_lost_reply_is_resolved(views, plan, open_catalog, proxy, journal):
     found = plan()
     behind = open_catalog({"uri": proxy.uri})
     proxy.on(ALTER, DropReply(), nth=2)
@@ -141,7 +141,7 @@ def test_a_lost_answer_is_no_failure(views, plan, open_catalog, proxy, journal):
     assert any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls)
 
 
-def test_an_outage_in_the_middle_leaves_the_rest_for_the_next_run(views, plan, open_catalog, proxy, journal):
+def test_outage_leaves_remaining_views_for_the_next_run(views, plan, open_catalog, proxy, journal):
     found = plan()
     behind = open_catalog({"uri": proxy.uri})
 
@@ -163,7 +163,7 @@ def test_an_outage_in_the_middle_leaves_the_rest_for_the_next_run(views, plan, o
     assert again.complete
 
 
-def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog, proxy, journal, raw):
+def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, open_catalog, proxy, journal, raw):
     found = plan()
     run_plan(found, catalog, journal)
     behind = open_catalog({"uri": proxy.uri})
@@ -179,7 +179,7 @@ def test_revert_does_not_lose_a_change_either(views, plan, catalog, open_catalog
     assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
 
 
-def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, plan):
+def test_steps_of_an_import_can_be_pickled(views, catalog, plan):
     rows = [catalog.store.get_row(ViewName(views, name)) for name in ("base", "middle", "top")]
     found = pickle.loads(pickle.dumps([scan_row(row, ImportOptions()) for row in rows]))
     arranged = plan_views(found, catalog, ImportOptions())
@@ -194,7 +194,7 @@ def test_the_parts_of_an_import_can_be_sent_to_other_processes(views, catalog, p
     assert {outcome.name for outcome in outcomes} == set(before)
 
 
-def test_a_view_that_others_take_meanwhile_is_refused(views, plan, catalog, journal, raw):
+def test_view_replaced_by_another_program_is_refused(views, plan, catalog, journal, raw):
     found = plan()
     raw.drop_table(views, "base", False)
     catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")

@@ -13,7 +13,7 @@ from tests.proxy import ANY, EVERY, Delay, ThriftProxy
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_no_more_calls_at_once_than_the_user_allows(metastore, open_catalog, add, sales, other_database, journal, most):
+def test_concurrent_calls_stay_within_most_calls(metastore, open_catalog, add, sales, other_database, journal, most):
     text = f"select `orders`.`id` from `{sales}`.`orders`"
     for place in (sales, other_database):
         for number in range(2):
@@ -28,7 +28,7 @@ def test_no_more_calls_at_once_than_the_user_allows(metastore, open_catalog, add
         assert 1 <= proxy.most_at_once <= most
 
 
-def test_a_bound_that_allows_nothing_is_refused(catalog, sales, journal):
+def test_most_calls_must_be_positive(catalog, sales, journal):
     for most in (0, -1):
         with pytest.raises(UsageError, match=f"most_calls: {most} is not positive"):
             plan_import(catalog, databases=[sales], most_calls=most)

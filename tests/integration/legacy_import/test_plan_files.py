@@ -76,7 +76,7 @@ def test_other_json_is_not_a_plan():
             read_plan(json.dumps({**document, **change}))
 
 
-def test_a_journal_goes_on_and_is_read_by_line(tmp_path: Path):
+def test_journal_is_resumed_without_an_incomplete_line(tmp_path: Path):
     plan, path = plan_of(3), tmp_path / "journal"
     assert read_journal_of(path, plan) is None
     with Journal(path, plan) as journal:
@@ -101,7 +101,7 @@ def test_a_journal_goes_on_and_is_read_by_line(tmp_path: Path):
         read_journal_of(path, plan_of(2))
 
 
-def test_a_name_with_dots_is_read_as_it_was_written(tmp_path: Path):
+def test_name_with_dots_survives_plan_and_journal(tmp_path: Path):
     # Hive 4 takes nearly every character in the name of a table.
     plan, path = plan_of(1), tmp_path / "journal"
     odd = ViewName("sales", "a.b.c`ü")
@@ -120,7 +120,7 @@ def test_a_name_with_dots_is_read_as_it_was_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"a letter without a line break", b"a letter\n", b'{"event": "plan", "other": 1'])
-def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes):
+def test_file_that_is_not_a_journal_is_not_changed(tmp_path: Path, content: bytes):
     path = tmp_path / "letter"
     path.write_bytes(content)
     with pytest.raises(JournalError):

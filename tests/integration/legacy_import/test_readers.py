@@ -77,7 +77,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("version", LAYOUTS)
-def test_sparks_layouts(version):
+def test_spark_layouts_are_read(version):
     parameters, (database, catalog, output, settings) = LAYOUTS[version]
     view = read_view(read_row(hive_view_row("d", "v", "select 1", "select 1", COLUMNS, **parameters)))
     assert (view.writer, view.dialect, view.problem) == (Writer.SPARK, "spark", None)
@@ -96,20 +96,20 @@ def test_sparks_layouts(version):
         ({"view.catalogAndNamespace.numParts": "3", "view.catalogAndNamespace.part.2": "x"}, Reason.OTHER_CATALOG),
     ],
 )
-def test_broken_parameters_of_spark(broken, reason):
+def test_broken_spark_parameters_are_unreadable(broken, reason):
     parameters = {**LAYOUTS["4.1"][0], **broken}
     view = read_view(read_row(hive_view_row("d", "v", "select 1", "select 1", COLUMNS, **parameters)))
     assert view.problem is not None
     assert view.problem.reason is reason
 
 
-def test_columns_that_hive_changed_behind_sparks_back():
+def test_row_columns_win_after_a_change_by_hive():
     parameters = LAYOUTS["4.1"][0]
     view = read_view(read_row(hive_view_row("d", "v", "select 1", "select 1", [("other", "int")], **parameters)))
     assert view.columns == (LegacyColumn("other", "int"),)
 
 
-def test_hives_view_with_lost_backticks_is_read_from_its_expanded_text():
+def test_hive_view_is_read_from_its_expanded_text():
     view = read_view(
         read_row(
             hive_view_row(
@@ -122,7 +122,7 @@ def test_hives_view_with_lost_backticks_is_read_from_its_expanded_text():
 
 
 @pytest.mark.parametrize(("original", "expanded", "sql"), [("select 1", None, "select 1"), (None, None, "")])
-def test_hives_view_without_an_expanded_text(original, expanded, sql):
+def test_hive_view_without_expanded_text_uses_the_original(original, expanded, sql):
     view = read_view(read_row(hive_view_row("d", "v", original, expanded, COLUMNS)))
     assert view.sql == sql
     assert (view.problem is not None) == (not sql)
@@ -136,7 +136,7 @@ def test_partition_columns_are_the_last_columns():
     assert view.partitioned
 
 
-def test_trinos_json():
+def test_trino_encoding_is_read():
     row = trino_view_row(
         "d",
         "v",
@@ -152,7 +152,7 @@ def test_trinos_json():
     assert view.columns == (LegacyColumn("a", "struct<x:bigint,y:string>", "col"),)
 
 
-def test_athena_sets_no_flag():
+def test_athena_view_without_flag_is_a_trino_view():
     view = read_view(read_row(trino_view_row("d", "v", "SELECT 1 x", [("x", "integer")], athena=True)))
     assert (view.writer, view.sql, view.catalog) == (Writer.TRINO, "SELECT 1 x", "awsdatacatalog")
 
@@ -161,14 +161,14 @@ def test_athena_sets_no_flag():
     "text",
     ["/* Presto View: !!! */", "/* Presto View: e30= */", "/* Presto View: W10= */", "select 1", "/* Presto View"],
 )
-def test_trinos_view_that_cannot_be_read(text):
+def test_broken_trino_encoding_is_unreadable(text):
     row = hive_view_row("d", "v", text, "/* Presto View */", [("dummy", "string")], presto_view="true")
     view = read_view(read_row(row))
     assert view.problem is not None
     assert view.problem.reason is Reason.UNREADABLE
 
 
-def test_materialized_views():
+def test_materialized_views_are_read():
     mv = hive_view_row("d", "mv", "select 1", "select 1", COLUMNS)
     mv.tableType, mv.rewriteEnabled, mv.sd.location = "MATERIALIZED_VIEW", True, "file:/mv"
     row = read_row(mv)
@@ -196,21 +196,21 @@ def test_materialized_views():
         ('array(row(a integer, "b" map(varchar, double)))', "array<struct<a:int,b:map<string,double>>>"),
     ],
 )
-def test_trinos_types(kind, expected):
+def test_trino_types_become_hive_types(kind, expected):
     assert hive_type(kind) == expected
 
 
 @pytest.mark.parametrize(
     "kind", ["json", "timestamp(9)", "interval day to second", "row(bigint)", 'row("a b" int)', "hyperloglog"]
 )
-def test_types_that_only_trino_has(kind):
+def test_types_of_trino_without_hive_type_are_rejected(kind):
     with pytest.raises(ValueError, match=r"."):
         hive_type(kind)
 
 
 @pytest.mark.parametrize("text", ["größe", "naïve café", "日本語", "€ 5", "Ω and ß"])
 @pytest.mark.parametrize("times", [1, 2])
-def test_mangled_text_is_repaired(text, times):
+def test_mojibake_is_decoded(text, times):
     mangled = text
     for _ in range(times):
         mangled = mangled.encode().decode("latin-1")
@@ -218,18 +218,18 @@ def test_mangled_text_is_repaired(text, times):
 
 
 @pytest.mark.parametrize("text", ["select 'größe'", "select 'Âge'", "select 1", "select 'Ã'", "select '日本'"])
-def test_whole_text_is_not_called_mangled(text):
+def test_intact_text_is_not_mojibake(text):
     assert decode_mojibake(text) is None
 
 
-def test_a_row_is_the_same_after_its_bytes():
+def test_row_survives_encoding():
     row = read_row(hive_view_row("d", "v", "select 'ä'", "select 'ä'", COLUMNS, key="wert ü"))
     assert decode_row(encode_row(row)) == row
     assert decode_row(encode_row(row)).name == ViewName("d", "v")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"no thrift at all"])
-def test_bytes_that_are_no_row(data):
+def test_other_bytes_are_not_decoded(data):
     with pytest.raises(ValueError, match="not a row"):
         decode_row(data)
 
@@ -245,7 +245,7 @@ def test_bytes_that_are_no_row(data):
         (lambda row: row.parameters.update(hive_views_uuid="5"), False),
     ],
 )
-def test_what_counts_as_a_change(change, counts):
+def test_fingerprint_changes_with_relevant_fields(change, counts):
     row: Table = hive_view_row("d", "v", "select 1", "select 1", COLUMNS, transient_lastDdlTime="4")
     before = row_fingerprint(read_row(row))
     change(row)
@@ -261,7 +261,7 @@ def test_what_counts_as_a_change(change, counts):
         ("refuse", "select 1 from `größe`.`t`", Reason.MOJIBAKE, ("größe".encode().decode("latin-1").lower(), "t")),
     ],
 )
-def test_a_damaged_text_is_looked_at_as_it_is_to_be_converted(how, text, reason, named):
+def test_scan_reads_names_from_repaired_text(how, text, reason, named):
     row = hive_view_row("d", "v", "x", text.encode().decode("latin-1"), [("c", "int")])
     found = scan_row(read_row(row), ImportOptions(mojibake=how))
     assert (found.problem.reason if found.problem else None) is reason
@@ -271,7 +271,7 @@ def test_a_damaged_text_is_looked_at_as_it_is_to_be_converted(how, text, reason,
 @pytest.mark.parametrize(
     ("how", "partitioned"), [("repair", False), ("repair", True), ("refuse", False), ("keep", False)]
 )
-def test_damaged_columns_are_repaired_with_the_text(how, partitioned):
+def test_columns_are_repaired_with_the_text(how, partitioned):
     whole, damaged = "größe", "größe".encode().decode("latin-1")
     given = hive.read(
         read_row(hive_view_row("d", "v", "x", "select 1", [(damaged, f"struct<{damaged}:int>", damaged)]))

@@ -52,7 +52,7 @@ def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None
     return code, out, ESCAPES.sub("", said.decode())
 
 
-def test_a_bar_at_a_terminal_and_what_ctrl_c_leaves(cli, add, sales, metastore, tmp_path):
+def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales, metastore, tmp_path):
     for number in range(3):
         text = f"select `orders`.`id` from `{sales}`.`orders`"
         add(hive_view_row(sales, f"v_{number}", "select id from orders", text, IDS, **OLD))
@@ -65,7 +65,7 @@ def test_a_bar_at_a_terminal_and_what_ctrl_c_leaves(cli, add, sales, metastore, 
         # The mark that the table gets for its readers is the first.
         code, out, said = said_at_a_terminal(["import", "run", str(plan)], proxy.uri, hold)
     assert (code, out) == (130, "")
-    assert f"What was done is noted in {journal}: run the same plan again, and it goes on there" in said
+    assert f"Run the same plan again to resume it from {journal}" in said
     assert "Traceback" not in said
 
     code, out, said = said_at_a_terminal(["import", "run", str(plan), "--json"], metastore.uri)

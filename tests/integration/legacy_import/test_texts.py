@@ -36,12 +36,12 @@ NEW = {("t",): ("new", "t2"), ("d", "t"): ("new", "t2"), ("d", "u"): ("e", "u"),
         ("hive", "select a from other", "select a from other"),
     ],
 )
-def test_only_the_names_of_tables_change(dialect, sql, expected):
+def test_rename_changes_only_table_names(dialect, sql, expected):
     assert rename_tables(sql, dialect, lambda parts: NEW.get(tuple(part.lower() for part in parts))) == expected
 
 
 @pytest.mark.parametrize("sql", ["select d.t.a from d.t", "select * from t tablesample (10 percent)"])
-def test_places_that_cannot_be_renamed(sql):
+def test_unrenamable_texts_are_rejected(sql):
     with pytest.raises(SqlError, match="alias"):
         rename_tables(sql, "spark", lambda parts: NEW.get(tuple(part.lower() for part in parts)))
 
@@ -67,7 +67,7 @@ def test_places_that_cannot_be_renamed(sql):
         ("SELECT a FROM t FOR VERSION AS OF 3", "not"),
     ],
 )
-def test_trino_texts_that_mean_the_same_to_all(sql, expected):
+def test_only_portable_trino_texts_are_translated(sql, expected):
     if expected == "not":
         with pytest.raises(SqlError):
             to_portable_sql(sql)
@@ -87,36 +87,36 @@ def test_trino_texts_that_mean_the_same_to_all(sql, expected):
         ("prod_*.t_*:dev_*.*", "prod_x.t_y", "dev_x.y"),
     ],
 )
-def test_rules(rule, name, expected):
+def test_rename_rule_is_applied(rule, name, expected):
     assert RenameRule.parse(rule).apply(ViewName.parse(name)) == (
         None if expected is None else ViewName.parse(expected)
     )
 
 
 @pytest.mark.parametrize("rule", ["", "a", "a:", ":b", "a.b:c", "a:b.c", "a.b.c:d.e.f", "a:*b", "a*:*b*"])
-def test_rules_that_mean_nothing(rule):
+def test_invalid_rename_rules_are_rejected(rule):
     with pytest.raises(UsageError):
         RenameRule.parse(rule)
 
 
-def test_the_first_rule_counts_and_the_database_comes_last():
+def test_first_matching_rule_applies_before_the_database():
     options = ImportOptions((RenameRule.parse("a_*:b_*"), RenameRule.parse("a_x:never")), to_database="Target")
     assert options.rename(ViewName("d", "a_x")) == ViewName("d", "b_x")
     assert options.target_of(ViewName("d", "a_x")) == ViewName("target", "b_x")
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_a_difference_holds_both_texts(old, new):
+def test_diff_contains_both_texts(old, new):
     pieces = diff_texts(old, new)
     assert "".join(text for kind, text in pieces if kind != "+") == old
     assert "".join(text for kind, text in pieces if kind != "-") == new
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 2, "entries": [1]}', "[" * 100_000])
-def test_what_is_no_plan(text):
+def test_invalid_plans_are_rejected(text):
     with pytest.raises(PlanError):
         read_plan(text)
 
 
-def test_an_empty_plan():
+def test_plan_without_views_is_valid():
     assert read_plan(write_plan(Plan(()))) == Plan(())

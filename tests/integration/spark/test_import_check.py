@@ -55,7 +55,7 @@ def texts(spark, rows):
     return [row[1] for row in sorted(frame.selectExpr("n", expression).collect())]
 
 
-def test_equal_rows_have_one_text_and_others_another(spark):
+def test_row_text_is_equal_only_for_equal_rows(spark):
     for one, other in SAME:
         assert texts(spark, [(one,)]) == texts(spark, [(other,)]), one
     for rows in OTHER:
@@ -64,7 +64,7 @@ def test_equal_rows_have_one_text_and_others_another(spark):
             assert text != also, (one, other)
 
 
-def test_what_a_plan_takes_for_sparks_defaults_is_that(spark):
+def test_default_settings_match_the_installed_spark(spark):
     fresh = spark.newSession()
     assert {key: fresh.conf.get(key) for key in DEFAULTS} == DEFAULTS
 
@@ -90,7 +90,7 @@ def views(spark, database):
     spark.sql("USE spark_catalog.default")
 
 
-def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
+def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
     journal = tmp_path / "journal"
     result = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
@@ -127,7 +127,7 @@ def test_rows_are_compared_around_a_run(spark, catalog: HiveViewCatalog, views, 
     revert_run(catalog, journal)
 
 
-def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp_path):
+def test_columns_are_compared_without_reading_rows(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
     said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
     assert {verdict.text for verdict in said.values()} == {"Spark's analyzer returns the same columns"}
@@ -138,7 +138,7 @@ def test_the_analyzer_alone_is_asked(spark, catalog: HiveViewCatalog, views, tmp
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
 
 
-def test_a_column_of_another_type_is_named(spark, catalog: HiveViewCatalog, views, tmp_path):
+def test_changed_column_type_is_reported(spark, catalog: HiveViewCatalog, views, tmp_path):
     spark.sql(
         f"CREATE VIEW spark_catalog.{views}.narrow (a, b) AS "
         f"SELECT CAST(id AS SMALLINT), CAST(s AS VARCHAR(9)) FROM spark_catalog.{views}.t"
@@ -158,9 +158,7 @@ def test_a_column_of_another_type_is_named(spark, catalog: HiveViewCatalog, view
     }
 
 
-def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
-    spark, catalog: HiveViewCatalog, raw, views, tmp_path
-):
+def test_spark_import_checks_columns_by_default(spark, catalog: HiveViewCatalog, raw, views, tmp_path):
     spark.sql(f"CREATE TABLE spark_catalog.{views}.gone (id INT) USING parquet")
     spark.sql(f"CREATE VIEW spark_catalog.{views}.over_gone AS SELECT id FROM spark_catalog.{views}.gone")
     raw.create_table(trino_view_row(views, "of_trino", "SELECT id FROM gone", [("id", "integer")]))
@@ -191,7 +189,7 @@ def test_a_run_by_the_api_asks_the_analyzer_unless_told_otherwise(
     revert_run(catalog, journal)
 
 
-def test_what_cannot_be_compared_is_refused(spark, properties, catalog, tmp_path):
+def test_impossible_comparison_is_rejected(spark, properties, catalog, tmp_path):
     with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
         run_on_spark(None, other, tmp_path / "j", most_calls=1, verify=ROWS, session=spark)
     (tmp_path / "rows").write_text("[1]\n")

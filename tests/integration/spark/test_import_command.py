@@ -51,7 +51,7 @@ def document(done: Done) -> dict[str, Any]:
     return found
 
 
-def test_plan_run_verify_and_a_view_that_is_not_as_before(shell, spark, legacy, tmp_path):
+def test_plan_run_and_verify_report_a_differing_view(shell, spark, legacy, tmp_path):
     plan = tmp_path / "plan.json"
     planned = document(shell("--json", "import", "plan", legacy, "--spark", "local[2]", "-o", str(plan)))
     assert planned["counts"] == {"pending": 4}
@@ -79,7 +79,7 @@ def test_plan_run_verify_and_a_view_that_is_not_as_before(shell, spark, legacy, 
     assert shell("--json", "import", "revert", "--journal", f"{plan}.journal").json["counts"] == {"reverted": 4}
 
 
-def test_a_plan_tells_what_the_analyzer_says_against_a_new_text(spark, catalog, legacy, raw):
+def test_plan_contains_analyzer_findings(spark, catalog, legacy, raw):
     text = f"SELECT id FROM {legacy}.of_trino"
     raw.create_table(hive_view_row(legacy, "on_trino", text, text, [("id", "int")]))
     plan = plan_import(catalog, databases=[legacy])
@@ -96,7 +96,7 @@ def test_a_plan_tells_what_the_analyzer_says_against_a_new_text(spark, catalog, 
     assert [text[: len(UNREADABLE)] for text in told["on_trino"]] == [UNREADABLE]
 
 
-def test_workers_make_no_more_calls_at_once_than_the_user_allows(spark, metastore, open_catalog, legacy, tmp_path):
+def test_executors_stay_within_most_calls(spark, metastore, open_catalog, legacy, tmp_path):
     # This Spark has two cores: both would be at work, if they might.
     with ThriftProxy(metastore.port) as proxy:
         proxy.on(ANY, Delay(reply_s=0.002), nth=EVERY)

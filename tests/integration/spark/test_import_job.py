@@ -101,7 +101,7 @@ def written(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
     return found
 
 
-def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tmp_path):
+def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
     one = plan_import(catalog, databases=[legacy])
     plan = job.plan(databases=[legacy])
     assert plan.to_json() == one.to_json()
@@ -121,7 +121,7 @@ def test_plan_rows_and_journal_are_those_of_one_process(job, catalog, legacy, tm
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
-def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, legacy, tmp_path):
+def test_spark_and_one_process_resume_each_others_journal(job, catalog, legacy, tmp_path):
     options = ImportOptions(renames=(RenameRule.parse("base_*:b_*"), RenameRule.parse("level_*:l_*")))
     plan = job.plan(databases=[legacy], options=options)
     assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
@@ -135,7 +135,7 @@ def test_new_names_and_either_way_goes_on_with_the_others_journal(job, catalog, 
     assert "l_3_0" in {name for _, name in catalog.list_views(legacy)}
 
 
-def test_a_worker_that_dies_loses_nothing(spark, short, tmp_path):
+def test_run_with_killed_executor_is_resumed(spark, short, tmp_path):
     # A dead worker's lock is waited for: on this metastore, for seconds.
     properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
     with connect(short.port) as client:
@@ -203,7 +203,7 @@ def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
     check_reverted(catalog, journal)
 
 
-def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
+def test_spark_run_survives_metastore_kill_and_concurrent_run(
     spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path
 ) -> None:
     database, settings = shop(short)
@@ -249,7 +249,7 @@ def test_metastore_killed_under_a_run_on_spark_and_two_runs_at_once(
         assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
-def test_the_driver_of_a_run_on_spark_is_killed(short: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: Path) -> None:
     database, settings = shop(short)
     file, journal, held = tmp_path / "plan", tmp_path / "journal", Hold()
     with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
@@ -290,7 +290,7 @@ def workers() -> list[int]:
     return [number for number in daemons if parents[number] in daemons]
 
 
-def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path):
+def test_nothing_is_written_if_the_journal_cannot_be(job, catalog, legacy, tmp_path):
     plan = job.plan(databases=[legacy])
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
     run_plan(Plan((), plan.options), catalog, tmp_path / "other")
@@ -311,12 +311,12 @@ def test_what_cannot_be_announced_is_not_written(job, catalog, legacy, tmp_path)
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
-def test_spark_connect_is_refused(connect_spark, catalog):
+def test_spark_connect_session_is_rejected(connect_spark, catalog):
     with pytest.raises(UsageError, match="Spark Connect"):
         SparkImport(connect_spark, catalog)
 
 
-def test_a_metastore_that_is_not_there_ends_the_plan(spark, properties):
+def test_unreachable_metastore_ends_the_plan(spark, properties):
     gone = {**properties, "uri": "thrift://127.0.0.1:1"}
     with HiveViewCatalog("prod", **gone) as catalog, pytest.raises(ImportJobError, match=r"127\.0\.0\.1:1"):
         SparkImport(spark, catalog).plan(names=[ViewName("a", "b")])

@@ -35,7 +35,7 @@ POINTS = (
 
 
 @pytest.mark.timeout(900)
-def test_a_driver_that_is_killed(metastore, catalog, database):
+def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
     views, engine, names = catalog.materialized, DuckEngine(catalog), {}
     facts = catalog.create_table((database, "facts"), pa.schema([("id", pa.int64()), ("v", pa.int64())]))
     facts.append(pa.table({"id": [1, 2], "v": [10, 20]}))

@@ -257,7 +257,7 @@ def test_at_least_600_views_of_three_writers_are_converted_or_refused(corpus: Co
     )
 
 
-def test_reasons_are_true(corpus: Corpus) -> None:
+def test_refused_views_have_the_expected_reasons(corpus: Corpus) -> None:
     seen: dict[str, str] = {}
     for entry in corpus.plan.entries:
         if entry.status is PlanStatus.READY:
@@ -279,7 +279,7 @@ def test_reasons_are_true(corpus: Corpus) -> None:
     assert {name: text for name, text in seen.items() if UNREADABLE[name] not in text} == {}
 
 
-def test_every_alike_trino_view_is_converted(corpus: Corpus) -> None:
+def test_all_portable_trino_views_are_converted(corpus: Corpus) -> None:
     wrong = {
         name: corpus.outcomes[f"sales.{name}"].text
         for name, (alike, _) in corpus.trino.items()
@@ -288,7 +288,7 @@ def test_every_alike_trino_view_is_converted(corpus: Corpus) -> None:
     assert not wrong
 
 
-def test_all_of_sparks_views_are_converted(corpus: Corpus) -> None:
+def test_all_spark_views_are_converted(corpus: Corpus) -> None:
     bad = {
         name: o.text
         for name, o in corpus.outcomes.items()
@@ -297,13 +297,13 @@ def test_all_of_sparks_views_are_converted(corpus: Corpus) -> None:
     assert not bad
 
 
-def test_what_plain_spark_could_not_read_before_is_counted(corpus: Corpus) -> None:
+def test_views_unreadable_by_plain_spark_before_are_counted(corpus: Corpus) -> None:
     found = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
     assert found == PROBLEMS, dict(found)
     assert len(corpus.by_chance) < 3
 
 
-def test_plain_spark_gets_the_same_rows_as_before(corpus: Corpus, plain: PlainReader) -> None:
+def test_plain_spark_returns_the_same_rows(corpus: Corpus, plain: PlainReader) -> None:
     after = plain.contents(queries(map(ViewName.parse, corpus.comparable)))
     # 'it''s' is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`.
     assert list(corpus.differing(after)) == [DOUBLED], corpus.differing(after)
@@ -311,7 +311,9 @@ def test_plain_spark_gets_the_same_rows_as_before(corpus: Corpus, plain: PlainRe
     assert sum(len(found["rows"]) > 0 for found in after.values()) > 300
 
 
-def test_iceberg_gets_the_same_text_and_rows(corpus: Corpus, catalog: HiveViewCatalog, spark: SparkSession) -> None:
+def test_iceberg_catalog_returns_the_same_text_and_rows(
+    corpus: Corpus, catalog: HiveViewCatalog, spark: SparkSession
+) -> None:
     names: dict[str, list[ViewName]] = {"true": [], "false": []}
     for number, name in enumerate(corpus.comparable):
         view = catalog.load_view(name)
@@ -336,7 +338,7 @@ def test_iceberg_gets_the_same_text_and_rows(corpus: Corpus, catalog: HiveViewCa
     assert all(text.endswith("WINDOW_SPECIFICATION") for text in problems.values()), problems
 
 
-def test_iceberg_reads_trinos_views(corpus: Corpus, spark: SparkSession) -> None:
+def test_iceberg_catalog_reads_imported_trino_views(corpus: Corpus, spark: SparkSession) -> None:
     texts = {
         f"sales.{name}": text
         for name, (_, text) in corpus.trino.items()
@@ -350,7 +352,7 @@ def test_iceberg_reads_trinos_views(corpus: Corpus, spark: SparkSession) -> None
     }
 
 
-def test_the_shipped_check_finds_all_rows_again(corpus: Corpus) -> None:
+def test_check_confirms_all_rows(corpus: Corpus) -> None:
     shipped = corpus.shipped
     assert shipped.complete
     bad = {str(name): verdict.text for name, verdict in shipped.checks.items() if not verdict.good}
@@ -374,7 +376,7 @@ def test_the_exported_script_runs_on_spark(corpus: Corpus, catalog: HiveViewCata
     assert corpus.differing({name.replace("exported.", "sales.", 1): content for name, content in found.items()}) == {}
 
 
-def test_z_revert_puts_rows_back_to_the_byte(corpus: Corpus, catalog: HiveViewCatalog) -> None:
+def test_z_revert_restores_rows_to_the_byte(corpus: Corpus, catalog: HiveViewCatalog) -> None:
     names = [ViewName.parse(name) for name, end in corpus.outcomes.items() if end.status is ImportStatus.CONVERTED]
     with ThreadPoolExecutor(4) as pool:
         outcomes = [outcome for part in pool.map(lambda name: revert_views(catalog, [name]), names) for outcome in part]

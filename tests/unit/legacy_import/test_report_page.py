@@ -11,7 +11,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import PlanEntry, PlanStatus
-from hive_views.legacy_import.report.page.page import render_report_page, report_data
+from hive_views.legacy_import.report.page import render_report_page, report_data
 from hive_views.legacy_import.report.report import Report, ReportEntry
 from tests.unit.dependencies.render.graphs import HOSTILE
 
@@ -64,10 +64,10 @@ def report() -> Report:
 @pytest.fixture(scope="module")
 def text(report: Report) -> str:
     compared = {report.entries[1].entry.name: "the same 12 rows"}
-    return render_report_page(report, "plan.json.journal", check_results=compared)
+    return render_report_page(replace(report, check_results=compared), "plan.json.journal")
 
 
-def test_only_lines_in_sight_are_elements(browser, text):
+def test_only_visible_lines_have_elements(browser, text):
     browser.requests()  # those of Chromium's own first page
     browser.open(text)
     assert browser.run(COUNT) == "2,000 views"
@@ -82,7 +82,7 @@ def test_only_lines_in_sight_are_elements(browser, text):
     assert [url.rpartition("/")[2] for url in browser.requests()] == ["page.html"]
 
 
-def test_filters_narrow_together_and_are_cleared(browser, text, report):
+def test_filters_combine_and_can_be_cleared(browser, text, report):
     browser.open(text)
     views = [(number, item.entry, item.outcome) for number, item in enumerate(report.entries)]
 
@@ -117,7 +117,7 @@ def test_filters_narrow_together_and_are_cleared(browser, text, report):
     assert browser.run(SHOWN)[:20] == slowest[:20]
 
 
-def test_a_view_shows_its_difference_and_what_blocks_it(browser, text, report):
+def test_view_shows_its_difference_and_its_blocker(browser, text, report):
     browser.open(text, fragment="#hr.view_0004")
     details = "return document.getElementById('details').innerText"
     assert "blocked: reads a view that is not converted" in browser.run(details)
@@ -145,7 +145,7 @@ def test_a_view_shows_its_difference_and_what_blocks_it(browser, text, report):
     assert browser.run(shown, "#old") == report.entries[0].entry.old_text
 
 
-def test_hostile_texts_stay_texts(browser):
+def test_hostile_texts_are_escaped(browser):
     lines = []
     for number, bad in enumerate(HOSTILE):
         name = ViewName(bad, bad)
@@ -156,12 +156,9 @@ def test_hostile_texts_stay_texts(browser):
             ReportEntry(entry, ImportOutcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad))
         )
     report = Report(tuple(lines), (tuple(HOSTILE),))
-    browser.open(
-        render_report_page(
-            report, "</title><script>window.escaped=1</script>", check_results={lines[0].entry.name: HOSTILE[4]}
-        )
-    )
-    views = report_data(report, "", {})["views"]
+    report = replace(report, check_results={lines[0].entry.name: HOSTILE[4]})
+    browser.open(render_report_page(report, "</title><script>window.escaped=1</script>"))
+    views = report_data(report, "")["views"]
     for number in range(len(HOSTILE)):
         browser.run(KEY, "ArrowDown")
         assert views[number]["name"] in browser.run("return document.querySelector('#details h2').textContent")
@@ -175,14 +172,14 @@ def test_hostile_texts_stay_texts(browser):
     assert browser.console() == []
 
 
-def test_an_empty_report_says_so(browser):
+def test_empty_report_shows_a_message(browser):
     browser.open(render_report_page(Report((), ()), "nothing"))
     assert browser.run(COUNT) == "0 views"
     assert browser.run("return document.getElementById('nothing').checkVisibility()")
     assert browser.console() == []
 
 
-def test_it_can_be_looked_at(browser, text, tmp_path: Path):
+def test_report_page_renders(browser, text, tmp_path: Path):
     for scheme in ("light", "dark"):
         browser.prefer(scheme)
         browser.open(text, fragment="#web.view_0008")

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from hive_views.identifiers import ViewName
 from hive_views.legacy_import.report.report import Report, ReportEntry
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
-_PACKAGE = "hive_views.legacy_import.report.page"
+_PACKAGE = "hive_views.legacy_import.report"
 
 
-def render_report_page(report: Report, title: str, *, check_results: Mapping[ViewName, str] | None = None) -> str:
+def render_report_page(report: Report, title: str) -> str:
     """Return a report as an HTML page."""
     return page(
         title,
         style=part(_PACKAGE, "page.css"),
         body=part(_PACKAGE, "page.html"),
         script=part(_PACKAGE, "page.js"),
-        data=report_data(report, title, check_results or {}),
+        data=report_data(report, title),
     )
 
 
-def report_data(report: Report, title: str, check_results: Mapping[ViewName, str]) -> dict[str, Any]:
+def report_data(report: Report, title: str) -> dict[str, Any]:
     """Return the data for the page's script."""
+    check_results = report.check_results or {}
     return {
         "title": escape(title),
         "seconds": round(report.seconds, 3),
