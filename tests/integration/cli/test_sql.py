@@ -12,7 +12,7 @@ import pytest
 from hive_views.cli.commands.sql import expand_lines
 from hive_views.errors import UsageError
 from tests.integration.cli.conftest import Cli, invoke
-from tests.unit.sql.answers import FUNCTIONS, folded, lines
+from tests.unit.sql.hive_fixtures import FUNCTIONS, collapse_whitespace, load_cases
 
 REQUEST = {"ddl": "create view v as select * from t", "database": "d", "tables": {"d.t": [["a", "int"], ["b", "date"]]}}
 NOTHING = {"original": None, "expanded": None, "columns": None, "partition_keys": None}
@@ -61,13 +61,13 @@ def expand(*lines: str | bytes, **options: str) -> list[dict]:
 
 
 def test_every_golden_pair_is_answered_as_hive_did() -> None:
-    cases = [*lines("hive_view_expansion.jsonl"), *lines("hive_oracle.jsonl")]
+    cases = [*load_cases("hive_view_expansion.jsonl"), *load_cases("hive_oracle.jsonl")]
     answers = expand(*(json.dumps({**case, "functions": FUNCTIONS}) for case in cases))
     assert len(answers) == len(cases) > 100
     for case, answer in zip(cases, answers, strict=True):
         assert (answer["error"] is not None) == bool(case.get("refused")), (case, answer)
         if answer["error"] is None:
-            assert folded(answer["expanded"]) == folded(case["expanded"])
+            assert collapse_whitespace(answer["expanded"]) == collapse_whitespace(case["expanded"])
 
 
 def test_modes_and_dialects() -> None:

@@ -1,4 +1,4 @@
-"""Hive's own texts, and a real Hive's answers: the golden files."""
+"""The golden files: the texts of Hive's own tests, and the texts that Hive 4.1.0 stored."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Any
 import pytest
 
 from hive_views.sql.rewriting.expand_request import expand_request
-from tests.unit.sql.answers import FUNCTIONS, folded, lines
+from tests.unit.sql.hive_fixtures import FUNCTIONS, collapse_whitespace, load_cases
 
-PAIRS = [*lines("hive_view_expansion.jsonl"), *lines("hive_oracle.jsonl")]
-ACCEPTED = [case for case in PAIRS if not case.get("refused")]
-REFUSED = [case for case in PAIRS if case.get("refused")]
+CASES = [*load_cases("hive_view_expansion.jsonl"), *load_cases("hive_oracle.jsonl")]
+ACCEPTED = [case for case in CASES if not case.get("refused")]
+REJECTED = [case for case in CASES if case.get("refused")]
 
 
-def name(case: dict[str, Any]) -> str:
+def case_id(case: dict[str, Any]) -> str:
     return f"{case.get('source', case.get('construct'))}-{case['id']}"
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=name)
-def test_a_view_is_expanded_as_hive_expands_it(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", ACCEPTED, ids=case_id)
+def test_expansion_equals_text_stored_by_hive(case: dict[str, Any]) -> None:
     answer = expand_request(case, functions=FUNCTIONS)
 
     assert answer["error"] is None
-    assert folded(answer["expanded"]) == folded(case["expanded"])
+    assert collapse_whitespace(answer["expanded"]) == collapse_whitespace(case["expanded"])
     original = case["original"]
-    if "source" in case:  # Hive's test outputs keep the quotes, every real Hive drops them
+    if "source" in case:  # Hive's test outputs keep the quotes, a real Hive drops them
         original = original.replace("`", "")
-    assert folded(answer["original"]) == folded(original)
+    assert collapse_whitespace(answer["original"]) == collapse_whitespace(original)
     if "columns" in case:
         assert answer["columns"] == case["columns"]
         assert answer["partition_keys"] == case.get("partition_keys", [])
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=name)
-def test_what_hive_refuses_is_refused_with_its_place(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", REJECTED, ids=case_id)
+def test_statement_rejected_by_hive_is_rejected_with_position(case: dict[str, Any]) -> None:
     answer = expand_request(case, functions=FUNCTIONS)
 
     assert answer["expanded"] is None

@@ -1,4 +1,4 @@
-"""Our own corpus: statements, written by hand and made up, with what Hive 4.1.0 answered (see hive_oracle.py)."""
+"""Statements written by hand and generated ones, with the answers of Hive 4.1.0 (see hive_oracle.py)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateMaterializedView, CreateView
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
-from tests.unit.sql.answers import FUNCTIONS, Warehouse, folded, lines
+from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, collapse_whitespace, load_cases
 
-CASES = lines("hive_answers.jsonl")
+CASES = load_cases("hive_answers.jsonl")
 WAREHOUSE = Warehouse()
 
 
@@ -23,69 +23,55 @@ def define(case: dict[str, Any], mode: str = "hive-exact") -> ViewDefinition:
     return define_view(statement, WAREHOUSE, database="sales", mode=mode, functions=FUNCTIONS, conf=conf)
 
 
-def names(found: ViewDefinition) -> list[str]:
-    return [column.name for column in (*found.columns, *found.partition_keys)]
+def column_names(view: ViewDefinition) -> list[str]:
+    return [column.name for column in (*view.columns, *view.partition_keys)]
 
 
-def stored_names(case: dict[str, Any]) -> list[str]:
-    return [column[0] for column in (*case["columns"], *case.get("partition_keys", ()))]
+def difference(case: dict[str, Any]) -> Any:
+    """Our answer where it differs from Hive's: an error, a text or column names; None where it does not."""
+    expanded = collapse_whitespace(case["expanded"]) if "expanded" in case else None
+    try:
+        view = define(case)
+    except SqlError as error:
+        return None if expanded is None else str(error)
+    if collapse_whitespace(view.expanded) != expanded:
+        return collapse_whitespace(view.expanded)
+    stored_names = [column[0] for column in (*case["columns"], *case.get("partition_keys", ()))]
+    return None if column_names(view) == stored_names else column_names(view)
 
 
 @pytest.mark.parametrize("construct", sorted({case["construct"] for case in CASES}))
-def test_hive_answers(construct: str) -> None:
-    different = []
-    for case in (case for case in CASES if case["construct"] == construct):
-        wanted = folded(case["expanded"]) if "expanded" in case else None
-        try:
-            found = define(case)
-        except SqlError as error:
-            if wanted is not None:
-                different.append((case["ddl"], wanted, str(error)))
-            continue
-        if folded(found.expanded) != wanted:
-            different.append((case["ddl"], wanted or case["error"], folded(found.expanded)))
-        elif names(found) != stored_names(case):
-            different.append((case["ddl"], case["columns"], found.columns))
-    assert different == []
+def test_answer_equals_answer_of_hive(construct: str) -> None:
+    differences = [(case, difference(case)) for case in CASES if case["construct"] == construct]
+    assert [(case["ddl"], answer) for case, answer in differences if answer is not None] == []
 
 
-def test_types_are_those_that_hive_stored_or_unknown() -> None:
-    wrong = []
-    known = asked = 0
+def test_known_differences_still_differ() -> None:
+    """Hive's internal errors, names that its planner generates, type checks."""
+    equal = [case["ddl"] for case in load_cases("hive_answers_different.jsonl") if difference(case) is None]
+    assert equal == []  # move these into hive_answers.jsonl
+
+
+def test_inferred_types_equal_stored_types() -> None:
+    wrong_types = []
+    inferred = total = 0
     for case in (case for case in CASES if "expanded" in case):
-        for column, (_, wanted) in zip(define(case).columns, case["columns"], strict=True):
-            asked += 1
-            known += column.type is not None
-            if column.type not in (None, wanted):
-                wrong.append((case["ddl"], column, wanted))
-    assert wrong == []
-    assert known / asked > 0.97
+        for column, (_, stored_type) in zip(define(case).columns, case["columns"], strict=True):
+            total += 1
+            inferred += column.type is not None
+            if column.type not in (None, stored_type):
+                wrong_types.append((case["ddl"], column, stored_type))
+    assert wrong_types == []
+    assert inferred / total > 0.97
 
 
-def test_the_portable_text_is_a_text_that_hive_expands_to_itself() -> None:
-    """Portable texts are complete: expanding one again, with another current database, changes no name in it."""
+def test_portable_text_has_same_columns_in_another_database() -> None:
     for case in (case for case in CASES if "expanded" in case and case["construct"] not in ("dup", "star")):
         try:
             portable = define(case, "portable")
         except SqlError:
-            continue  # a common table expression that is never used, and wrong: Hive does not look, we do
+            continue  # an unused common table expression with an error, which Hive does not check
         again = parse_statement(f"create view again as {portable.expanded}")
         assert isinstance(again, CreateView)
-        found = define_view(again, WAREHOUSE, database="nowhere", functions=FUNCTIONS)
-        assert names(found) == names(portable), case["ddl"]
-
-
-def test_known_differences_are_still_different() -> None:
-    """What Hive answers and we do not: its own internal errors, names that its planner makes up, type checks."""
-    agreed = []
-    for case in lines("hive_answers_different.jsonl"):
-        wanted = folded(case["expanded"]) if "expanded" in case else None
-        try:
-            found = define(case)
-        except SqlError:
-            if wanted is None:
-                agreed.append(case["ddl"])
-            continue
-        if folded(found.expanded) == wanted and names(found) == stored_names(case):
-            agreed.append(case["ddl"])
-    assert agreed == []  # move these into hive_answers.jsonl
+        view = define_view(again, WAREHOUSE, database="nowhere", functions=FUNCTIONS)
+        assert column_names(view) == column_names(portable), case["ddl"]

@@ -15,7 +15,7 @@ from hive_views.sql.rewriting.dialects import (
 )
 from hive_views.sql.rewriting.expand import UnknownTypeError, expand, typed_columns
 from hive_views.sql.rewriting.quoting import string_literal
-from tests.unit.sql.answers import FUNCTIONS, Warehouse
+from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()
 R = "`regions`.`region`, `regions`.`manager`, `regions`.`country`"
@@ -173,7 +173,7 @@ def test_schemas_are_asked_for_lazily_and_only_for_the_tables_of_the_text() -> N
 
     found = expand("with q as (select * from regions) select * from q", warehouse, database="sales")
 
-    assert set(warehouse.asked) == {("sales", "regions")}
+    assert set(warehouse.requested) == {("sales", "regions")}
     assert found.tables == (("sales", "regions"),)
 
 

@@ -13,7 +13,7 @@ from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 from hive_views.sql.rewriting.definition import ViewDefinition, define_view
 from hive_views.sql.types import hive_types
-from tests.unit.sql.answers import FUNCTIONS, WAREHOUSE, Warehouse, lines
+from tests.unit.sql.hive_fixtures import FUNCTIONS, WAREHOUSE, Warehouse, load_cases
 
 pytestmark = pytest.mark.spark
 
@@ -107,7 +107,7 @@ def test_portable_texts_give_the_rows_of_the_typed_text(spark: Any) -> None:
         return [name.lower() for name in frame.columns], sorted(str(tuple(row)) for row in frame.collect())
 
     compared = 0
-    for case in (case for case in lines("hive_oracle.jsonl") if case.get("expanded")):
+    for case in (case for case in load_cases("hive_oracle.jsonl") if case.get("expanded")):
         if "full outer join" in case["ddl"] and "using" in case["ddl"]:
             continue  # a star has the left side's column in Hive, and the first of both that is not NULL in Spark
         typed, view = defined(case["ddl"], dict(case.get("conf", [])))

@@ -13,10 +13,10 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.rewriting.expand import expand
 from hive_views.sql.rewriting.expand_request import expand_request
-from tests.unit.sql.answers import FUNCTIONS, Warehouse, lines
+from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, load_cases
 
 WAREHOUSE = Warehouse()
-TEXTS = [case["ddl"] for case in lines("hive_answers.jsonl")]
+TEXTS = [case["ddl"] for case in load_cases("hive_answers.jsonl")]
 PIECES = sorted(
     {word for text in TEXTS[:600] for word in text.split()} | set("()[]{},.;'\"`*+-/<>=|&^%!~?:\\\0\n\tä日\u202e")
 )

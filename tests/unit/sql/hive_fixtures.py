@@ -1,4 +1,4 @@
-"""The fixtures: what a real Hive 4.1.0 stored for views, and how to ask our own expansion the same."""
+"""The fixtures: the texts that Hive 4.1.0 stored for views, and the tables that their statements name."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ FUNCTIONS = {
 """The registered functions: those of the warehouse's set-up, and those of Hive's own tests (create_view.q)."""
 
 
-def lines(name: str) -> list[dict[str, Any]]:
-    """The cases of a fixture with one JSON value a line."""
+def load_cases(name: str) -> list[dict[str, Any]]:
+    """Read a fixture with one JSON value a line."""
     return [json.loads(line) for line in (FIXTURES / name).read_text(encoding="utf-8").splitlines()]
 
 
-def folded(text: str) -> str:
-    """A text with every run of white space as one blank."""
+def collapse_whitespace(text: str) -> str:
+    """Replace every run of white space by one blank."""
     return " ".join(text.split())
 
 
 class Warehouse:
-    """The oracle's tables, as the resolver asks for them."""
+    """The tables of the warehouse as a `Schemas` source; `requested` lists the tables that were looked up."""
 
-    def __init__(self, described: dict[str, Any] | None = None) -> None:
-        self.asked: list[tuple[str, str]] = []
+    def __init__(self) -> None:
+        self.requested: list[tuple[str, str]] = []
         self.tables: dict[tuple[str, str], TableSchema] = {}
-        for name, table in (described or WAREHOUSE["tables"]).items():
-            database, _, short = name.partition(".")
+        for qualified_name, table in WAREHOUSE["tables"].items():
+            database, _, name = qualified_name.partition(".")
             columns = tuple((column[0], column[1]) for column in [*table["columns"], *table["partition_keys"]])
             kind = "view" if table["type"] == "VIRTUAL_VIEW" else "table"
-            self.tables[database, short] = TableSchema(columns, kind, ("key",) if short == "bk" else ())
+            self.tables[database, name] = TableSchema(columns, kind, ("key",) if name == "bk" else ())
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of a table; None where there is none."""
-        self.asked.append((database, name))
+        """The schema of a table; None where it does not exist."""
+        self.requested.append((database, name))
         return self.tables.get((database, name))
