@@ -174,7 +174,7 @@ class Cursor:
         self.index += 1
         return unescape(raw, self.dialect)
 
-    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+    def parenthesized(self, item: Callable[[], T]) -> tuple[T, ...]:
         """Read `(item, item, …)`."""
         self.expect("(")
         items = [item()]
@@ -294,7 +294,7 @@ def _create(cursor: Cursor) -> Statement:
         raise cursor.error_at(start, "Can't combine IF NOT EXISTS and OR REPLACE")
     fields["name"] = cursor.name()
     if cursor.word() == "(":
-        fields["columns"] = cursor.listed(lambda: _column(cursor))
+        fields["columns"] = cursor.parenthesized(lambda: _column(cursor))
     clauses = _MATERIALIZED_CLAUSES if materialized else _VIEW_CLAUSES
     read_clauses: set[str] = set()
     while not cursor.done and cursor.word() != "AS":
@@ -322,11 +322,11 @@ def _column(cursor: Cursor) -> ColumnSpec:
 
 
 def _names(cursor: Cursor) -> tuple[str, ...]:
-    return cursor.listed(lambda: cursor.identifier()[0])
+    return cursor.parenthesized(lambda: cursor.identifier()[0])
 
 
 def _properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
-    return cursor.listed(cursor.property_pair)
+    return cursor.parenthesized(cursor.property_pair)
 
 
 def _partitioned(cursor: Cursor) -> dict[str, Any]:
@@ -429,7 +429,7 @@ def _alter(cursor: Cursor) -> Statement:
         return AlterViewSetProperties(**common, properties=pairs, materialized=materialized)
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         ignore_missing = cursor.accept("IF", "EXISTS")
-        keys = cursor.listed(cursor.string)
+        keys = cursor.parenthesized(cursor.string)
         return AlterViewUnsetProperties(**common, keys=keys, if_exists=ignore_missing, materialized=materialized)
     if materialized:
         if cursor.accept("REBUILD"):
@@ -469,7 +469,7 @@ def _bare_properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
 def _partitions(cursor: Cursor) -> tuple[PartitionSpec, ...]:
     partitions = []
     while cursor.accept("PARTITION"):
-        partitions.append(cursor.listed(lambda: _partition_value(cursor)))
+        partitions.append(cursor.parenthesized(lambda: _partition_value(cursor)))
         if cursor.word() == "LOCATION":
             raise cursor.error("no LOCATION: a view's partition has no files")
         cursor.accept(",")
@@ -529,7 +529,7 @@ def _show(cursor: Cursor) -> Statement:
         raise cursor.error("VIEW, TABLE or MATERIALIZED VIEW")
     if cursor.accept("PARTITIONS"):
         name = cursor.name()
-        partition = cursor.listed(lambda: _partition_value(cursor)) if cursor.accept("PARTITION") else ()
+        partition = cursor.parenthesized(lambda: _partition_value(cursor)) if cursor.accept("PARTITION") else ()
         return ShowPartitions(**common, name=name, partition=partition)
     materialized = cursor.accept("MATERIALIZED")
     cursor.expect("VIEWS")

@@ -296,10 +296,10 @@ def _fill_backward(text: Text, select: exp.Select, ends: list[int | None], posit
 def _start_of_next(text: Text, select: exp.Select, position: int) -> int | None:
     """Return the first token of the next item, or of the FROM clause's table."""
     clause = select.args.get("from_")
-    behind = select.expressions[position + 1] if position + 1 < len(select.expressions) else clause
-    if behind is None or (behind is clause and not isinstance(clause.this, exp.Table)):
+    following = select.expressions[position + 1] if position + 1 < len(select.expressions) else clause
+    if following is None or (following is clause and not isinstance(clause.this, exp.Table)):
         return None
-    return text.starts.get(min(start_offsets(behind), default=-1))
+    return text.starts.get(min(start_offsets(following), default=-1))
 
 
 def select_item_end(text: Text, item: exp.Expr) -> int | None:

@@ -256,13 +256,13 @@ class TypeInference:
 
     def _joined(self, kinds: list[str | None]) -> str | None:
         """Return the type of `||` and concat: with the sum of the lengths if every part has one."""
-        known = [kind for kind in kinds if kind is not None]
-        bases = {hive_types.base(kind) for kind in known}
-        if len(known) < len(kinds):
+        known_kinds = [kind for kind in kinds if kind is not None]
+        bases = {hive_types.base(kind) for kind in known_kinds}
+        if len(known_kinds) < len(kinds):
             return "string" if bases - {"char", "varchar"} else None
         if not bases or not bases <= {"char", "varchar"}:
             return "string"
-        length = sum(int(kind.partition("(")[2][:-1]) for kind in known)
+        length = sum(int(kind.partition("(")[2][:-1]) for kind in known_kinds)
         if bases == {"char"}:
             return f"char({length})" if length <= 255 else None
         return f"varchar({length})" if length <= 65535 else None
