@@ -57,7 +57,7 @@ def drift(metastore: EmbeddedMetastore, database: str, name: str, text: str) -> 
 # -- deps tree --------------------------------------------------------------------------------------------------------
 
 
-def test_both_trees_of_a_view(cli: Cli, shop: str) -> None:
+def test_tree_shows_both_directions(cli: Cli, shop: str) -> None:
     done = cli("deps", "tree", f"{shop}.big")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
@@ -65,7 +65,7 @@ def test_both_trees_of_a_view(cli: Cli, shop: str) -> None:
     )
 
 
-def test_one_direction(cli: Cli, shop: str) -> None:
+def test_tree_shows_one_direction(cli: Cli, shop: str) -> None:
     assert cli("deps", "tree", f"{shop}.IDS", "--up").out == (
         f"{shop}.ids  view\n└─ {shop}.big  view\n   └─ {shop}.orders  hive-table\n"
     )
@@ -74,13 +74,13 @@ def test_one_direction(cli: Cli, shop: str) -> None:
     )
 
 
-def test_a_missing_child_is_in_the_tree(cli: Cli, shop: str) -> None:
+def test_tree_shows_missing_dependency(cli: Cli, shop: str) -> None:
     lines = cli("deps", "tree", f"{shop}.lost", "--up").out.splitlines()
     assert lines[0].startswith(f"{shop}.lost  view  invalid: line 1:16: ")
     assert lines[1:] == [f"└─ {shop}.gone  missing"]
 
 
-def test_who_reads_what_is_gone(cli: Cli, shop: str) -> None:
+def test_tree_shows_readers_of_missing_object(cli: Cli, shop: str) -> None:
     found = cli("deps", "tree", f"{shop}.gone", "--json").json
     assert [[line["name"] for line in tree["lines"]] for tree in found["trees"]] == [
         [f"{shop}.gone"],
@@ -90,7 +90,7 @@ def test_who_reads_what_is_gone(cli: Cli, shop: str) -> None:
     assert (done.code, done.out) == (3, "")
 
 
-def test_trees_as_json(cli: Cli, shop: str) -> None:
+def test_tree_as_json(cli: Cli, shop: str) -> None:
     found = cli("deps", "tree", f"{shop}.ids", "--up", "--json").json
     assert (found["name"], [tree["direction"] for tree in found["trees"]]) == (f"{shop}.ids", ["up"])
     assert found["trees"][0]["lines"][1] == {
@@ -107,7 +107,7 @@ def test_trees_as_json(cli: Cli, shop: str) -> None:
 # -- deps graph -------------------------------------------------------------------------------------------------------
 
 
-def test_the_graph_as_a_tree(cli: Cli, shop: str) -> None:
+def test_graph_as_tree(cli: Cli, shop: str) -> None:
     lines = cli("deps", "graph", shop).out.splitlines()
     assert lines[:2] == [f"{shop}.all_orders  view", f"└─ {shop}.orders  hive-table"]
     assert lines[-1] == f"└─ {shop}.gone  missing"
@@ -117,7 +117,7 @@ def test_the_graph_as_a_tree(cli: Cli, shop: str) -> None:
     assert unchecked[-2] == f"{shop}.lost  view  invalid: {shop}.gone is missing"
 
 
-def test_the_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
+def test_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
     found = cli("deps", "graph", shop, "--json").json
     assert [(node["name"], node["kind"], node["standing"]) for node in found["nodes"]] == [
         (f"{shop}.all_orders", "view", "valid"),
@@ -137,7 +137,7 @@ def test_the_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
     assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {**found, "format": "json", "picture": None}
 
 
-def test_the_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> None:
+def test_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> None:
     text = cli("deps", "graph", shop, "--format", "dot").out
     assert f'"{shop}.orders" -> "{shop}.big";' in text
     file = tmp_path / "graph.dot"
@@ -150,7 +150,7 @@ def test_the_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> No
     assert cli("deps", "graph", shop, "--format", "mermaid").out.startswith("flowchart LR\n")
 
 
-def test_the_graph_as_a_page(cli: Cli, shop: str, browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_graph_as_html_page(cli: Cli, shop: str, browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "views.html"
     assert cli("deps", "graph", shop, "--format", "html", "--output", str(file)).code == 0
     browser.open(file.read_text(), fragment=f"#{shop}.big")
@@ -173,21 +173,21 @@ def test_the_graph_as_a_page(cli: Cli, shop: str, browser, tmp_path: Path) -> No
         (["--output", "/nowhere/at/all"], "cannot be written"),
     ],
 )
-def test_pictures_that_cannot_be_had(cli: Cli, shop: str, words: list[str], said: str) -> None:
+def test_graph_rejects_invalid_format_and_output(cli: Cli, shop: str, words: list[str], said: str) -> None:
     done = cli("deps", "graph", shop, *words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
 
 
 @pytest.mark.parametrize("command", [["graph"], ["check"]])
-def test_a_database_that_is_not_there(cli: Cli, command: list[str]) -> None:
+def test_missing_database_is_reported(cli: Cli, command: list[str]) -> None:
     assert cli("deps", *command, "nothing_here").code == 3
 
 
 # -- deps impact ------------------------------------------------------------------------------------------------------
 
 
-def test_the_impact_of_a_drop(cli: Cli, shop: str) -> None:
+def test_impact_command_for_drop(cli: Cli, shop: str) -> None:
     done = cli("deps", "impact", f"{shop}.orders", "--json")
     found = json.loads(done.out)
     assert done.code == 1
@@ -211,13 +211,13 @@ def test_the_impact_of_a_drop(cli: Cli, shop: str) -> None:
         (["-c", "id:bigint", "-c", "total:long"], 0, {"all_orders": "none", "big": "none", "ids": "none"}),
     ],
 )  # fmt: skip
-def test_the_impact_of_columns(cli: Cli, shop: str, words: list[str], code: int, effects: dict[str, str]) -> None:
+def test_impact_command_for_columns(cli: Cli, shop: str, words: list[str], code: int, effects: dict[str, str]) -> None:
     done = cli("deps", "impact", f"{shop}.orders", *words, "--json")
     found = {item["view"].split(".")[1]: item["effect"] for item in json.loads(done.out)["views"]}
     assert (done.code, found) == (code, effects)
 
 
-def test_the_columns_of_an_impact(cli: Cli, shop: str) -> None:
+def test_impact_command_parses_column_options(cli: Cli, shop: str) -> None:
     words = ("--drop-column", "id", "--change-column", "total:smallint", "--add-column", "tags:list<string>")
     done = cli("deps", "impact", f"{shop}.orders", *words, "--json")
     assert json.loads(done.out)["columns"] == [["total", "smallint"], ["tags", "array<string>"]]
@@ -233,7 +233,7 @@ def test_the_columns_of_an_impact(cli: Cli, shop: str) -> None:
         (["--add-column", "tax:nonsense"], 2),
     ],
 )
-def test_impacts_that_cannot_be_told(cli: Cli, shop: str, words: list[str], code: int) -> None:
+def test_impact_command_rejects_contradicting_options(cli: Cli, shop: str, words: list[str], code: int) -> None:
     done = cli("deps", "impact", f"{shop}.orders", *words)
     assert (done.code, done.out) == (code, "")
     assert cli("deps", "impact", f"{shop}.nothing", "--drop-column", "id").code == 3
@@ -242,7 +242,7 @@ def test_impacts_that_cannot_be_told(cli: Cli, shop: str, words: list[str], code
 # -- deps check -------------------------------------------------------------------------------------------------------
 
 
-def test_a_check_of_a_database(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
+def test_check_of_database(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     done = cli("deps", "check", shop, "--workers", "2", "--json")
     found = json.loads(done.out)
@@ -257,7 +257,7 @@ def test_a_check_of_a_database(cli: Cli, metastore: EmbeddedMetastore, shop: str
     assert len(text.out.splitlines()) == 3
 
 
-def test_a_check_of_one_view_and_strictness(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
+def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
     assert cli("deps", "check", f"{shop}.all_orders", "--strict").out == "1 view: 1 valid\n"
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     assert cli("deps", "check", f"{shop}.all_orders").code == 0
@@ -285,7 +285,7 @@ def test_recompile(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetast
     assert [field.name for field in catalog.load_view(f"{shop}.all_orders").schema().fields] == ["id", "total", "tax"]
 
 
-def test_recompile_of_a_database_goes_on_behind_a_failure(
+def test_recompile_of_database_continues_after_failure(
     cli: Cli, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, shop: str
 ) -> None:
     """A star over a star: each view is recompiled behind what it reads, so both take the column in."""
@@ -323,7 +323,7 @@ def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
     assert cli("deps", "check", f"{shop}.named", "--strict").code == 0
 
 
-def test_recompile_refuses_to_guess_names(
+def test_recompile_rejects_ambiguous_names(
     cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
 ) -> None:
     columns = ("-c", "id:bigint", "-c", "total:bigint", "-c", "twice:bigint")
@@ -367,7 +367,7 @@ def test_repair(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore
 # -- drop -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+def test_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
     location = catalog.load_view(f"{shop}.ids").metadata_location
     done = cli("drop", f"{shop}.big", "--cascade", "--dry-run", "--json").json
     assert (done["outcome"], done["dependents"]) == ("would be dropped", [f"{shop}.ids"])
@@ -395,7 +395,7 @@ def test_restrict(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
     assert cli("drop", f"{shop}.big", "--restrict", "--cascade", "--yes").code == 2
 
 
-def test_cascade_and_the_way_back(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+def test_cascade_and_restore_by_register(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
     refused = cli("drop", f"{shop}.big", "--cascade")
     assert "and every view that depends on it (--dry-run tells which)?" in refused.err
     done = cli("drop", f"{shop}.big", "--cascade", "--yes")

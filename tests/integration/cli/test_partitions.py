@@ -29,7 +29,7 @@ def view(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
     return f"{database}.v"
 
 
-def test_a_complete_partition(cli: Cli, view: str, database: str) -> None:
+def test_complete_partition_exits_with_0(cli: Cli, view: str, database: str) -> None:
     found = cli("deps", "partitions", view, "ds=1", "--json").json
     assert (found["complete"], found["partition"]) == (True, {"ds": "1"})
     assert found["fresh_as_of"] == "2027-01-15T08:00:00Z"
@@ -40,7 +40,7 @@ def test_a_complete_partition(cli: Cli, view: str, database: str) -> None:
     assert found["tables"][0]["partitions"] == [{"name": "ds=1", "written": "2027-01-15T08:00:00Z", "trust": "row"}]
 
 
-def test_an_incomplete_one_has_an_exit_code(cli: Cli, view: str, database: str) -> None:
+def test_incomplete_partition_exits_with_1(cli: Cli, view: str, database: str) -> None:
     done = cli("deps", "partitions", view, "ds=2")
     assert (done.code, done.err) == (1, "")
     assert "  ds=2  missing" in done.out.splitlines()
@@ -48,5 +48,5 @@ def test_an_incomplete_one_has_an_exit_code(cli: Cli, view: str, database: str) 
 
 
 @pytest.mark.parametrize(("value", "code"), [("ds", 2), ("=1", 2), ("nope=1", 2)])
-def test_refused(cli: Cli, view: str, value: str, code: int) -> None:
+def test_invalid_partition_values_are_rejected(cli: Cli, view: str, value: str, code: int) -> None:
     assert cli("deps", "partitions", view, value).code == code

@@ -27,14 +27,14 @@ def short(found):
         ("SELECT sum(total) OVER (PARTITION BY id) AS s FROM orders", {"s": ["orders.id", "orders.total"]}),
     ],
 )  # fmt: skip
-def test_the_columns_that_a_column_is_computed_from(catalog, database, hive_table, view, sql, expected):
+def test_column_lineage_of_expressions(catalog, database, hive_table, view, sql, expected):
     hive_table("orders")
     hive_table("refunds")
     view("top", sql)
     assert short(catalog.column_lineage(f"{database}.top")) == expected
 
 
-def test_deep_columns_are_those_of_tables(catalog, database, hive_table, hive_view, view):
+def test_deep_column_lineage_reaches_tables(catalog, database, hive_table, hive_view, view):
     hive_table("orders")
     hive_view("old", f"select `o`.`total` as `id`, `o`.`id` as `total` from `{database}`.`orders` `o`")
     view("middle", "SELECT id, id + total AS total FROM old")
@@ -47,13 +47,13 @@ def test_deep_columns_are_those_of_tables(catalog, database, hive_table, hive_vi
     assert short(catalog.column_lineage(f"{database}.old")) == {"id": ["orders.total"], "total": ["orders.id"]}
 
 
-def test_columns_of_another_engine_s_view_count_by_position(catalog, database, hive_table):
+def test_column_lineage_of_other_engines_view_is_positional(catalog, database, hive_table):
     hive_table("orders", "a", "b")
     catalog.create_view(f"{database}.top", COLUMNS, version(database, ("spark", "select a, a + b from orders")))
     assert short(catalog.column_lineage(f"{database}.top")) == {"id": ["orders.a"], "total": ["orders.a", "orders.b"]}
 
 
-def test_what_has_no_columns_to_follow(catalog, raw, database, hive_table, view):
+def test_column_lineage_rejects_tables_and_unresolvable_views(catalog, raw, database, hive_table, view):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)

@@ -47,7 +47,7 @@ def changes(request, catalog, database, hive_table, view):
     )
 
 
-def test_what_was_made_since_the_check_is_seen(changes, catalog, open_catalog, metastore, database):
+def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog, metastore, database):
     """The first asks for its lock, held at the server's door; meanwhile the second makes its change."""
     first, second, _ = changes
     with ThriftProxy(metastore.port) as proxy:
@@ -60,7 +60,7 @@ def test_what_was_made_since_the_check_is_seen(changes, catalog, open_catalog, m
     assert catalog.graph(database).cycles() == ()
 
 
-def test_who_comes_second_waits_and_sees_the_first(changes, catalog, open_catalog, metastore, database):
+def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_catalog, metastore, database):
     """The first has its lock, and its change is held at the server's door; the second does not slip by."""
     first, second, call = changes
     with ThriftProxy(metastore.port) as proxy:
@@ -75,7 +75,7 @@ def test_who_comes_second_waits_and_sees_the_first(changes, catalog, open_catalo
     assert catalog.graph(database).cycles() == ()
 
 
-def test_views_over_the_same_view_do_not_wait_for_each_other(
+def test_changes_of_views_over_same_view_do_not_block_each_other(
     catalog, open_catalog, metastore, database, view, hive_table
 ):
     hive_table("orders")
@@ -91,7 +91,7 @@ def test_views_over_the_same_view_do_not_wait_for_each_other(
     assert [name.name for name in catalog.dependents(f"{database}.base").views] == ["a", "b"]
 
 
-def test_a_change_below_that_closes_no_circle_is_no_obstacle(
+def test_concurrent_change_without_cycle_does_not_fail_commit(
     catalog, open_catalog, metastore, database, view, hive_table
 ):
     hive_table("orders")

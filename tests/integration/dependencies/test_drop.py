@@ -57,7 +57,7 @@ def test_restrict_names_every_dependent_and_drops_nothing(shop, raw, database):
     assert left(raw, database) == before
 
 
-def test_what_cannot_be_purged_is_seen_before_its_dependents_go(shop, raw, database):
+def test_purge_of_shared_files_fails_before_dependents_are_dropped(shop, raw, database):
     """Files that a second name needs: of the view itself, and of one that goes with it."""
     again = f"{database}.again"
     shop.register_view(again, shop.load_view(f"{database}.c").metadata_location)
@@ -73,12 +73,12 @@ def test_what_cannot_be_purged_is_seen_before_its_dependents_go(shop, raw, datab
     assert len(shop.load_view(again).history()) == 2
 
 
-def test_restrict_drops_what_nothing_depends_on(shop, raw, database):
+def test_restrict_drops_object_without_dependents(shop, raw, database):
     shop.drop_view(f"{database}.d", restrict=True)
     assert "d" not in left(raw, database)
 
 
-def test_cascade_takes_views_along_that_read_each_other(catalog, raw, database, hive_table, view):
+def test_cascade_drops_views_of_a_cycle(catalog, raw, database, hive_table, view):
     """Two changes at the same moment, or a rename by another program, can close a circle."""
     hive_table("r")
     view("p", "SELECT id, total FROM r")
@@ -99,7 +99,7 @@ def test_without_a_keyword_dependents_are_left_dangling(shop, raw, database):
     assert left(raw, database) == ["a", "b", "d", "old", "orders"]
 
 
-def test_in_strict_mode_a_drop_restricts(shop, raw, open_catalog, database):
+def test_strict_mode_restricts_drops(shop, raw, open_catalog, database):
     strict = open_catalog({"hive-views.dependency-mode": "strict"})
     with pytest.raises(DependentsError):
         strict.drop_view(f"{database}.c")
@@ -107,7 +107,7 @@ def test_in_strict_mode_a_drop_restricts(shop, raw, open_catalog, database):
     assert left(raw, database) == ["a", "b", "old", "orders"]
 
 
-def test_the_plan_says_what_cascade_will_drop_dependents_first(shop, raw, database):
+def test_cascade_plan_lists_dependents_first(shop, raw, database):
     before = left(raw, database)
     plan = shop.plan_drop(f"{database}.orders", cascade=True)
     order = [step.name.name for step in plan.steps]
@@ -132,7 +132,7 @@ def test_cascade_drops_everything_and_nothing_else(shop, raw, database, hive_tab
     assert left(raw, database) == ["bystander", "refunds"]
 
 
-def test_the_report_says_what_went_and_what_brings_it_back(shop, raw, database):
+def test_drop_report_lists_steps_and_metadata_files(shop, raw, database):
     files = {name: shop.load_view(f"{database}.{name}").metadata_location for name in "abcd"}
     text = raw.get_table(database, "old").viewExpandedText
     report = shop.drop_table(f"{database}.orders", cascade=True)
@@ -148,7 +148,7 @@ def test_the_report_says_what_went_and_what_brings_it_back(shop, raw, database):
     assert (gone.name.name, gone.metadata_location) == ("c", None)
 
 
-def test_a_cascade_that_fails_names_what_it_has_dropped(shop, open_catalog, raw, metastore, database, caplog):
+def test_failed_cascade_logs_dropped_views(shop, open_catalog, raw, metastore, database, caplog):
     with ScriptedServer(metastore.port) as server:
         server.on("drop_table", Answer(MetaException("Out of order")), nth=2)
         with pytest.raises(MetastoreRefusedError, match="Out of order"):
@@ -157,7 +157,7 @@ def test_a_cascade_that_fails_names_what_it_has_dropped(shop, open_catalog, raw,
     assert f"Dropped before: {database}.d (file:" in caplog.text
 
 
-def test_cascade_drops_only_what_it_can_name(shop, raw, database):
+def test_cascade_keeps_views_with_unknown_dependencies(shop, raw, database):
     with pytest.raises(NoSuchTableError):
         shop.drop_table(f"{database}.a", cascade=True)
     with pytest.raises(NoSuchViewError):
@@ -169,7 +169,7 @@ def test_cascade_drops_only_what_it_can_name(shop, raw, database):
     assert len(left(raw, database)) == 6
 
 
-def test_a_view_that_reads_a_new_table_of_the_old_name_is_left_alone(shop, raw, database, view):
+def test_cascade_keeps_view_of_table_recreated_under_same_name(shop, raw, database, view):
     shop.rename_table(f"{database}.orders", f"{database}.archive")
     plan = shop.plan_drop(f"{database}.archive", cascade=True)
     assert "a" in [step.name.name for step in plan.steps]
@@ -178,14 +178,14 @@ def test_a_view_that_reads_a_new_table_of_the_old_name_is_left_alone(shop, raw, 
     assert left(raw, database) == ["a", "b", "c", "d", "old", "orders"]
 
 
-def test_purging_takes_the_files_of_dependents_too(shop, metastore, database):
+def test_cascade_with_purge_deletes_files_of_dependents(shop, metastore, database):
     locations = [shop.load_view(f"{database}.{name}").metadata.location for name in "acd"]
     assert all(files_below(location) for location in locations)
     shop.drop_view(f"{database}.a", cascade=True, purge_files=True)
     assert not any(files_below(location) for location in locations)
 
 
-def test_views_that_are_created_while_cascade_runs_go_too(shop, open_catalog, raw, metastore, database, view):
+def test_cascade_drops_dependents_created_meanwhile(shop, open_catalog, raw, metastore, database, view):
     """The drop of the first dependent is held at the server's door; meanwhile another view over it is created."""
     with ThriftProxy(metastore.port) as proxy:
         hold = Hold()
@@ -200,9 +200,7 @@ def test_views_that_are_created_while_cascade_runs_go_too(shop, open_catalog, ra
     assert left(raw, database) == []
 
 
-def test_a_dependent_that_was_replaced_meanwhile_and_depends_no_more_stays(
-    shop, open_catalog, raw, metastore, database, hive_table, view
-):
+def test_cascade_keeps_dependent_replaced_meanwhile(shop, open_catalog, raw, metastore, database, hive_table, view):
     hive_table("refunds")
     with ThriftProxy(metastore.port) as proxy:
         hold = Hold()
@@ -226,7 +224,7 @@ catalog.drop_table(sys.argv[3], cascade=True)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 4])
-def test_killed_half_way_it_leaves_no_dangling_view_and_can_be_repeated(shop, raw, metastore, database, nth):
+def test_killed_cascade_leaves_no_dangling_view_and_is_repeatable(shop, raw, metastore, database, nth):
     """SIGKILL while its n-th drop is under way, before or after the server has carried it out."""
     with ThriftProxy(metastore.port) as proxy:
         hold = Hold()
@@ -248,14 +246,14 @@ def test_killed_half_way_it_leaves_no_dangling_view_and_can_be_repeated(shop, ra
     assert left(raw, database) == []
 
 
-def test_a_dependent_without_lineage_goes_too(shop, raw, database):
+def test_cascade_drops_dependent_without_lineage(shop, raw, database):
     text = "select id, total from a"
     shop.create_view(f"{database}.foreign", COLUMNS, version(database, ("spark", text)))
     shop.drop_view(f"{database}.a", cascade=True)
     assert left(raw, database) == ["b", "old", "orders"]
 
 
-def test_a_dependent_elsewhere_goes_too(shop, raw, database, other_database, view):
+def test_cascade_drops_dependent_in_other_database(shop, raw, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.d")
     plan = shop.plan_drop(f"{database}.d", cascade=True)
     assert [step.name for step in plan.steps] == [ViewName(other_database, "far"), ViewName(database, "d")]

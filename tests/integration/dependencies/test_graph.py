@@ -45,17 +45,17 @@ def test_dependents_of_all_kinds_are_found_nearest_first(shop, database):
     assert shop.dependents(f"{database}.refunds", namespaces=[database]).views == ()
 
 
-def test_the_filter_alone_finds_what_we_wrote(shop, database):
+def test_recorded_only_finds_views_with_recorded_lineage(shop, database):
     impact = shop.dependents(f"{database}.orders", namespaces=[database], recorded_only=True)
     assert names(impact) == ["bottom", "top"]
 
 
-def test_dependents_are_looked_for_in_every_database(shop, database, other_database, view):
+def test_dependents_are_found_in_every_database(shop, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.refunds")
     assert names(shop.dependents(f"{database}.refunds")) == ["far"]
 
 
-def test_a_table_whose_name_begins_like_another_s_is_not_mistaken(shop, database, hive_table, view):
+def test_dependents_of_table_with_common_name_prefix(shop, database, hive_table, view):
     hive_table("order_")
     hive_table("rders")
     view("others", "SELECT a.id FROM order_ a JOIN rders b ON a.id = b.id")
@@ -63,7 +63,7 @@ def test_a_table_whose_name_begins_like_another_s_is_not_mistaken(shop, database
     assert names(shop.dependents(f"{database}.rders", namespaces=[database])) == ["others"]
 
 
-def test_a_dependent_that_java_changed_is_still_found(shop, raw, database, view):
+def test_dependent_changed_by_java_is_found(shop, raw, database, view):
     """Its row still says what it read before; the file's name gives it away."""
     view("top", "SELECT id, total FROM refunds", replace=True)
     assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == []
@@ -73,7 +73,7 @@ def test_a_dependent_that_java_changed_is_still_found(shop, raw, database, view)
     assert names(shop.dependents(f"{database}.refunds", namespaces=[database])) == []
 
 
-def test_a_table_that_became_a_view_carries_its_dependents_on(shop, raw, database, view):
+def test_dependents_of_table_converted_to_view(shop, raw, database, view):
     """What recorded it as a table depends on what the view in its place reads."""
     rename(raw, database, "orders", "orders_v1")
     view("orders", "SELECT id, total FROM orders_v1")
@@ -94,7 +94,7 @@ def test_a_table_that_became_a_view_carries_its_dependents_on(shop, raw, databas
     ],
     ids=["refused", "unknown"],
 )
-def test_a_server_that_cannot_filter_is_asked_for_all_rows(shop, open_catalog, metastore, database, answer):
+def test_server_without_filter_is_scanned(shop, open_catalog, metastore, database, answer):
     with ScriptedServer(metastore.port) as server:
         server.on("get_table_names_by_filter", answer, nth=EVERY)
         other = open_catalog({"uri": server.uri})
@@ -110,12 +110,12 @@ def test_a_server_that_cannot_filter_is_asked_for_all_rows(shop, open_catalog, m
         assert server.methods.count("get_tables_by_type") - listed == 1
 
 
-def test_files_are_marked_only_where_the_row_has_a_lineage(shop, database):
+def test_file_name_is_marked_only_with_row_lineage(shop, database):
     assert FILE_NODE in shop.load_view(f"{database}.top").metadata_location
     assert FILE_NODE not in shop.load_view(f"{database}.foreign").metadata_location
 
 
-def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, hive_table, view):
+def test_dependent_with_too_many_dependencies_for_row_is_found(catalog, database, hive_table, view):
     tables = [f"table_with_a_rather_long_name_{number}" for number in range(70)]
     for table in tables:
         hive_table(table, "id")
@@ -125,7 +125,7 @@ def test_a_view_with_more_children_than_a_row_holds_is_found(catalog, database, 
     assert names(catalog.dependents(f"{database}.{tables[69]}", namespaces=[database])) == ["wide"]
 
 
-def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_broken(shop, database):
+def test_renamed_view_keeps_broken_dependents_by_uuid(shop, database):
     shop.rename_view(f"{database}.bottom", f"{database}.ground")
     (dependent,) = DependentFinder(LineageReader(shop.store), databases=[database]).find_direct(
         ViewName(database, "ground")
@@ -137,7 +137,7 @@ def test_a_rename_keeps_dependents_by_uuid_and_the_graph_tells_that_they_are_bro
     assert broken.state is DependencyState.RENAMED
 
 
-def test_a_renamed_hive_table_is_followed(shop, raw, database):
+def test_dependents_of_renamed_hive_table_are_found(shop, raw, database):
     rename(raw, database, "orders", "all_orders")
     graph = shop.graph(database)
     states = {edge.view.name: (edge.state, edge.target.name) for edge in graph.edges}
@@ -145,7 +145,7 @@ def test_a_renamed_hive_table_is_followed(shop, raw, database):
     assert states["old"] == (DependencyState.MISSING, "orders")
 
 
-def test_the_graph_of_a_database(shop, database):
+def test_graph_of_database(shop, database):
     graph = shop.graph(database)
     order = [name.name for name in graph.order()]
     assert order.index("orders") < order.index("bottom") < order.index("top") < order.index("foreign")
@@ -157,7 +157,7 @@ def test_the_graph_of_a_database(shop, database):
     assert graph.cycles() == graph.broken() == graph.unknown() == ()
 
 
-def test_a_graph_reaches_into_databases_that_were_not_scanned(shop, database, other_database, view):
+def test_graph_contains_objects_of_unscanned_databases(shop, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.top")
     graph = shop.graph(other_database)
     assert set(graph.nodes) == {ViewName(other_database, "far"), ViewName(database, "top")}
@@ -167,7 +167,7 @@ def test_a_graph_reaches_into_databases_that_were_not_scanned(shop, database, ot
 # -- Cycles -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_replace_by_which_a_view_reads_itself_is_refused(shop, database, view):
+def test_replace_that_closes_cycle_is_rejected(shop, database, view):
     before = shop.load_view(f"{database}.bottom").metadata_location
     with pytest.raises(CyclicViewError) as caught:
         view("bottom", "SELECT id, total FROM foreign", replace=True)
@@ -175,19 +175,19 @@ def test_a_replace_by_which_a_view_reads_itself_is_refused(shop, database, view)
     assert shop.load_view(f"{database}.bottom").metadata_location == before
 
 
-def test_a_view_over_itself_is_refused(shop, database, view):
+def test_view_over_itself_is_rejected(shop, database, view):
     with pytest.raises(CyclicViewError):
         view("top", "SELECT id, total FROM top", replace=True)
 
 
-def test_a_creation_under_a_name_that_its_own_children_read_is_refused(shop, database, view):
+def test_create_that_closes_cycle_is_rejected(shop, database, view):
     shop.drop_view(f"{database}.bottom")
     with pytest.raises(CyclicViewError):
         view("bottom", "SELECT id, total FROM top")
     assert not shop.view_exists(f"{database}.bottom")
 
 
-def test_a_registration_by_which_a_view_reads_itself_is_refused(shop, database, view):
+def test_register_that_closes_cycle_is_rejected(shop, database, view):
     made = view("loop", "SELECT id, total FROM top")
     shop.drop_view(f"{database}.loop")
     shop.drop_view(f"{database}.bottom")
@@ -195,7 +195,7 @@ def test_a_registration_by_which_a_view_reads_itself_is_refused(shop, database, 
         shop.register_view(f"{database}.bottom", made.metadata_location)
 
 
-def test_a_rename_by_which_a_view_reads_itself_is_refused(shop, database, view):
+def test_rename_that_closes_cycle_is_rejected(shop, database, view):
     view("last", "SELECT id, total FROM foreign")
     shop.drop_view(f"{database}.bottom")
     with pytest.raises(CyclicViewError):
@@ -203,14 +203,14 @@ def test_a_rename_by_which_a_view_reads_itself_is_refused(shop, database, view):
     assert shop.view_exists(f"{database}.last")
 
 
-def test_a_rollback_by_which_a_view_reads_itself_is_refused(shop, database, view):
+def test_rollback_that_closes_cycle_is_rejected(shop, database, view):
     view("top", "SELECT id, total FROM refunds", replace=True)
     view("bottom", "SELECT id, total FROM top", replace=True)
     with pytest.raises(CyclicViewError):
         shop.load_view(f"{database}.top").update().rollback(version_id=1).commit()
 
 
-def test_a_cycle_that_others_made_is_told(shop, raw, database):
+def test_graph_reports_cycle_of_other_programs(shop, raw, database):
     row = raw.get_table(database, "old")
     row.viewExpandedText = row.viewOriginalText = f"select `f`.`id` from `{database}`.`foreign` `f`"
     raw.alter_table_with_environment_context(database, "old", row, EnvironmentContext({}))

@@ -22,7 +22,7 @@ def child(catalog, name, **given):
     return identify(catalog.store, catalog.store.get_row(name), **given)
 
 
-def test_writers_that_mark_a_table_at_once_agree(open_catalog, raw, database, hive_table):
+def test_concurrent_marks_of_table_agree(open_catalog, raw, database, hive_table):
     hive_table("orders")
     catalogs = [open_catalog() for _ in range(6)]
     rows = [catalog.store.get_row(ViewName(database, "orders")) for catalog in catalogs]
@@ -33,7 +33,7 @@ def test_writers_that_mark_a_table_at_once_agree(open_catalog, raw, database, hi
     }
 
 
-def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catalog, raw, database, hive_table):
+def test_locked_table_is_not_marked(catalog, open_catalog, raw, database, hive_table):
     hive_table("orders")
     name = ViewName(database, "orders")
     hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
@@ -45,7 +45,7 @@ def test_a_table_that_somebody_else_has_locked_is_left_alone(catalog, open_catal
     assert child(catalog, name).uuid == found.uuid
 
 
-def test_what_another_program_changed_meanwhile_is_kept(catalog, raw, database, hive_table):
+def test_mark_keeps_concurrent_change(catalog, raw, database, hive_table):
     hive_table("orders")
     name = ViewName(database, "orders")
     seen = catalog.store.get_row(name)
@@ -58,9 +58,7 @@ def test_what_another_program_changed_meanwhile_is_kept(catalog, raw, database, 
 
 
 @pytest.mark.parametrize(("fault", "marked"), [(DropRequest(), False), (DropReply(), True)])
-def test_a_connection_that_breaks_leaves_a_child_with_the_same_uuid(
-    open_catalog, raw, metastore, database, hive_table, fault, marked
-):
+def test_broken_connection_gives_same_derived_uuid(open_catalog, raw, metastore, database, hive_table, fault, marked):
     hive_table("orders")
     name = ViewName(database, "orders")
     with ThriftProxy(metastore.port) as proxy:
@@ -71,7 +69,7 @@ def test_a_connection_that_breaks_leaves_a_child_with_the_same_uuid(
     assert child(open_catalog(), name).uuid == found.uuid
 
 
-def test_two_tables_of_one_name_after_another_are_two(catalog, raw, database, hive_table):
+def test_recreated_table_gets_other_uuid(catalog, raw, database, hive_table):
     """The second of its creation tells them apart."""
     hive_table("orders")
     name = ViewName(database, "orders")
@@ -84,7 +82,7 @@ def test_two_tables_of_one_name_after_another_are_two(catalog, raw, database, hi
     assert child(catalog, name).uuid != first.uuid
 
 
-def test_each_kind_of_row_is_told(catalog, raw, database, hive_table, hive_view):
+def test_identify_returns_kind_of_row(catalog, raw, database, hive_table, hive_view):
     hive_table("orders")
     hive_view("old", f"select `id` from `{database}`.`orders`")
     raw.create_table(hive_row(database, "cube", "MATERIALIZED_VIEW"))
@@ -92,7 +90,7 @@ def test_each_kind_of_row_is_told(catalog, raw, database, hive_table, hive_view)
     assert kinds == {"orders": ObjectKind.HIVE_TABLE, "old": ObjectKind.HIVE_VIEW, "cube": ObjectKind.HIVE_TABLE}
 
 
-def test_an_iceberg_table_whose_file_is_gone_cannot_be_told(catalog, raw, database, view):
+def test_iceberg_table_without_metadata_file_is_unidentified(catalog, raw, database, view):
     raw.create_table(
         hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
     )

@@ -31,7 +31,7 @@ def rename(raw, database, old, new):
     raw.alter_table_with_environment_context(database, old, row, EnvironmentContext({}))
 
 
-def test_the_summary_holds_type_and_uuid_of_each_immediate_child(catalog, raw, database, hive_table, view):
+def test_summary_records_type_and_uuid_of_direct_dependencies(catalog, raw, database, hive_table, view):
     hive_table("orders")
     catalog.create_table(f"{database}.sums", ICEBERG)
     top = view("top", "SELECT * FROM orders")
@@ -49,7 +49,7 @@ def test_the_summary_holds_type_and_uuid_of_each_immediate_child(catalog, raw, d
     assert entry == {"type": "table", "uuid": str(catalog.load_table(f"{database}.sums").metadata.table_uuid)}
 
 
-def test_a_mark_changes_nothing_else_of_a_hive_table_s_row(raw, database, hive_table, view):
+def test_mark_changes_nothing_else_in_hive_row(raw, database, hive_table, view):
     hive_table("orders", numRows="12", COLUMN_STATS_ACCURATE='{"BASIC_STATS":"true"}', note="kept")
     before = raw.get_table(database, "orders")
     view("top", "SELECT * FROM orders")
@@ -59,7 +59,7 @@ def test_a_mark_changes_nothing_else_of_a_hive_table_s_row(raw, database, hive_t
     assert after == before
 
 
-def test_a_mark_is_written_once(catalog, raw, database, hive_table, view):
+def test_mark_is_written_once(catalog, raw, database, hive_table, view):
     hive_table("orders")
     view("one", "SELECT id FROM orders")
     first = raw.get_table(database, "orders")
@@ -70,7 +70,7 @@ def test_a_mark_is_written_once(catalog, raw, database, hive_table, view):
     assert (two.uuid, two.by_name) == (first.parameters[HIVE_UUID], False)
 
 
-def test_without_leave_to_mark_a_table_is_known_by_its_name(open_catalog, catalog, raw, database, hive_table, view):
+def test_unmarked_table_is_recorded_by_name(open_catalog, catalog, raw, database, hive_table, view):
     hive_table("orders")
     view("top", "SELECT id FROM orders", in_catalog=open_catalog({"hive-views.mark-hive-tables": "false"}))
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters
@@ -81,7 +81,7 @@ def test_without_leave_to_mark_a_table_is_known_by_its_name(open_catalog, catalo
     assert raw.get_table(database, "orders").parameters[HIVE_UUID] == child.uuid
 
 
-def test_the_same_text_over_the_same_tables_is_the_same_version(hive_table, view):
+def test_same_text_over_same_tables_is_same_version(hive_table, view):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     view("top", "SELECT total FROM orders", replace=True)
@@ -90,7 +90,7 @@ def test_the_same_text_over_the_same_tables_is_the_same_version(hive_table, view
     assert [entry.version_id for entry in again.history()] == [1, 2, 1]
 
 
-def test_the_row_follows_every_commit_of_ours(catalog, database, hive_table, view):
+def test_row_lineage_follows_every_commit(catalog, database, hive_table, view):
     hive_table("orders")
     hive_table("refunds")
     top = view("top", "SELECT id FROM orders")
@@ -119,7 +119,7 @@ def foreign_commit(catalog, raw, identifier, change):
     raw.alter_table_with_environment_context(*loaded.name(), row, EnvironmentContext({}))
 
 
-def test_a_java_commit_leaves_the_row_s_lineage_stale_and_the_file_s_is_read(catalog, raw, database, hive_table, view):
+def test_version_lineage_is_read_after_java_commit(catalog, raw, database, hive_table, view):
     hive_table("orders")
     hive_table("refunds")
     view("top", "SELECT id FROM orders")
@@ -135,7 +135,7 @@ def test_a_java_commit_leaves_the_row_s_lineage_stale_and_the_file_s_is_read(cat
     assert [child.name.name for child in lineage.dependencies] == ["orders"]
 
 
-def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(catalog, database, hive_table):
+def test_missing_lineage_is_rebuilt_from_text(catalog, database, hive_table):
     hive_table("orders")
     text = "WITH w AS (SELECT * FROM orders) SELECT w.id, g.total FROM w JOIN gone g ON w.id = g.id"
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", text)))
@@ -145,7 +145,7 @@ def test_a_lineage_that_another_engine_did_not_leave_is_rebuilt_from_the_text(ca
     assert lineage.missing == (ViewName(database, "gone"),)
 
 
-def test_a_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
+def test_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
     hive_table("orders")
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", "select * from orders")))
     before = raw.get_table(database, "orders")
@@ -155,20 +155,20 @@ def test_a_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
     assert raw.get_table(database, "orders") == before
 
 
-def test_a_plain_hive_view_s_children_are_known_from_its_text(catalog, database, hive_table, hive_view):
+def test_hive_view_dependencies_come_from_its_text(catalog, database, hive_table, hive_view):
     hive_table("orders")
     hive_view("old", f"select `orders`.`id`, `orders`.`total` from `{database}`.`orders`")
     assert [child.name.name for child in read(catalog, database, "old").dependencies] == ["orders"]
 
 
-def test_a_text_that_cannot_be_read_is_said(catalog, database):
+def test_unparsable_text_is_reported_as_problem(catalog, database):
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("presto", "select 1 as id, 2 as total")))
     lineage = read(catalog, database, "top")
     assert lineage.origin is LineageOrigin.NONE
     assert "dialect" in lineage.problem
 
 
-def test_the_deep_lineage_walks_down(catalog, database, hive_table, view):
+def test_transitive_lineage_follows_views(catalog, database, hive_table, view):
     hive_table("orders")
     hive_table("refunds")
     bottom = view("bottom", "SELECT id, total FROM orders")
@@ -191,7 +191,7 @@ def test_the_deep_lineage_walks_down(catalog, database, hive_table, view):
     assert parents["bottom"] == ["top", "middle"]
 
 
-def test_a_diamond_of_many_levels_is_walked_once(catalog, database, hive_table, view):
+def test_transitive_lineage_visits_shared_views_once(catalog, database, hive_table, view):
     hive_table("t0")
     for level in range(1, 13):
         view(f"t{level}", f"SELECT a.id, b.total FROM t{level - 1} a JOIN t{level - 1} b ON a.id = b.id")
@@ -201,7 +201,7 @@ def test_a_diamond_of_many_levels_is_walked_once(catalog, database, hive_table, 
 @pytest.mark.parametrize(
     ("what", "state"), [("rename", DependencyState.RENAMED), ("replace", DependencyState.REPLACED)]
 )
-def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, state):
+def test_state_of_renamed_or_replaced_dependency(catalog, raw, database, hive_table, view, what, state):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     old = raw.get_table(database, "orders").parameters[HIVE_UUID]
@@ -214,7 +214,7 @@ def test_what_became_of_a_child(catalog, raw, database, hive_table, view, what, 
     assert (item.dependency.uuid == old) is (what == "rename")
 
 
-def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, raw, database, view):
+def test_rename_of_iceberg_table_without_row_uuid_is_followed(catalog, metastore, raw, database, view):
     """PyIceberg writes no UUID into a table's row, so no filter finds where it went."""
     plain = HiveCatalog("plain", uri=metastore.uri)
     plain.create_table(f"{database}.orders", Schema(NestedField(1, "id", LongType())))
@@ -232,7 +232,7 @@ def test_an_iceberg_table_whose_row_has_no_uuid_is_followed(catalog, metastore, 
     assert item.state is DependencyState.MISSING
 
 
-def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table, hive_view, view):
+def test_unknown_name_in_text_is_missing(catalog, database, hive_table, hive_view, view):
     """No UUID was recorded: what a text names and is not there must not vanish from the walk."""
     hive_table("orders")
     hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
@@ -248,7 +248,7 @@ def test_a_name_that_only_a_text_knows_is_missing(catalog, database, hive_table,
     assert deep.by_sequence() == {f"{database}.old": 1, f"{database}.orders": 2}
 
 
-def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(catalog, raw, database, hive_view):
+def test_dependency_without_metadata_file_has_unknown_state(catalog, raw, database, hive_view):
     raw.create_table(
         hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
     )
@@ -263,7 +263,7 @@ def test_a_child_whose_metadata_file_is_gone_is_neither_missing_nor_the_same(cat
     assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
 
 
-def test_a_child_that_is_gone_is_missing(catalog, raw, database, hive_table, view):
+def test_dropped_dependency_is_missing(catalog, raw, database, hive_table, view):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)

@@ -93,7 +93,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_what_a_text_restricts(sql: str, expected: str) -> None:
+def test_restrictions_of_query(sql: str, expected: str) -> None:
     got = found(sql)
     assert " ".join(sorted(said(use) for use in got)) == " ".join(sorted(_split(expected)))
 
@@ -102,13 +102,13 @@ def _split(expected: str) -> list[str]:
     return [f"{part})" for part in expected.split(") ")[:-1]] + ([expected.split(") ")[-1]] if expected else [])
 
 
-def test_through_views() -> None:
+def test_restrictions_through_views() -> None:
     w = Relation(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
     got = found("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
     assert [said(use) for use in got] == ["a(ds=ds)", "b(hr=ds)"]
 
 
-def test_a_view_that_cannot_be_followed_is_read_whole() -> None:
+def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
     w = Relation(
         ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone"))
     )
@@ -120,13 +120,13 @@ def test_a_view_that_cannot_be_followed_is_read_whole() -> None:
     ]
 
 
-def test_views_in_a_circle_end() -> None:
+def test_cyclic_views_terminate() -> None:
     w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
     assert found("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
 
 
 @pytest.mark.parametrize("sql", ["", "not sql (", "SELECT 1 ds, 2 n; SELECT 2", "INSERT INTO d.a SELECT 1"])
-def test_what_is_no_query_is_no_error(sql: str) -> None:
+def test_text_that_is_no_query_restricts_nothing(sql: str) -> None:
     view = Relation(VIEW, {"ds": "string"}, query=(sql, "hive"), reads=(ViewName("d", "a"),))
     assert [(use.table.name, use.columns) for use in find_table_uses(view, TABLES.get, ["ds"])] == [("a", ())]
 
@@ -192,7 +192,7 @@ class Grammar:
 
 @settings(max_examples=1_000, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_other_partitions_change_nothing(source: random.Random) -> None:
+def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> None:
     """A row of the view with ds = X is the same if the tables hold nothing but the partitions that are named."""
     sql = Grammar(source).query(2)
     known = found(sql, {"ds": "string", "n": "bigint"})

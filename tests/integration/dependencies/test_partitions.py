@@ -63,7 +63,7 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def test_complete_and_as_fresh_as_the_table_written_longest_ago(table, run, ask, database):
+def test_complete_partition_is_as_fresh_as_its_oldest_table(table, run, ask, database):
     table("orders", _1=EARLY, _2=LATE)
     table("rates", _1=LATE, _2=LATE)
     run("CREATE VIEW v AS SELECT o.id, r.total, o.ds FROM orders o JOIN rates r ON o.id = r.id AND o.ds = r.ds")
@@ -76,7 +76,7 @@ def test_complete_and_as_fresh_as_the_table_written_longest_ago(table, run, ask,
     assert of(answer, "rates").restricted == (("ds", "ds"),)
 
 
-def test_what_was_asked_for_is_missing(table, run, ask, database):
+def test_requested_partition_without_table_partition_is_missing(table, run, ask, database):
     table("orders", _1=EARLY, _2=LATE)
     table("rates", _1=LATE)
     run("CREATE VIEW v AS SELECT o.id, r.total, o.ds FROM orders o JOIN rates r ON o.id = r.id AND o.ds = r.ds")
@@ -87,7 +87,7 @@ def test_what_was_asked_for_is_missing(table, run, ask, database):
     assert answer.fresh_as_of is None
 
 
-def test_what_a_sibling_has_is_missing(table, run, ask):
+def test_partition_of_sibling_table_is_missing(table, run, ask):
     table("orders", "ds hr", _1__00=EARLY, _1__01=EARLY, _2__00=EARLY)
     table("rates", "day hour", _1__00=LATE)
     run(
@@ -100,7 +100,7 @@ def test_what_a_sibling_has_is_missing(table, run, ask):
     assert len(of(ask("v"), "rates").missing) == 2
 
 
-def test_what_the_view_promises_is_missing(table, run, ask):
+def test_registered_view_partition_is_missing(table, run, ask):
     table("orders", _1=EARLY)
     run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM orders")
     assert ask("v").complete is True
@@ -109,7 +109,7 @@ def test_what_the_view_promises_is_missing(table, run, ask):
     assert ask("v", ds="1").complete is True
 
 
-def test_through_a_view_and_a_union(table, run, ask):
+def test_partitions_through_view_and_union(table, run, ask):
     table("orders", _1=EARLY, _2=LATE)
     table("older", "day", _1=EARLY, _0=EARLY)
     run("CREATE VIEW w AS SELECT id, ds AS d FROM orders UNION ALL SELECT id, day FROM older")
@@ -118,7 +118,7 @@ def test_through_a_view_and_a_union(table, run, ask):
     assert (names(answer, "orders"), names(answer, "older")) == (["ds=1"], ["day=1"])
 
 
-def test_a_filter_of_the_view(table, run, ask):
+def test_filter_of_view_restricts_partitions(table, run, ask):
     table("orders", "ds hr", _1__00=EARLY, _1__01=EARLY)
     run("CREATE VIEW v AS SELECT id, ds FROM orders WHERE hr = '01'")
     answer = ask("v", ds="1")
@@ -126,7 +126,7 @@ def test_a_filter_of_the_view(table, run, ask):
     assert of(answer, "orders").restricted == (("ds", "ds"), ("hr", "'01'"))
 
 
-def test_what_cannot_be_told_is_everything_and_says_so(table, run, ask):
+def test_unrestricted_table_returns_all_partitions_with_reason(table, run, ask):
     table("orders", _1=EARLY, _2=LATE)
     run("CREATE VIEW v AS SELECT id, concat(ds, '') AS ds FROM orders")
     answer = ask("v", ds="1")
@@ -136,7 +136,7 @@ def test_what_cannot_be_told_is_everything_and_says_so(table, run, ask):
     assert of(answer, "orders").all_partitions
 
 
-def test_a_column_that_is_not_told_is_said_beside_one_that_is(table, run, ask):
+def test_unrestricted_column_is_reported_besides_restricted_one(table, run, ask):
     table("orders", "ds hr", _1__01=EARLY, _1__02=EARLY, _2__01=LATE)
     run("CREATE VIEW v AS SELECT id, ds, concat(hr, '') AS hr FROM orders")
     answer = ask("v", ds="1", hr="01")
@@ -156,7 +156,9 @@ def test_a_column_that_is_not_told_is_said_beside_one_that_is(table, run, ask):
         ("double", ["0.0", "-0.0", "1.0"], "0", None),
     ],
 )
-def test_values_that_are_equal_and_look_different(raw, run, ask, database, kind, partitions, asked, expected):
+def test_types_with_equal_values_of_different_text_restrict_nothing(
+    raw, run, ask, database, kind, partitions, asked, expected
+):
     """The answer names at least what an engine reads."""
     row = hive_row(database, "orders", "EXTERNAL_TABLE", EXTERNAL="TRUE")
     row.partitionKeys = [FieldSchema("p", kind, None)]
@@ -168,7 +170,7 @@ def test_values_that_are_equal_and_look_different(raw, run, ask, database, kind,
     assert ask("v", p=asked).complete is (None if expected is None else True)
 
 
-def test_partitions_that_come_and_go(table, run, ask, raw, database):
+def test_added_and_dropped_partitions_change_result(table, run, ask, raw, database):
     table("orders", _1=EARLY, _2=EARLY)
     run("CREATE VIEW v AS SELECT id, ds FROM orders")
     assert ask("v", ds="2").complete
@@ -180,7 +182,7 @@ def test_partitions_that_come_and_go(table, run, ask, raw, database):
     assert ask("v").complete is True
 
 
-def test_a_table_without_partitions_is_one(run, ask, raw, database):
+def test_unpartitioned_table_is_one_partition(run, ask, raw, database):
     raw.create_table(hive_row(database, "plain", "EXTERNAL_TABLE", EXTERNAL="TRUE"))
     run("CREATE VIEW v AS SELECT one FROM plain")
     answer = ask("v")
@@ -189,7 +191,7 @@ def test_a_table_without_partitions_is_one(run, ask, raw, database):
     assert (answer.complete, answer.why) == (None, "no table behind it has partitions")
 
 
-def test_a_dropped_table(table, run, ask, raw, database):
+def test_dropped_table_makes_partition_incomplete(table, run, ask, raw, database):
     table("orders", _1=EARLY)
     run("CREATE VIEW v AS SELECT id, ds FROM orders")
     raw.drop_table(database, "orders", False)
@@ -197,7 +199,7 @@ def test_a_dropped_table(table, run, ask, raw, database):
     assert (answer.complete, answer.why) == (False, f"{database}.orders does not exist")
 
 
-def test_the_null_partition_is_not_the_one_asked_for(table, run, ask, raw, database):
+def test_null_partition_does_not_match_value(table, run, ask, raw, database):
     table("orders", _1=EARLY)
     sd = raw.get_table(database, "orders").sd
     raw.add_partition(Partition(["__HIVE_DEFAULT_PARTITION__"], database, "orders", 0, 0, sd, {}))
@@ -207,14 +209,14 @@ def test_the_null_partition_is_not_the_one_asked_for(table, run, ask, raw, datab
 
 
 @pytest.mark.parametrize("partition", [{"nope": "1"}, {"total": "x"}, {"ds": "__HIVE_DEFAULT_PARTITION__"}])
-def test_refused(table, run, ask, partition):
+def test_invalid_partition_values_are_rejected(table, run, ask, partition):
     table("orders", _1=EARLY)
     run("CREATE VIEW v AS SELECT id, total, ds FROM orders")
     with pytest.raises(InvalidViewError):
         ask("v", **partition)
 
 
-def test_numbers_are_compared_as_numbers(raw, run, ask, database):
+def test_numeric_partition_values_are_compared_as_numbers(raw, run, ask, database):
     row = hive_row(database, "byhour", "EXTERNAL_TABLE", EXTERNAL="TRUE")
     row.partitionKeys = [FieldSchema("hr", "int", None)]
     raw.create_table(row)
@@ -224,13 +226,13 @@ def test_numbers_are_compared_as_numbers(raw, run, ask, database):
     assert (names(answer, "byhour"), answer.complete) == (["hr=07"], True)
 
 
-def test_a_table_is_no_view(table, ask):
+def test_partitions_of_table_are_rejected(table, ask):
     table("orders", _1=EARLY)
     with pytest.raises(NoSuchViewError):
         ask("orders")
 
 
-def test_an_iceberg_table(catalog, run, ask, database):
+def test_partitions_of_iceberg_table(catalog, run, ask, database):
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds_part"))
     made = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
@@ -247,7 +249,7 @@ def test_an_iceberg_table(catalog, run, ask, database):
     assert of(ask("v", ds="3"), "events").missing == ((("ds", "3"),),)
 
 
-def test_files_from_before_the_table_was_partitioned_may_hold_anything(catalog, run, ask, database):
+def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask, database):
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     made = catalog.create_table(f"{database}.events", schema)
     made.append(pa.table({"id": [1], "ds": ["1"]}))

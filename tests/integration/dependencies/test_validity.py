@@ -51,12 +51,12 @@ def validity(catalog, database):
     return {name: finding.validity.value for name, finding in found(catalog, database).items()}
 
 
-def test_views_that_nothing_happened_to_are_valid(shop, database):
+def test_unchanged_views_are_valid(shop, database):
     assert set(validity(shop, database).values()) == {"valid"}
     assert len(found(shop, database)) == 6
 
 
-def test_a_dropped_table_invalidates_what_reads_it(shop, raw, database):
+def test_dropped_table_invalidates_its_readers(shop, raw, database):
     raw.drop_table(database, "orders", False)
     checked = found(shop, database)
     assert {name for name, item in checked.items() if item.validity is Validity.INVALID} == {
@@ -71,7 +71,7 @@ def test_a_dropped_table_invalidates_what_reads_it(shop, raw, database):
     assert checked["untouched"].problems == ()
 
 
-def test_a_dropped_column_invalidates_what_names_it(shop, raw, database):
+def test_dropped_column_invalidates_views_that_name_it(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "bigint")))
     assert validity(shop, database) == {
         "star": "invalid",
@@ -85,13 +85,13 @@ def test_a_dropped_column_invalidates_what_names_it(shop, raw, database):
     assert (problem.line, "total" in problem.reason) == (2, True)
 
 
-def test_a_new_column_leaves_a_star_frozen(shop, raw, database):
+def test_new_column_makes_star_view_outdated(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "bigint"), ("total", "bigint"), ("note", "string")))
     assert validity(shop, database)["star"] == "outdated"
     assert validity(shop, database)["named"] == "valid"
 
 
-def test_strings_that_are_written_otherwise_for_other_engines_are_no_change(catalog, database, hive_table, view):
+def test_dialect_specific_literals_are_no_change(catalog, database, hive_table, view):
     hive_table("orders")
     view("quoted", "SELECT id -- goes on \\\n , total\nFROM orders WHERE 'it''s' <> '${a}'")
     made = catalog.author(f"{database}.trino", 'select "id" from orders', dialect="trino", database=database)
@@ -100,7 +100,7 @@ def test_strings_that_are_written_otherwise_for_other_engines_are_no_change(cata
     assert catalog.load_view(f"{database}.quoted").expanded_text.count("\n") == 1
 
 
-def test_a_changed_type_is_told(shop, raw, database):
+def test_changed_column_type_is_invalid(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "string"), ("total", "bigint")))
     finding = shop.check_view(f"{database}.star")
     assert finding.validity is Validity.INVALID
@@ -113,7 +113,7 @@ def test_a_changed_type_is_told(shop, raw, database):
 @pytest.mark.parametrize(
     ("kind", "stored"), [("smallint", IntegerType()), ("varchar(20)", StringType()), ("char(3)", StringType())]
 )
-def test_types_that_iceberg_does_not_know_are_no_change(catalog, raw, database, kind, stored):
+def test_hive_only_types_are_no_change(catalog, raw, database, kind, stored):
     row = hive_row(database, "odd", "MANAGED_TABLE")
     columns(("id", kind))(row)
     raw.create_table(row)
@@ -122,7 +122,7 @@ def test_types_that_iceberg_does_not_know_are_no_change(catalog, raw, database, 
     assert catalog.check_view(f"{database}.top").problems == ()
 
 
-def test_functions_that_somebody_registered_are_taken_to_be_there(catalog, database, hive_table, hive_view):
+def test_registered_functions_are_assumed_to_exist(catalog, database, hive_table, hive_view):
     hive_table("orders")
     columns = f"{database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
     hive_view("old", f"select {columns} from `{database}`.`orders` `o`")
@@ -131,14 +131,14 @@ def test_functions_that_somebody_registered_are_taken_to_be_there(catalog, datab
     assert validity(catalog, database) == {"old": "valid", "top": "valid"}
 
 
-def test_a_missing_metadata_file_is_told(shop, database):
+def test_missing_metadata_file_is_invalid(shop, database):
     location = shop.load_view(f"{database}.named").metadata_location
     shop.store.files.delete(location)
     assert found(shop, database)["named"].validity is Validity.INVALID
     assert "does not exist" in found(shop, database)["named"].problems[0].reason
 
 
-def test_a_dialect_that_cannot_be_read_is_unknown(catalog, database):
+def test_unsupported_dialect_is_unknown(catalog, database):
     catalog.create_view(f"{database}.top", COLUMNS, version(database, ("presto", "select 1, 2")))
     assert catalog.check_view(f"{database}.top").validity is Validity.UNKNOWN
 
@@ -156,7 +156,7 @@ def alter_view_as(raw, database, name, text, *pairs):
     alter(raw, database, name, change)
 
 
-def test_a_row_that_another_program_changed_is_drifted_and_can_be_repaired(shop, raw, database):
+def test_drifted_row_is_repaired(shop, raw, database):
     before = shop.load_view(f"{database}.named")
     alter_view_as(raw, database, "named", f"select `r`.`total` from `{database}`.`refunds` `r`", ("total", "bigint"))
     assert shop.check_view(f"{database}.named").validity is not Validity.VALID
@@ -169,7 +169,7 @@ def test_a_row_that_another_program_changed_is_drifted_and_can_be_repaired(shop,
     assert shop.repair_view(f"{database}.named").metadata_location == repaired.metadata_location
 
 
-def test_a_row_that_another_program_changed_can_be_adopted(shop, raw, database):
+def test_drifted_row_is_adopted(shop, raw, database):
     text = f"select `r`.`total` from `{database}`.`refunds` `r`"
     alter_view_as(raw, database, "named", text, ("total", "bigint"))
     adopted = shop.adopt_view(f"{database}.named", analyzer=longs(shop, text, database))
@@ -183,7 +183,7 @@ def test_a_row_that_another_program_changed_can_be_adopted(shop, raw, database):
     ]
 
 
-def test_adopting_keeps_the_row_s_names_and_comments(shop, raw, database):
+def test_adopt_keeps_names_and_comments_of_row(shop, raw, database):
     """Plain Spark's names in front of AS stand in the row's columns alone."""
 
     def change(row):
@@ -199,14 +199,14 @@ def test_adopting_keeps_the_row_s_names_and_comments(shop, raw, database):
     assert shop.check_view(f"{database}.named").validity is Validity.VALID
 
 
-def test_a_column_that_was_renamed_in_the_row_is_adopted(shop, raw, database):
+def test_adopt_keeps_column_renamed_in_row(shop, raw, database):
     alter(raw, database, "named", columns(("number", "bigint")))
     adopted = shop.adopt_view(f"{database}.named")
     assert [field.name for field in adopted.schema().fields] == ["number"]
     assert (adopted.original_text, adopted.drift) == ("SELECT id FROM orders\nWHERE total > 3", ())
 
 
-def test_a_row_whose_columns_are_not_those_of_its_text_is_not_adopted(shop, raw, database):
+def test_adopt_rejects_row_with_other_columns_than_text(shop, raw, database):
     """Plain Spark wrote a star when the table had one column less."""
     before = shop.load_view(f"{database}.named").metadata_location
     alter_view_as(raw, database, "named", f"SELECT * FROM {database}.orders", ("id", "bigint"))
@@ -218,14 +218,14 @@ def test_a_row_whose_columns_are_not_those_of_its_text_is_not_adopted(shop, raw,
 # -- RECOMPILE ----------------------------------------------------------------------------------------------------
 
 
-def test_recompile_changes_nothing_where_nothing_changed(shop, database):
+def test_recompile_of_unchanged_view_commits_nothing(shop, database):
     before = shop.load_view(f"{database}.star")
     done = shop.recompile_view(f"{database}.star", analyzer=longs(shop, "", database))
     assert not done.changed
     assert shop.load_view(f"{database}.star").metadata_location == before.metadata_location
 
 
-def test_recompile_takes_in_new_columns(shop, raw, database):
+def test_recompile_adds_new_columns(shop, raw, database):
     alter(raw, database, "orders", columns(("fee", "bigint"), ("id", "bigint"), ("total", "bigint")))
     done = shop.recompile_view(f"{database}.star", analyzer=longs(shop, "", database))
     assert (done.changed, done.added, done.removed, done.retyped) == (True, ("fee",), (), ())
@@ -236,7 +236,7 @@ def test_recompile_takes_in_new_columns(shop, raw, database):
     assert shop.check_view(f"{database}.star").validity is Validity.VALID
 
 
-def test_recompile_of_what_cannot_be_resolved_changes_nothing(shop, raw, database):
+def test_recompile_of_unresolvable_view_changes_nothing(shop, raw, database):
     before = shop.load_view(f"{database}.named").metadata_location
     raw.drop_table(database, "orders", False)
     with pytest.raises(SqlError, match="orders"):
@@ -244,7 +244,7 @@ def test_recompile_of_what_cannot_be_resolved_changes_nothing(shop, raw, databas
     assert shop.load_view(f"{database}.named").metadata_location == before
 
 
-def test_recompile_after_a_table_was_made_again_notes_its_new_uuid(shop, raw, database, hive_table):
+def test_recompile_records_uuid_of_recreated_table(shop, raw, database, hive_table):
     raw.drop_table(database, "orders", False)
     hive_table("orders", hive_views_uuid="11111111-2222-4333-8444-555555555555")
     done = shop.recompile_view(f"{database}.named", analyzer=longs(shop, "", database))
@@ -267,7 +267,7 @@ def by_schema(catalog, database, name, sql, *columns, **more):
         ("SELECT *, id + total FROM orders", ["x", "total", "s"]),
     ],
 )
-def test_recompile_does_not_give_columns_the_names_of_a_star(shop, database, sql, names):
+def test_recompile_does_not_rename_columns_by_star(shop, database, sql, names):
     before = by_schema(shop, database, "v", sql, *((name, None) for name in names))
     with pytest.raises(InvalidViewError, match="cannot be told which is which"):
         shop.recompile_view(f"{database}.v")
@@ -291,7 +291,7 @@ def test_recompile_keeps_spelling_and_comments(shop, raw, database):
     assert not shop.recompile_view(f"{database}.v").changed
 
 
-def test_recompile_keeps_what_is_inside_of_columns(shop, raw, database):
+def test_recompile_keeps_nested_fields(shop, raw, database):
     """Ids, spelling and comments of nested fields are no other type."""
     alter(
         raw,
@@ -315,7 +315,7 @@ def test_recompile_keeps_what_is_inside_of_columns(shop, raw, database):
         ("SELECT id FROM orders", "elsewhere", "elsewhere.orders"),
     ],
 )
-def test_recompile_does_not_take_another_catalog_s_tables_for_its_own(shop, database, sql, default, shown):
+def test_recompile_rejects_tables_of_other_catalogs(shop, database, sql, default, shown):
     before = by_schema(shop, database, "v", sql.format(d=database), ("id", None), default_catalog=default)
     with pytest.raises(SqlError, match="in another catalog") as caught:
         shop.recompile_view(f"{database}.v")
@@ -324,7 +324,7 @@ def test_recompile_does_not_take_another_catalog_s_tables_for_its_own(shop, data
 
 
 @pytest.mark.parametrize("allowed", ["true", "false"])
-def test_recompile_does_not_take_another_dialect_s_text_away(shop, database, allowed):
+def test_recompile_rejects_loss_of_dialect(shop, database, allowed):
     made = version(database, ("spark", "SELECT id FROM orders"), ("trino", "SELECT id FROM orders"))
     properties = {"replace.drop-dialect.allowed": allowed}
     schema = Schema(NestedField(1, "id", LongType()))
@@ -341,7 +341,7 @@ def effects(catalog, identifier, new=None):
     return {item.view.name: item.effect for item in catalog.impact(identifier, new)}
 
 
-def test_what_a_drop_would_do(shop, database):
+def test_impact_of_drop(shop, database):
     affected = {item.view.name: item for item in shop.impact(f"{database}.orders")}
     assert {item.effect for item in affected.values()} == {Effect.BREAKS}
     assert set(affected) == {"star", "named", "over", "computed", "old"}
@@ -349,7 +349,7 @@ def test_what_a_drop_would_do(shop, database):
     assert (affected["named"].line, affected["named"].column) == (1, 16)
 
 
-def test_what_a_dropped_column_would_do(shop, database):
+def test_impact_of_dropped_column(shop, database):
     assert effects(shop, f"{database}.orders", [("id", "bigint")]) == {
         "star": Effect.BREAKS,
         "named": Effect.BREAKS,
@@ -359,7 +359,7 @@ def test_what_a_dropped_column_would_do(shop, database):
     }
 
 
-def test_what_a_new_column_would_do(shop, database):
+def test_impact_of_new_column(shop, database):
     assert effects(shop, f"{database}.orders", [("id", "bigint"), ("total", "bigint"), ("note", "string")]) == {
         "star": Effect.FROZEN,
         "named": Effect.NONE,
@@ -369,7 +369,7 @@ def test_what_a_new_column_would_do(shop, database):
     }
 
 
-def test_what_a_changed_type_would_do(shop, database):
+def test_impact_of_changed_type(shop, database):
     affected = {
         item.view.name: item for item in shop.impact(f"{database}.orders", [("id", "bigint"), ("total", "double")])
     }
@@ -394,14 +394,14 @@ def strict(shop, open_catalog):
     return open_catalog({"hive-views.dependency-mode": "strict"})
 
 
-def test_strict_refuses_a_rename_under_dependents(strict, shop, database):
+def test_strict_mode_rejects_rename_with_dependents(strict, shop, database):
     with pytest.raises(DependentsError) as caught:
         strict.rename_view(f"{database}.star", f"{database}.other")
     assert caught.value.dependents == (f"{database}.over",)
     shop.rename_view(f"{database}.star", f"{database}.other")
 
 
-def test_strict_refuses_columns_that_break_a_dependent(strict, shop, database, view):
+def test_strict_mode_rejects_columns_that_break_dependents(strict, shop, database, view):
     with pytest.raises(DependentsError):
         view("star", "SELECT id FROM orders", replace=True, in_catalog=strict)
     assert len(shop.load_view(f"{database}.star").history()) == 1
@@ -414,7 +414,7 @@ def test_strict_refuses_columns_that_break_a_dependent(strict, shop, database, v
     assert validity(shop, database)["over"] == "invalid"
 
 
-def test_strict_refuses_the_rename_of_a_table_under_dependents(strict, catalog, database, view):
+def test_strict_mode_rejects_table_rename_with_dependents(strict, catalog, database, view):
     catalog.create_table(f"{database}.sums", COLUMNS)
     view("top", "SELECT id FROM sums")
     with pytest.raises(DependentsError):

@@ -54,7 +54,7 @@ def make_view(catalog: HiveViewCatalog, name: str) -> None:
     catalog.create_view(name, parse_columns(["n:int"]), version)
 
 
-def test_a_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
+def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
     told: list[Finding] = []
     catalog = HiveViewCatalog("test", **properties)
     make_view(catalog, f"{database}.v")
@@ -81,7 +81,7 @@ def test_a_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str,
     assert left_behind(metastore, database) == []
 
 
-def test_nothing_is_written_where_nothing_may_be(metastore: EmbeddedMetastore) -> None:
+def test_no_write_skips_row_and_file(metastore: EmbeddedMetastore) -> None:
     with ThriftProxy(metastore.port) as proxy:
         report, found = checked(proxy.uri, write=False)
         called = set(proxy.methods)
@@ -92,7 +92,7 @@ def test_nothing_is_written_where_nothing_may_be(metastore: EmbeddedMetastore) -
     assert "storage" not in found
 
 
-def test_one_of_several_is_out_of_reach(metastore: EmbeddedMetastore, database: str) -> None:
+def test_one_unreachable_metastore_is_warning(metastore: EmbeddedMetastore, database: str) -> None:
     report, _ = checked(f"{NOWHERE},{metastore.uri},{metastore.uri}", database)
     reached = [(item.subject, item.level.value) for item in report.findings if item.check == "reachable"]
     assert reached == [(NOWHERE, "warning"), (metastore.uri, "ok"), (metastore.uri, "ok")]
@@ -100,7 +100,7 @@ def test_one_of_several_is_out_of_reach(metastore: EmbeddedMetastore, database: 
     assert levels(report) == {"reachable": "warning"}
 
 
-def test_none_is_reached() -> None:
+def test_no_reachable_metastore_is_problem() -> None:
     report, found = checked(NOWHERE)
     assert (report.level, found["reachable"].level) == (Level.PROBLEM, Level.PROBLEM)
     assert set(found) == {"java", "pyspark", "reachable"}
@@ -109,7 +109,7 @@ def test_none_is_reached() -> None:
 
 
 @pytest.mark.parametrize("fault", ["no answer", "no thrift"])
-def test_something_else_answers(metastore: EmbeddedMetastore, fault: str) -> None:
+def test_other_service_is_reported(metastore: EmbeddedMetastore, fault: str) -> None:
     if fault == "no answer":
         with ThriftProxy(metastore.port) as proxy:
             proxy.on(ANY, BlackHole(), nth=EVERY)
@@ -123,7 +123,7 @@ def test_something_else_answers(metastore: EmbeddedMetastore, fault: str) -> Non
     assert "Kerberos" in (found["reachable"].advice or "")
 
 
-def test_a_database_that_is_not_there(metastore: EmbeddedMetastore) -> None:
+def test_missing_database_is_reported(metastore: EmbeddedMetastore) -> None:
     report, found = checked(metastore.uri, "nothere")
     assert levels(report) == {"database": "problem"}
     assert found["database"].message == "Namespace does not exist: nothere"
@@ -132,7 +132,7 @@ def test_a_database_that_is_not_there(metastore: EmbeddedMetastore) -> None:
 IGNORES = {b"expected_parameter_key": b"expected_parameter_kex"}
 
 
-def test_compare_and_swap_that_is_ignored(metastore: EmbeddedMetastore, database: str) -> None:
+def test_ignored_compare_and_swap_is_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with Relay(metastore.port, requests=IGNORES) as relay:
         report, found = checked(relay.uri, database)
     # This server has the methods of one that honors it, so commits would trust it.
@@ -141,7 +141,7 @@ def test_compare_and_swap_that_is_ignored(metastore: EmbeddedMetastore, database
     assert left_behind(metastore, database) == []
 
 
-def test_locks_that_cannot_be_had(metastore: EmbeddedMetastore, database: str) -> None:
+def test_unavailable_locks_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
     broken = {b"\x00\x00\x00\x04lock": b"\x00\x00\x00\x04lokk", b"show_locks": b"shew_locks"}
     answers = {b"\x00\x00\x00\x04lokk": b"\x00\x00\x00\x04lock", b"shew_locks": b"show_locks"}
     for enabled, level in (("true", "problem"), ("false", "warning")):
@@ -152,20 +152,20 @@ def test_locks_that_cannot_be_had(metastore: EmbeddedMetastore, database: str) -
     assert left_behind(metastore, database) == []
 
 
-def test_heartbeats_that_come_too_late(metastore: EmbeddedMetastore) -> None:
+def test_heartbeat_interval_longer_than_expiry_is_reported(metastore: EmbeddedMetastore) -> None:
     _, found = checked(metastore.uri, write=False, **{"iceberg.hive.lock-heartbeat-interval-ms": "300000"})
     assert found["lock-expiry"].level is Level.PROBLEM
     assert found["lock-expiry"].advice == "Set iceberg.hive.lock-heartbeat-interval-ms to 100000 or less"
 
 
-def test_a_filter_that_does_not_work(metastore: EmbeddedMetastore, database: str) -> None:
+def test_broken_filter_is_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with Relay(metastore.port, requests={b"hive_filter_field_params__": b"hive_filter_field_paramz__"}) as relay:
         report, found = checked(relay.uri, database)
     assert levels(report) == {"filter": "warning"}
     assert isinstance(found["filter"].details["like"], str)
 
 
-def test_characters_that_are_damaged(metastore: EmbeddedMetastore, database: str) -> None:
+def test_damaged_characters_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
     # What MariaDB does with Hive's latin1 schema.
     greek = "Ελλάδα".encode()
     with Relay(metastore.port, requests={greek: b"?" * len(greek)}) as relay:
@@ -179,7 +179,7 @@ def test_characters_that_are_damaged(metastore: EmbeddedMetastore, database: str
 
 
 @pytest.mark.filterwarnings("ignore:No preferred file implementation")
-def test_storage_that_cannot_be_written(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_unwritable_storage_is_reported(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     place = (tmp_path / "file").as_uri()
     _, found = checked(metastore.uri, warehouse=place)
@@ -188,13 +188,15 @@ def test_storage_that_cannot_be_written(metastore: EmbeddedMetastore, tmp_path: 
     assert found["storage"].level is Level.PROBLEM
 
 
-def test_directories_made_for_the_file_are_removed(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_created_directories_are_removed(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     _, found = checked(metastore.uri, warehouse=(tmp_path / "a" / "b c").as_uri())
     assert found["storage"].level is Level.OK
     assert list(tmp_path.iterdir()) == []
 
 
-def test_views_with_something_wrong(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
+def test_problems_of_views_are_reported(
+    metastore: EmbeddedMetastore, properties: dict[str, str], database: str
+) -> None:
     catalog = HiveViewCatalog("test", **properties)
     for name in ("good", "changed", "lost"):
         make_view(catalog, f"{database}.{name}")
@@ -223,7 +225,7 @@ class Interruption(BaseException):
 
 
 @pytest.mark.parametrize("check", ["row", "compare-and-swap", "locks", "characters", "comment-size"])
-def test_an_interruption_leaves_nothing_behind(metastore: EmbeddedMetastore, database: str, check: str) -> None:
+def test_interruption_removes_temporary_row(metastore: EmbeddedMetastore, database: str, check: str) -> None:
     def tell(finding: Finding) -> None:
         if finding.check == check:
             raise Interruption
@@ -234,7 +236,7 @@ def test_an_interruption_leaves_nothing_behind(metastore: EmbeddedMetastore, dat
 
 
 @pytest.mark.parametrize("method", ["create_table", "alter_table_with_environment_context", "drop_table"])
-def test_a_lost_answer_leaves_nothing_behind(metastore: EmbeddedMetastore, database: str, method: str) -> None:
+def test_lost_reply_removes_temporary_row(metastore: EmbeddedMetastore, database: str, method: str) -> None:
     with ThriftProxy(metastore.port) as proxy:
         proxy.on(method, DropReply())
         report, _ = checked(proxy.uri, database)
@@ -243,7 +245,7 @@ def test_a_lost_answer_leaves_nothing_behind(metastore: EmbeddedMetastore, datab
     assert left_behind(metastore, database) == []
 
 
-def test_rows_of_a_killed_run_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
+def test_leftover_rows_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with MetastoreClient(ConnectionConfig(uris=(metastore.uri,))) as client, TemporaryRow(client, database) as other:
         report, found = checked(metastore.uri, database)
         assert levels(report) == {"leftovers": "warning"}
@@ -251,6 +253,6 @@ def test_rows_of_a_killed_run_are_reported(metastore: EmbeddedMetastore, databas
     assert left_behind(metastore, database) == []
 
 
-def test_the_report_is_plain_json(metastore: EmbeddedMetastore) -> None:
+def test_report_is_json_serializable(metastore: EmbeddedMetastore) -> None:
     report, _ = checked(metastore.uri, write=False)
     assert json.loads(json.dumps(dataclasses.asdict(report)))["level"] == "ok"

@@ -27,16 +27,16 @@ ANY = st.text(st.characters(categories=["L", "M", "N", "P", "S", "Z", "C"]))
         ("مبيعات", "مبيعات"),
     ],
 )
-def test_what_is_shown(text, shown):
+def test_escape_replaces_hidden_characters(text, shown):
     assert escape(text) == shown
 
 
-def test_lines_stay_where_they_may():
+def test_escape_keeps_line_breaks_on_request():
     assert escape("a\n\tb\r\n\x00", lines=True) == "a\n\tb\\x0d\n\\x00"
 
 
 @given(ANY)
-def test_nothing_hidden_is_left(text):
+def test_escape_is_complete_and_idempotent(text):
     shown = escape(text)
     assert shown.encode("utf-8").decode("utf-8") == shown
     bidirectional = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
@@ -47,7 +47,7 @@ def test_nothing_hidden_is_left(text):
 
 
 @given(ANY)
-def test_json_means_the_same_and_hides_nothing(text):
+def test_escape_json_keeps_value(text):
     shown = escape_json(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
     assert json.loads(shown) == {text: [text]}
     assert escape(shown, lines=True) == shown

@@ -27,14 +27,14 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_embedded_json_is_the_value(value):
+def test_embedded_json_keeps_value(value):
     text = embed_json(value)
     assert json.loads(text) == value
     assert text.isascii()
     assert not set("<>&'") & set(text)
 
 
-def test_what_json_does_not_have_is_refused():
+def test_embed_json_rejects_nan_and_infinity():
     with pytest.raises(ValueError):
         embed_json(float("nan"))
     with pytest.raises(TypeError):
@@ -42,29 +42,29 @@ def test_what_json_does_not_have_is_refused():
 
 
 @pytest.mark.parametrize("wrong", ["a = '</script>'", "x = '<!-- '", "/* </STYLE> */"])
-def test_a_script_that_would_end_itself_is_refused(wrong):
-    with pytest.raises(ValueError, match="would end"):
+def test_page_rejects_script_that_closes_its_element(wrong):
+    with pytest.raises(ValueError, match="would close"):
         page("t", style="", body="", script=wrong, data=None)
-    with pytest.raises(ValueError, match="would end"):
+    with pytest.raises(ValueError, match="would close"):
         page("t", style=wrong, body="", script="", data=None)
 
 
-def test_the_title_is_a_text():
+def test_page_title_is_escaped():
     made = page("</title><b>\u202e&é\ud800", style="", body="", script="", data=None)
     assert "<title>&lt;/title&gt;&lt;b&gt;\\u202e&amp;&#233;\\ud800</title>" in made
     assert made.isascii()
 
 
-def test_it_names_no_other_place():
+def test_page_references_no_other_resource():
     made = page("t", style="p {}", body="<p>", script="data;", data=1)
     assert not re.search(r"https?:|src=|href=|@import|url\(", made)
 
 
-def test_parts_are_files_of_a_package():
+def test_part_reads_package_file():
     assert part("hive_views", "py.typed") == ""
 
 
-def test_hostile_data_stay_data_in_a_browser(browser):
+def test_hostile_data_is_not_executed_in_browser(browser):
     script = "window.seen = data; for (const text of data) document.querySelector('p').append(text);"
     browser.requests()
     browser.open(page("t", style="", body="<p></p>", script=script, data=HOSTILE))
@@ -81,7 +81,7 @@ def test_hostile_data_stay_data_in_a_browser(browser):
     assert len(browser.requests()) == 1
 
 
-def test_the_policy_lets_nothing_else_run_or_load(browser):
+def test_content_security_policy_blocks_other_scripts_and_resources(browser):
     body = (
         "<p onclick='window.ran = 1'>x</p><script>window.ran = 2</script>"
         "<img src='http://127.0.0.1:9/x.png'><style>p { color: rgb(1, 2, 3) }</style>"
@@ -93,7 +93,7 @@ def test_the_policy_lets_nothing_else_run_or_load(browser):
     assert len([line for line in browser.console() if "Content Security Policy" in line]) >= 3
 
 
-def test_light_and_dark(browser):
+def test_page_has_light_and_dark_theme(browser):
     made = page("t", style="", body="", script="", data=None)
     colors = {}
     for scheme in ("light", "dark"):

@@ -38,7 +38,7 @@ def statements(text):
 
 
 @given(graphs())
-def test_it_parses_back(found):
+def test_dot_text_parses_to_the_same_graph(found):
     parsed = statements(dot(make_picture(found)))
     nodes = [line[0] for line in parsed if line[0].startswith('"') and line[1] == "["]
     edges = [(line[0], line[2]) for line in parsed if len(line) > 1 and line[1] == "->"]
@@ -47,7 +47,7 @@ def test_it_parses_back(found):
     assert sorted(edges) == sorted({(node_id(edge.target), node_id(edge.view)) for edge in found.edges})
 
 
-def test_kinds_standings_and_databases():
+def test_dot_shows_kinds_standings_and_databases():
     text = dot(
         make_picture(
             graph({"v": ["t", "gone"], "e.w": ["v"]}, gone=None), [invalid("v", 'no "t"')], title='my "views" \\'
@@ -64,7 +64,7 @@ def test_kinds_standings_and_databases():
     assert '  "d.v" -> "e.w";' in text
 
 
-def test_graphviz_shows_every_name_as_it_is():
+def test_graphviz_renders_hostile_names_unchanged():
     program = shutil.which("dot")
     if program is None:
         pytest.skip("needs Graphviz: apt-get install graphviz")

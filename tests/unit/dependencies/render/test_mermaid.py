@@ -24,7 +24,7 @@ def label(text):
 
 
 @given(graphs())
-def test_every_line_is_one_of_six_forms(found):
+def test_mermaid_lines_have_one_of_six_forms(found):
     picture = make_picture(found)
     lines = mermaid(picture).splitlines()
     assert "\n".join(lines) + "\n" == mermaid(picture)
@@ -39,7 +39,7 @@ def test_every_line_is_one_of_six_forms(found):
     assert styled == {line.rpartition(":::")[2] for line in forms[2]}
 
 
-def test_a_small_one():
+def test_mermaid_text_of_small_graph():
     picture = make_picture(graph({"v": ["t", "gone"]}, gone=None), [invalid("v")])
     assert mermaid(picture) == (
         "flowchart LR\n"

@@ -70,7 +70,7 @@ def large():
     return make_picture(found, findings)
 
 
-def test_200_views_are_drawn_without_overlap_and_can_be_read(browser, large):
+def test_page_draws_200_views_readably_without_overlap(browser, large):
     browser.requests()
     browser.open(html(large))
     assert browser.console() == []
@@ -91,7 +91,7 @@ def test_200_views_are_drawn_without_overlap_and_can_be_read(browser, large):
     assert outside == 0, "labels wider than their boxes"
 
 
-def test_all_can_be_seen_at_once(browser, large):
+def test_fit_shows_whole_graph(browser, large):
     browser.open(html(large))
     click(browser, "#fit")
     outside = browser.run(
@@ -104,7 +104,7 @@ def test_all_can_be_seen_at_once(browser, large):
     assert outside == 0
 
 
-def test_a_click_highlights_what_the_graph_says(browser, large):
+def test_click_highlights_upstream_and_downstream(browser, large):
     browser.open(html(large))
     names = list(large.boxes)
     for number in range(0, len(names), 17):
@@ -121,7 +121,7 @@ def test_a_click_highlights_what_the_graph_says(browser, large):
     assert browser.run("return document.getElementById('details').hidden")
 
 
-def test_search_narrows(browser, large):
+def test_search_filters_objects_by_name(browser, large):
     browser.open(html(large))
     assert len(listed(browser)) == len(large.boxes)
     typed(browser, "MART by_region")
@@ -149,7 +149,7 @@ def test_search_finds_texts_and_columns(browser):
     assert listed(browser) == ["d.t"]
 
 
-def test_a_filter_shows_those_that_stand_so(browser, large):
+def test_filter_shows_objects_of_standing(browser, large):
     browser.open(html(large))
     click(browser, "#filters [data-standing='invalid']")
     click(browser, "#filters [data-standing='blocked']")
@@ -160,7 +160,7 @@ def test_a_filter_shows_those_that_stand_so(browser, large):
     assert len(listed(browser)) == len(large.boxes)
 
 
-def test_only_what_is_connected(browser, large):
+def test_connected_objects_are_shown_alone(browser, large):
     browser.open(html(large))
     names = list(large.boxes)
     number = next(place for place, name in enumerate(names) if name.database == "core" and large.graph.dependents(name))
@@ -175,7 +175,7 @@ def test_only_what_is_connected(browser, large):
     assert len(browser.run(BOXES)) == len(names)
 
 
-def test_details_of_a_view(browser):
+def test_details_show_texts_and_columns_of_view(browser):
     picture = make_picture(
         graph({"v": ["t", "gone"], "w": ["v"]}, gone=None), [invalid("v", "no table gone"), *valid("w")]
     )
@@ -247,7 +247,7 @@ def test_hostile_names_stay_text(browser):
     assert overlapping(browser.run(BOXES)) == []
 
 
-def test_nothing_to_show(browser):
+def test_page_of_empty_graph(browser):
     browser.open(html(make_picture(graph({}))))
     assert not browser.run("return document.getElementById('nothing').hidden")
     assert browser.console() == []
@@ -267,7 +267,7 @@ def test_keys_zoom_and_select(browser):
     assert browser.run("return state.selected") == 0
 
 
-def test_dragging_and_the_wheel_move_the_graph(browser):
+def test_drag_and_wheel_move_and_zoom(browser):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
@@ -281,7 +281,7 @@ def test_dragging_and_the_wheel_move_the_graph(browser):
     assert browser.run("return state.scale") > scale
 
 
-def test_a_click_of_the_mouse_selects(browser):
+def test_mouse_click_selects_object(browser):
     browser.open(html(make_picture(graph({"v": ["t"]}))))
     browser.driver.find_element("css selector", "#nodes [data-node='1']").click()
     assert browser.run("return state.selected") == 1
@@ -290,7 +290,7 @@ def test_a_click_of_the_mouse_selects(browser):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_labels_stand_out_from_their_ground(browser, scheme):
+def test_labels_have_sufficient_contrast(browser, scheme):
     """WCAG 2.1, 1.4.3: at least 4.5 to 1."""
     browser.prefer(scheme)
     reads = {"good": ["t"], "bad": ["t"], "old": ["t"]}
@@ -329,7 +329,7 @@ def random_graphs(count):
         yield {"sizes": sizes, "edges": edges}
 
 
-def test_the_layout_of_300_random_graphs(browser):
+def test_layout_of_300_random_graphs_has_no_overlap(browser):
     browser.open("<!DOCTYPE html><meta charset=utf-8><title>t</title>")
     cases = list(random_graphs(300))
     script = part("hive_views.dependencies.render", "layout.js")
@@ -350,7 +350,7 @@ def test_the_layout_of_300_random_graphs(browser):
                 assert top - 0.001 <= y <= top + height + 0.001
 
 
-def test_a_graph_without_cycles_runs_from_left_to_right(browser):
+def test_acyclic_graph_runs_from_left_to_right(browser):
     pick = random.Random(5)
     sizes = [{"w": pick.randrange(40, 320), "h": 30} for _ in range(80)]
     edges = [sorted(pick.sample(range(80), 2)) for _ in range(150)]
@@ -362,7 +362,7 @@ def test_a_graph_without_cycles_runs_from_left_to_right(browser):
         assert one["x"] + one["w"] < other["x"]
 
 
-def test_crossings_that_need_not_be_are_not_there(browser):
+def test_layout_avoids_unnecessary_crossings(browser):
     """Pairs whose order is reversed, and a tree: neither needs a crossing."""
     pairs = [[number, 19 - number] for number in range(10)]
     hub = [[number, 20] for number in range(10, 20)]
@@ -382,7 +382,7 @@ def test_crossings_that_need_not_be_are_not_there(browser):
         assert crossed == []
 
 
-def test_the_document_is_json():
+def test_page_data_is_json():
     picture = make_picture(hostile())
     assert json.loads(json.dumps(page_data(picture)))["nodes"][0].keys() == {
         "database", "name", "kind", "standing", "reasons", "typed", "expanded", "columns",

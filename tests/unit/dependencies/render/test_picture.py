@@ -20,7 +20,7 @@ def reasons(picture, name):
     return picture.boxes[ViewName("d", name)].reasons
 
 
-def test_without_a_check_only_what_is_missing_is_known():
+def test_unchecked_picture_shows_missing_objects():
     picture = make_picture(graph({"a": ["t"], "b": ["gone"], "c": ["a"], "e": ["b"]}, gone=None))
     assert standings(picture) == {
         "a": "unchecked",
@@ -35,14 +35,14 @@ def test_without_a_check_only_what_is_missing_is_known():
 
 
 @pytest.mark.parametrize("validity", Validity)
-def test_a_finding_is_how_a_view_stands(validity):
+def test_standing_follows_check_result(validity):
     found = [invalid("a", "why", validity)] if validity is not Validity.VALID else valid("a")
     picture = make_picture(graph({"a": ["t"]}), found)
     assert standings(picture) == {"a": validity.value, "t": "unchecked"}
     assert reasons(picture, "a") == (() if validity is Validity.VALID else ("line 1:15: why",))
 
 
-def test_the_lesser_problems_of_a_view_are_named():
+def test_reasons_include_minor_problems():
     found = CheckedView(
         ViewName("d", "a"),
         (*invalid("a", "one").problems, *invalid("a", "other", Validity.OUTDATED).problems),
@@ -50,7 +50,7 @@ def test_the_lesser_problems_of_a_view_are_named():
     assert reasons(make_picture(graph({"a": ["t"]}), [found]), "a") == ("line 1:15: one", "line 1:15: outdated: other")
 
 
-def test_what_reads_something_broken_is_blocked_at_any_distance():
+def test_views_over_broken_view_are_blocked_at_any_distance():
     reads = {"bad": ["t"], "over": ["bad"], "top": ["over", "fine"], "fine": ["t"]}
     picture = make_picture(graph(reads), [invalid("bad"), *valid("over", "top", "fine")])
     assert standings(picture) == {
@@ -63,7 +63,7 @@ def test_what_reads_something_broken_is_blocked_at_any_distance():
     assert reasons(picture, "top") == ("it reads d.over, which is blocked",)
 
 
-def test_an_outdated_view_over_a_broken_one_says_both():
+def test_outdated_view_over_broken_view_reports_both():
     picture = make_picture(
         graph({"bad": ["t"], "over": ["bad"]}), [invalid("bad"), invalid("over", "old", Validity.OUTDATED)]
     )
@@ -71,20 +71,20 @@ def test_an_outdated_view_over_a_broken_one_says_both():
     assert reasons(picture, "over") == ("it reads d.bad, which is invalid", "line 1:15: old")
 
 
-def test_members_of_a_cycle_are_invalid():
+def test_cycle_members_are_invalid():
     picture = make_picture(graph({"a": ["b"], "b": ["a"], "c": ["a"], "own": ["own"]}), valid("a", "b", "c", "own"))
     assert standings(picture) == {"a": "invalid", "b": "invalid", "c": "blocked", "own": "invalid"}
     assert reasons(picture, "a") == ("it reads itself: d.a, d.b read each other",)
 
 
-def test_a_view_whose_children_are_not_known():
+def test_view_with_unknown_dependencies_has_unknown_standing():
     name = ViewName("d", "v")
     lineage = Lineage(name, (), LineageOrigin.NONE, problem="no text")
     picture = make_picture(Graph({name: Node(name, ObjectKind.VIEW, None, lineage)}, ()))
     assert (picture.boxes[name].standing, picture.boxes[name].reasons) == (Standing.UNKNOWN, ("no text",))
 
 
-def test_a_renamed_and_a_replaced_child_are_told():
+def test_renamed_and_replaced_dependencies_are_reasons():
     view, now, other = (ViewName("d", name) for name in ("v", "now", "other"))
     edges = (
         Edge(view, Dependency(ViewName("d", "old"), "", ObjectKind.TABLE), DependencyState.RENAMED, now),
@@ -100,7 +100,7 @@ def test_a_renamed_and_a_replaced_child_are_told():
 
 
 @given(graphs())
-def test_every_node_is_a_box_and_every_pair_one_arrow(found):
+def test_picture_has_box_per_node_and_arrow_per_pair(found):
     picture = make_picture(found)
     assert list(picture.boxes) == sorted(found.nodes)
     assert [box.name for boxes in picture.databases().values() for box in boxes] == sorted(found.nodes)

@@ -8,7 +8,7 @@ from hive_views.identifiers import ViewName
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid, valid
 
 
-def test_a_database_upstream():
+def test_upstream_tree_of_database():
     reads = {"top": ["left", "right"], "left": ["t"], "right": ["left", "gone"], "alone": ["t"]}
     picture = make_picture(graph(reads, gone=None), [invalid("right", "no table gone"), *valid("top", "left", "alone")])
     assert tree_text(tree(picture)) == (
@@ -23,7 +23,7 @@ def test_a_database_upstream():
     )
 
 
-def test_one_object_downstream():
+def test_downstream_tree_of_object():
     picture = make_picture(graph({"top": ["left", "right"], "left": ["t"], "right": ["t"]}))
     assert tree_text(tree(picture, [ViewName("d", "t")], Direction.DOWN)) == (
         "d.t  table\n"
@@ -34,7 +34,7 @@ def test_one_object_downstream():
     )  # fmt: skip
 
 
-def test_a_cycle_is_cut_where_it_closes():
+def test_tree_cuts_cycle_where_it_closes():
     picture = make_picture(graph({"a": ["b"], "b": ["c"], "c": ["a"], "own": ["own"]}))
     lines = tree(picture)
     assert [(line.name.name, line.depth, line.note or "") for line in lines] == [
@@ -47,25 +47,25 @@ def test_a_cycle_is_cut_where_it_closes():
     ]
 
 
-def test_a_chain_of_ten_thousand_views():
+def test_tree_of_ten_thousand_nested_views():
     picture = make_picture(graph({f"v{number:05}": [f"v{number + 1:05}"] for number in range(10_000)}))
     lines = tree(picture)
     assert [lines[0].depth, lines[-1].depth, len(lines)] == [0, 10_000, 10_001]
 
 
-def test_a_diamond_of_diamonds_is_not_told_twice():
+def test_tree_shows_shared_subtree_once():
     """Each layer doubles the ways; the lines only add up."""
     reads = {f"{side}{layer}": [f"l{layer + 1}", f"r{layer + 1}"] for layer in range(40) for side in "lr"}
     assert len(tree(make_picture(graph(reads)))) == 2 + 2 * 80
 
 
-def test_names_cannot_steer_the_terminal():
+def test_tree_escapes_control_characters():
     picture = make_picture(graph({"a\x1b[2m\u202eb": ["t\nt"]}))
     assert tree_text(tree(picture)) == "d.a\\x1b[2m\\u202eb  view\n└─ d.t\\x0at  table\n"
 
 
 @given(graphs(), st.sampled_from(Direction))
-def test_every_object_and_every_edge_is_shown(found, direction):
+def test_tree_shows_every_object_and_edge(found, direction):
     lines = tree(make_picture(found), direction=direction)
     assert {line.name for line in lines} == set(found.nodes)
     pairs, path = set(), []
