@@ -23,14 +23,14 @@ Behind = Callable[..., HiveViewCatalog]
 
 @pytest.fixture
 def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    """A proxy before the shared metastore."""
+    """A proxy for the shared metastore."""
     with ThriftProxy(metastore.port) as running:
         yield running
 
 
 @pytest.fixture
 def behind(proxy: ThriftProxy, open_catalog: CatalogFactory) -> Behind:
-    """Makes catalogs that reach the metastore through the proxy; more properties by their names."""
+    """Opens catalogs that reach the metastore through the proxy, with additional properties."""
 
     def opening(**more: str) -> HiveViewCatalog:
         return open_catalog({"uri": proxy.uri, **more})
@@ -40,27 +40,27 @@ def behind(proxy: ThriftProxy, open_catalog: CatalogFactory) -> Behind:
 
 @pytest.fixture
 def scripted(metastore: EmbeddedMetastore) -> Iterator[ScriptedServer]:
-    """A server before the shared metastore that answers as a test wants it to."""
+    """A server in front of the shared metastore with scripted answers."""
     with ScriptedServer(metastore.port) as running:
         yield running
 
 
 @pytest.fixture
 def observer(metastore: EmbeddedMetastore, database: str) -> Observer:
-    """Sees what is really there."""
+    """Reads the database without a proxy."""
     return Observer(metastore, database)
 
 
 @pytest.fixture
 def before(open_catalog: CatalogFactory, database: str, observer: Observer) -> State:
-    """The database with the view that all operations but a create are about, made without a proxy."""
-    # Without locks it is faster; Hive 3.1 cannot do without.
+    """The state of the database with one prepared view."""
+    # Faster without locks, which Hive 3.1 needs.
     prepare(open_catalog({"iceberg.engine.hive.lock-enabled": str(SERVER.startswith("3.")).lower()}), database)
     return read_state(observer)
 
 
 @pytest.fixture
 def aside() -> Iterator[ThreadPoolExecutor]:
-    """Threads for what goes on at the same time as the test."""
+    """Threads for concurrent operations."""
     with ThreadPoolExecutor(8) as pool:
         yield pool

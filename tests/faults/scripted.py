@@ -26,29 +26,29 @@ from tests.proxy import EVERY, LOOPBACK, Header, MessageStream, ProtocolError
 
 @dataclass(frozen=True)
 class Answer:
-    """The client is told this, in place of what the server would say."""
+    """An error to answer instead of the server's answer."""
 
     error: TException
     """An error that the method declares, or Thrift's own TApplicationException."""
     carried_out: bool = False
-    """Whether the real server gets the request all the same."""
+    """Whether the metastore executes the request anyway."""
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Bytes of the request are replaced by others of the same length."""
+    """A replacement of bytes in the request by others of the same length."""
 
     old: bytes
     new: bytes
 
 
 @dataclass
-class _Line:
+class _Rule:
     method: str
     action: Answer | Rewrite
     nth: int
     after: str | None = None
-    seen: int = 0
+    matched: int = 0
 
 
 class ScriptedServer:
@@ -60,27 +60,27 @@ class ScriptedServer:
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
-        self._lines: list[_Line] = []
-        self._guard = threading.Lock()
+        self._rules: list[_Rule] = []
+        self._mutex = threading.Lock()
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server((LOOPBACK, 0))
         self.port: int = self._listener.getsockname()[1]
         self.methods: list[str] = []
-        """What was called, in order."""
+        """The called methods, in order."""
 
     @property
     def uri(self) -> str:
-        """Where clients connect to."""
+        """The URI for clients."""
         return f"thrift://{LOOPBACK}:{self.port}"
 
     def on(self, method: str, action: Answer | Rewrite, *, nth: int = 1, after: str | None = None) -> None:
-        """Do something to the nth call of a method from now on (`EVERY`: to all); lines made first come first.
+        """Apply an action to the nth call of a method from now on, or to `EVERY` one; earlier rules take precedence.
 
         With `after`, calls are counted from the first call of that method on.
         """
-        with self._guard:
-            self._lines.append(_Line(method, action, nth, after))
+        with self._mutex:
+            self._rules.append(_Rule(method, action, nth, after))
 
     def __enter__(self) -> ScriptedServer:
         self._run(self._accept)
@@ -89,13 +89,13 @@ class ScriptedServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for each in (self._listener, *self._sockets):
+        for item in (self._listener, *self._sockets):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(30)
-        for each in (self._listener, *self._sockets):
-            each.close()
+        for item in (self._listener, *self._sockets):
+            item.close()
 
     def _run(self, target: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=target, args=arguments, daemon=True)
@@ -109,11 +109,11 @@ class ScriptedServer:
                 try:
                     server = socket.create_connection((LOOPBACK, self._server_port))
                 except ConnectionRefusedError:
-                    client.close()  # the real one is being started again
+                    client.close()  # the metastore is restarting
                     continue
-                for each in (client, server):
-                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    self._sockets.append(each)
+                for item in (client, server):
+                    item.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    self._sockets.append(item)
                 self._run(self._serve, client, server)
 
     def _serve(self, client: socket.socket, server: socket.socket) -> None:
@@ -121,7 +121,7 @@ class ScriptedServer:
         with suppress(OSError, EOFError, ProtocolError):
             while True:
                 header, request = requests.read()
-                action = self._turn(header.method)
+                action = self._choose_action(header.method)
                 if isinstance(action, Rewrite):
                     assert len(action.old) == len(action.new)
                     request = request.replace(action.old, action.new)
@@ -131,28 +131,30 @@ class ScriptedServer:
                 server.sendall(request)
                 _, reply = replies.read()
                 client.sendall(_reply(header, action.error) if isinstance(action, Answer) else reply)
-        for each in (client, server):
+        for item in (client, server):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
 
-    def _turn(self, method: str) -> Answer | Rewrite | None:
-        with self._guard:
+    def _choose_action(self, method: str) -> Answer | Rewrite | None:
+        with self._mutex:
             self.methods.append(method)
             chosen = None
-            for line in self._lines:
-                if line.method == method and line.after in (None, *self.methods):
-                    line.seen += 1
-                    if chosen is None and line.nth in (EVERY, line.seen):
-                        chosen = line.action
+            for rule in self._rules:
+                if rule.method == method and rule.after in (None, *self.methods):
+                    rule.matched += 1
+                    if chosen is None and rule.nth in (EVERY, rule.matched):
+                        chosen = rule.action
             return chosen
 
 
 def _reply(header: Header, error: TException) -> bytes:
     buffer = TMemoryBuffer()
     protocol = TBinaryProtocol(buffer)
-    broken = isinstance(error, TApplicationException)
-    protocol.writeMessageBegin(header.method, TMessageType.EXCEPTION if broken else TMessageType.REPLY, header.sequence)
-    if broken:
+    is_internal = isinstance(error, TApplicationException)
+    protocol.writeMessageBegin(
+        header.method, TMessageType.EXCEPTION if is_internal else TMessageType.REPLY, header.sequence
+    )
+    if is_internal:
         error.write(protocol)
     else:
         _result(header.method, error).write(protocol)
@@ -161,7 +163,7 @@ def _reply(header: Header, error: TException) -> bytes:
 
 
 def _result(method: str, error: TException) -> Any:
-    """The generated structure of a method's answer, with an error in the field that the method declares for it."""
+    """Return the result struct of a method with an error in its declared field."""
     kind = getattr(ThriftHiveMetastore, f"{method}_result")
     for field in kind.thrift_spec:
         if field is not None and field[3] and not isinstance(field[3], str) and type(error) is field[3][0]:
@@ -170,6 +172,6 @@ def _result(method: str, error: TException) -> Any:
 
 
 def like_version_3(server: ScriptedServer) -> None:
-    """Make it look like Hive 3.1.3 in what matters here: it has catalogs, and ignores what an alter expects."""
+    """Let a server imitate Hive 3.1.3: it has catalogs and ignores the expectations of an alter."""
     server.on("get_catalogs", Answer(MetaException("not now")), nth=EVERY)
     server.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)

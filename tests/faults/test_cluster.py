@@ -1,6 +1,6 @@
-"""Two metastores of the newest release on one PostgreSQL: one goes away, the database goes away, locks lie about.
+"""Two metastores of the newest release on one PostgreSQL: outages of a metastore and of the database, expired locks.
 
-And what a client's own machine does to it: disks that are full or read-only, and clocks that jump.
+Also faults of the client's machine: full and read-only disks, and clocks that jump.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def place(cluster: Cluster) -> Iterator[str]:
-    """A database of the test's own."""
+    """A database for this test."""
     name = f"db_{os.urandom(6).hex()}"
     with connect(cluster.second.port) as client:
         client.create_database(Database(name=name, locationUri=f"{cluster.first.warehouse}/{name}.db"))
@@ -76,7 +76,7 @@ def place(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[str, str]]:
-    """Clients that replace one view all the time; what each was told of its text is there afterwards."""
+    """Clients that replace one view continuously and record which commits were acknowledged."""
     told: dict[str, str] = {}
     ended = threading.Event()
 
@@ -113,7 +113,7 @@ def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[
 
 
 def check_told(observer: Observer, told: dict[str, str]) -> None:
-    """What clients were told is the truth, and nothing was lost."""
+    """Check that the reported outcomes are correct and no commit was lost."""
     view = observer.view("v")
     assert view.log == view.version_ids == list(range(1, len(view.queries) + 1))
     assert len(set(view.queries)) == len(view.queries) == view.commits
@@ -142,7 +142,7 @@ def test_commits_survive_power_loss_of_the_database(cluster: Cluster, place: str
 
 
 def test_commits_survive_database_outage(cluster: Cluster, place: str) -> None:
-    """Longer than a call may take: what is asked meanwhile ends with an error that says so, or later as it should."""
+    """The outage exceeds the call time-out: operations raise an error or succeed later."""
     with HiveViewCatalog("prod", **{**cluster.properties, "hive-views.settle-timeout-ms": "1000"}) as catalog:
         catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
         control(cluster.store, "stop")
@@ -160,7 +160,7 @@ def test_commits_survive_database_outage(cluster: Cluster, place: str) -> None:
 
 
 def test_commits_survive_temporary_lock_failures(cluster: Cluster, place: str) -> None:
-    """As while a database goes away: the server takes no request for a lock, and tells nothing of locks either."""
+    """The server rejects lock requests and cannot list locks, as during a database outage."""
     name, config = ViewName(place, "v"), LockConfig(check_min_wait_ms=50)
     with (
         ThriftProxy(cluster.first.port) as proxy,
@@ -191,7 +191,7 @@ def _answers(catalog: HiveViewCatalog, database: str) -> bool:
 
 @pytest.fixture
 def stage(cluster: Cluster) -> Iterator[Stage]:
-    """Users ask the first metastore, by proxies, and the second one where that does not answer."""
+    """Clients use the first metastore by proxies, and the second one if the first does not answer."""
     alive = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
     with HiveViewCatalog("prod", **{**cluster.properties, "uri": cluster.second.uri}) as direct:
         yield Stage(cluster.second, direct, cluster.first, alive)
@@ -218,13 +218,13 @@ def test_each_operation_while_one_of_two_metastores_is_killed(
 def test_each_operation_while_the_database_loses_power(
     cluster: Cluster, stage: Stage, subtests: pytest.Subtests
 ) -> None:
-    """Each request that changes something is with the server when its database goes."""
+    """The database is killed while the server executes the request that changes the row."""
     cases = [change(stage, operation, DATABASE_RESTARTED) for operation in WHICH]
     report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 
 def test_commit_with_many_expired_locks(cluster: Cluster, place: str) -> None:
-    """Clients that died left hundreds of locks, one of them on our view: they hold us up until that one ends."""
+    """Killed clients left hundreds of locks, one of them on the view: the commit waits until that one expires."""
     with HiveViewCatalog("prod", **cluster.properties) as catalog:
         catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
         with connect(cluster.second.port) as client:
@@ -241,7 +241,7 @@ def test_commit_with_many_expired_locks(cluster: Cluster, place: str) -> None:
         assert catalog.load_view((place, "v")).expanded_text == "select 1"
 
 
-# -- The client's own machine -------------------------------------------------------------------------------------
+# -- The client's machine ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ def test_full_disk_reports_error_and_keeps_state(
             out.write(b"x" * 512)
     with pytest.raises(MetadataWriteError, match="No space left"):
         catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
-    assert (observer.row("v"), files_below(small_disk) - {filler}) == (row, files)  # and no half of a file
+    assert (observer.row("v"), files_below(small_disk) - {filler}) == (row, files)  # no partial file
     filler.unlink()
     catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 2")))
     assert catalog.load_view((database, "v")).previous_metadata_location == before.metadata_location
@@ -298,7 +298,7 @@ with HiveViewCatalog("prod", uri=uri, warehouse=warehouse) as catalog:
         catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", f"select {number}")))
         print(time.time(), flush=True)
 """
-"""The program's clock is off by what a file says. (libfaketime lets its threads hang when the clock jumps.)"""
+"""The program's clock is shifted by the number in a file. (With libfaketime its threads hang when the clock jumps.)"""
 
 
 @pytest.mark.parametrize("jump", [f"-{400 * DAY_S}", f"{400 * DAY_S}"], ids=["back", "on"])
@@ -311,7 +311,7 @@ def test_commits_of_client_whose_clock_jumps(
     metastore: MetastoreProcess,
     tmp_path: Path,
 ) -> None:
-    """The clock jumps a year while one commit waits for its lock, and back while the next one is on its way."""
+    """The clock jumps a year ahead while a commit waits for its lock, and back during the next commit."""
     catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")))
     clock = tmp_path / "clock"
     clock.write_text("0")

@@ -1,4 +1,4 @@
-"""What the row and its file prove about a commit whose answer got lost: never a success or a failure that was none."""
+"""Verification of commits whose reply was lost: the row and its metadata file never prove a wrong outcome."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = CatalogConfig.from_properties({"uri": "thrift://127.0.0.1:1"})
 
 
 class World:
-    """One view that several writers commit to, without a metastore: rows and files are real."""
+    """One view with several writers, without a metastore: rows and files are real."""
 
     def __init__(self, directory: Path) -> None:
         self.files = MetadataFiles({})
@@ -47,7 +47,7 @@ class World:
         return LoadedView(read_row(new_row(NAME, metadata, location, CONFIG, now_s=0)), metadata)
 
     def make(self, base: LoadedView, changes: Sequence[Change], now_ms: int, *, java: bool = False) -> LoadedView:
-        """The state that a commit makes."""
+        """Return the state after a commit."""
         metadata = apply(base.metadata, changes, identifier=str(NAME), now_ms=now_ms)
         if java:
             metadata = parse(metadata.to_pyiceberg().model_dump_json(by_alias=True, exclude_none=True).encode(), "java")
@@ -55,7 +55,7 @@ class World:
         return LoadedView(read_row(changed_row(base.row, base.metadata, metadata, location, CONFIG)), metadata)
 
     def verdict(self, base: LoadedView, ours: LoadedView, now: LoadedView) -> bool | None:
-        """What is told about a commit."""
+        """Verify a commit."""
         return is_commit_applied(self.files, base, ours, now.row)
 
     def _written(self, metadata: ViewMetadata, previous: str | None) -> str:
@@ -73,7 +73,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("evidence"))
 
 
-# -- By example -------------------------------------------------------------------------------------------------------
+# -- Examples ---------------------------------------------------------------------------------------------------------
 
 
 REPLACE = [AddVersion(SCHEMA, text("ours"))]
@@ -144,7 +144,7 @@ def test_reused_version_id_is_not_taken_for_own_commit(world: World, base: Loade
 
 
 def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
-    """All within one millisecond: the entry that the rollback would make equals the first of the log."""
+    """All within one millisecond: the log entry of the rollback equals the first entry."""
     base = world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 1000)
     ours = world.make(base, ROLL_BACK, 1000)
     assert ours.metadata.version_log[-1] == base.metadata.version_log[0]
@@ -152,7 +152,7 @@ def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
 
 
 def test_partly_reverted_commit_is_undetermined(world: World, base: LoadedView) -> None:
-    """A success that the caller could not see is not reported as one."""
+    """A success is not reported if the caller would not find the change."""
     ours = world.make(base, [*REPLACE, *RECOLOR], 3000)
     now = world.make(others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
     assert world.verdict(base, ours, now) is None
@@ -165,7 +165,7 @@ def test_partly_reverted_commit_is_undetermined(world: World, base: LoadedView) 
 
 
 def test_other_view_with_same_history_is_undetermined(world: World, base: LoadedView) -> None:
-    """Dropped, and registered again from a copy of the file under another uuid."""
+    """Dropped, and registered from a copy of the file with another UUID."""
     ours = world.make(base, REPLACE, 3000)
     copied = ours.metadata.model_copy(update={"view_uuid": str(uuid.uuid4())})
     assert includes_commit(ours.metadata, base.metadata, ours.metadata)
@@ -174,7 +174,7 @@ def test_other_view_with_same_history_is_undetermined(world: World, base: Loaded
 
 @pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
 def test_other_object_with_the_name_is_undetermined(world: World, base: LoadedView, table_type: str) -> None:
-    """Plain Spark's CREATE OR REPLACE VIEW drops the pointer: it may have replaced ours as well as the base."""
+    """Plain Spark's CREATE OR REPLACE VIEW drops the metadata location of this commit or of its base."""
     ours = world.make(base, REPLACE, 3000)
     now = LoadedView(read_row(hive_row("d", "v", table_type)), ours.metadata)
     assert world.verdict(base, ours, now) is None
@@ -189,14 +189,14 @@ def test_unreadable_metadata_file_is_undetermined(world: World, base: LoadedView
 
 
 def test_writer_without_previous_metadata_location_is_undetermined(world: World, base: LoadedView) -> None:
-    """The history outranks what a careless writer left in the row."""
+    """The history takes precedence over the previous metadata location."""
     ours = world.make(base, REPLACE, 3000)
     now = others(world, ours, 1)
     now.row.table.parameters["previous_metadata_location"] = base.row.metadata_location
     assert world.verdict(base, ours, LoadedView(read_row(now.row.table), now.metadata)) is True
 
 
-# -- By chance --------------------------------------------------------------------------------------------------------
+# -- Properties --------------------------------------------------------------------------------------------------------
 
 
 def commits(who: str) -> st.SearchStrategy[list[Change]]:
@@ -212,7 +212,7 @@ def commits(who: str) -> st.SearchStrategy[list[Change]]:
 
 
 def told(state: LoadedView, properties: set[str]) -> tuple[object, ...]:
-    """All that one can see of a commit that changed these properties, but for what Java drops."""
+    """Return the visible parts of a commit, without those that Java drops."""
     metadata = state.metadata
     texts = [text.sql for text in metadata.current_version().sql_representations]
     return metadata.version_log, {key: metadata.properties.get(key) for key in properties}, texts
@@ -244,7 +244,7 @@ def test_verdict_is_never_wrong(
     applied: bool,
     clock: list[int],
 ) -> None:
-    """Whoever commits what in between, with clocks that hardly move and a history that soon expires."""
+    """Random commits in between, with almost constant clocks and a history that expires early."""
     ticks = iter(clock)
     base = world.begin(next(ticks), **{"version.history.num-entries": kept})
     try:
@@ -263,7 +263,7 @@ def test_verdict_is_never_wrong(
             continue
         path.append(now)
     verdict = world.verdict(base, wanted, now)
-    # Another writer may have made the very same change in the same millisecond: nobody could tell, nor need to.
+    # Another writer may have made the identical change in the same millisecond: indistinguishable, and harmless.
     old, new = base.metadata.properties, wanted.metadata.properties
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     same = any(told(state, changed) == told(wanted, changed) for state in path if state is not wanted)

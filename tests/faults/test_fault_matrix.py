@@ -1,7 +1,7 @@
-"""Each wire call of everything that a catalog does, with each fault: see `fault_matrix`.
+"""Each Thrift call of each operation with each fault; see `fault_matrix`.
 
-`make test` takes one fault for each call, chosen so that each method meets as many of them as it can; `make
-test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1) takes them all, against the server that HIVE_VIEWS_TEST_SERVER names.
+By default one fault per call, chosen so that each method gets as many different ones as possible; all faults with
+`make test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1), against the server that HIVE_VIEWS_TEST_SERVER names.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from tests.integration.schema_upgrade.servers import free_port
 from tests.proxy import Pass
 
 PATIENT = ("replace", "drop", "change table")
-"""Where not all cases are run: the operations that some of the faults wait for a time-out in, or several tries."""
+"""The operations that get slow faults in a sample run."""
 
 AT_ONCE, WAITING_AT_ONCE = (8, 16) if ALL_CASES and "/" in SERVER else (1, 6)
-"""How many cases are run at the same time, quick ones and those that wait: on Derby they would hold each other up."""
+"""The number of concurrent cases, fast and waiting ones; on Derby they would block each other."""
 
 
 @pytest.fixture(scope="module")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
-    """A metastore whose Derby, where that is its database, notices deadlocks after one second: by default after 20."""
+    """A metastore whose Derby database, if it has one, detects deadlocks after one second instead of 20."""
     directory = tmp_path_factory.mktemp("fault_matrix")
     (directory / "derby.properties").write_text("derby.locks.deadlockTimeout=1\nderby.locks.waitTimeout=10\n")
     with started(directory, SERVER, free_port()) as running:
@@ -50,7 +50,7 @@ def stage(metastore: MetastoreProcess) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def used() -> Counter[tuple[str, str]]:
-    """Which faults the methods have met."""
+    """How often each fault was applied to each method."""
     return Counter()
 
 
@@ -65,7 +65,7 @@ def test_each_metastore_call_interrupted_in_each_operation(
         else sample(stage.cases(operation), used, 2 if operation.name in PATIENT else 0)
     )
     waiting = [case for case in cases if case.fault.slow]
-    # Those that wait do little else, so several of them wait together.
+    # Waiting cases use little CPU time, so several run together.
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda case: run(stage, case), [case for case in cases if case not in waiting]))
     with ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
@@ -74,10 +74,10 @@ def test_each_metastore_call_interrupted_in_each_operation(
 
 
 def rounds(stage: Stage) -> Iterator[list[Case]]:
-    """Which call of each operation the server is killed at, one kill after the other."""
+    """Yield, for each kill of the server, the cases at whose calls it happens."""
     both = (KILLED_BEFORE, KILLED_AFTER)
     if not ALL_CASES:
-        # The request that changes something, before or after.
+        # Before or after the request that changes the row.
         yield [change(stage, operation, both[number % 2]) for number, operation in enumerate(OPERATIONS)]
         return
     for index in range(max(len(stage.recorded(operation).methods) for operation in OPERATIONS)):
@@ -95,7 +95,7 @@ def test_operation_while_server_is_killed_and_restarted(stage: Stage, subtests: 
         report(interrupted(stage, cases, lambda proxies: kill_and_start(stage.metastore, proxies)), subtests)
 
 
-# -- The client's own disk --------------------------------------------------------------------------------------------
+# -- The client's disk ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

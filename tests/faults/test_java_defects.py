@@ -1,6 +1,6 @@
-"""What Iceberg's Java catalog (HiveViewOperations, HiveCatalog) gets wrong, and this one must not.
+"""Known defects of Iceberg's Java catalog (HiveViewOperations, HiveCatalog) that this catalog must not have.
 
-#14096 (a request that applies late) is in `test_late` and `test_version_3`.
+#14096 (a late request is applied) is in `test_late` and `test_version_3`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def test_17074_modified_rejection_is_verified_by_reading_the_row(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The reply is lost; before the request comes again, others build on what it made; then it is refused."""
+    """The reply is lost, others commit on top before the repetition, and the repetition is rejected."""
     proxy.on(ALTER_TABLE, DropReply())
     again = Hold()
     proxy.on(ALTER_TABLE, again, nth=2)
@@ -115,7 +115,7 @@ def test_15296_replace_keeps_dialects_unless_allowed_to_drop_them(
 def test_9433_purge_deletes_all_files_of_the_view_only(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """Old ones, that of a commit whose outcome stayed unknown; not those of a view that had the place before."""
+    """Also old files and that of a commit with an unknown outcome, but not those of an earlier view at the location."""
     other = catalog.create_view(
         (database, NEW), SCHEMA, version(database), location=str(before.view.metadata["location"])
     )
@@ -132,7 +132,7 @@ def test_9433_purge_deletes_all_files_of_the_view_only(
 def test_14930_create_if_not_exists_over_other_object(
     table_type: str, catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer
 ) -> None:
-    """The catalog cannot load a Hive view as one of its own; it says whose the name is, and leaves it alone."""
+    """The error names the existing object, which stays unchanged."""
     raw.create_table(hive_row(database, VIEW, table_type))
     before = observer.row(VIEW)
     with pytest.raises(HiveViewsError) as caught:
@@ -144,7 +144,7 @@ def test_14930_create_if_not_exists_over_other_object(
     assert observer.locks() == []
 
 
-# -- Without a number: found in the sources (facts on HiveViewOperations.doCommit) ------------------------------------
+# -- Without an issue number: found in HiveViewOperations.doCommit -----------------------------------------------------
 
 
 def test_registered_file_is_never_deleted(
@@ -156,7 +156,7 @@ def test_registered_file_is_never_deleted(
     observer: Observer,
     before: State,
 ) -> None:
-    """Java deletes the user's own file when the commit of registerView fails."""
+    """Java deletes the registered file when the commit of registerView fails."""
     pointer = before.view.pointer
     with pytest.raises(ViewAlreadyExistsError):
         catalog.register_view((database, VIEW), pointer)
@@ -181,7 +181,7 @@ def test_registered_file_is_never_deleted(
 def test_set_location_is_retried_after_conflict(
     catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
-    """Java's SetViewLocation keeps the base that was refused, so it can only be refused again."""
+    """Java's SetViewLocation retries with the rejected base, so every retry is rejected."""
     stale = catalog.load_view((database, VIEW))
     PROPERTIES.run(catalog, database)
     moved = f"{before.view.metadata['location']}_moved"
@@ -219,7 +219,7 @@ def test_lock_lost_after_cas_success_is_no_unknown_outcome(
     aside: ThreadPoolExecutor,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Compare-and-swap protects the commit as well; Java reports CommitStateUnknownException."""
+    """CAS protects the commit as well; Java reports CommitStateUnknownException."""
     held = Hold()
     proxy.on(ALTER_TABLE, held)
     running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
@@ -235,7 +235,7 @@ def test_lock_lost_after_cas_success_is_no_unknown_outcome(
 def test_rejection_without_message(
     database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """Java's text of it is "null"."""
+    """Java reports "null"."""
     scripted.on(ALTER_TABLE, Answer(MetaException(None)))
     with pytest.raises(MetastoreRefusedError, match="was not changed: MetaException"):
         REPLACE.run(behind(uri=scripted.uri), database)
@@ -262,7 +262,7 @@ def test_14831_row_texts_and_columns_follow_every_commit(
 def test_stale_base_is_rejected_before_any_request(
     open_catalog: CatalogFactory, database: str, observer: Observer, proxy: ThriftProxy, behind: Behind, before: State
 ) -> None:
-    """A definition that was built on another definition than the current one; Java overwrites it on its retry."""
+    """A definition derived from a stale one is rejected; Java overwrites the current one on its retry."""
     stale = behind().load_view((database, VIEW))
     REPLACE.run(open_catalog(LOCK_FREE), database)
     after = observer.view(VIEW)

@@ -1,4 +1,4 @@
-"""A request that is delivered after its client gave up on it (Iceberg #14096): it must not undo what came after it."""
+"""Requests delivered after their client timed out (Iceberg #14096) must not undo later changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_late_request_after_later_commits(
     observer: Observer,
     before: State,
 ) -> None:
-    """The scenario of the issue, to the letter: retried, succeeded, others commit, the first one arrives."""
+    """The scenario of the issue: the retry succeeds, others commit, the first request arrives."""
     late = Hold(close=True)
     proxy.on(change.method, late)
     change.run(behind(), database)
@@ -73,7 +73,7 @@ def test_late_request_after_unknown_outcome(
     observer: Observer,
     before: State,
 ) -> None:
-    """It does apply, if nobody changed the view meanwhile; the file that it names was kept for that."""
+    """The late request is applied if the view is unchanged; its metadata file was kept for this case."""
     late = Hold(close=True)
     proxy.on(change.method, late)
     proxy.on(change.method, Hold(close=True), nth=EVERY)
@@ -111,7 +111,7 @@ def test_late_drop_does_not_drop_recreated_view(
     observer: Observer,
     before: State,
 ) -> None:
-    """A drop cannot say which view it means, so the lock keeps the name free as long as one may still be on its way."""
+    """A drop names no particular view, so the lock protects the name as long as a request may be pending."""
     late = Hold(close=True)
     proxy.on(DROP_TABLE, late)
     DROP.run(behind(), database)
@@ -121,7 +121,7 @@ def test_late_drop_does_not_drop_recreated_view(
         impatient.create_view((database, VIEW), SCHEMA, version(database))
     late.release()
     (lock,) = observer.locks()
-    # What the server does by itself when its hive.txn.timeout is over.
+    # The server does this after its hive.txn.timeout.
     catalog.store.client.unlock(lock.lockid)
     catalog.create_view((database, VIEW), SCHEMA, version(database))
     assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]

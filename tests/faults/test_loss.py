@@ -1,6 +1,6 @@
-"""Nothing that was acknowledged is ever lost: writers are killed at random moments, and everything is counted after.
+"""Acknowledged commits are never lost: writers are killed at random moments, and all commits are counted afterwards.
 
-Less than half a minute by default; HIVE_VIEWS_LOSS_SECONDS=240 makes it longer, and then the metastore is killed too.
+Less than half a minute by default; with HIVE_VIEWS_LOSS_SECONDS=240 it is longer, and the metastore is killed too.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.metastore.rpc import connect
 
 SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "15"))
-"""How long the writers write and are killed."""
+"""The duration for which writers write and are killed, in seconds."""
 
 SERVER_LIFE_S = 40.0
-"""In a long run the metastore is killed this often."""
+"""How often the metastore is killed in a long run."""
 
 TXN_TIMEOUT_S = 2.0
-"""How long the lock of a dead writer blocks the others."""
+"""How long the lock of a killed writer blocks the others."""
 
 VIEWS = ["a", "b", "c", "d"]
 WRITERS = 8
@@ -44,7 +44,7 @@ WRITERS = 8
 
 @pytest.fixture
 def own_metastore(tmp_path: Path) -> Iterator[EmbeddedMetastore]:
-    """A metastore of the test's own, which soon forgets the locks of the dead, and keeps its port when restarted."""
+    """A metastore for this module that drops expired locks early and keeps its port when restarted."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -53,7 +53,7 @@ def own_metastore(tmp_path: Path) -> Iterator[EmbeddedMetastore]:
 
 
 class Reader(threading.Thread):
-    """Loads every view again and again: at no moment may a pointer name a file that cannot be read."""
+    """Loads every view continuously: a metadata location must always be readable."""
 
     def __init__(self, catalog: HiveViewCatalog, database: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Reader(threading.Thread):
                 return
 
     def end(self) -> None:
-        """Stop it, and raise what it met."""
+        """Stop it and raise its error."""
         self._ended.set()
         self.join()
         if self.error is not None:
@@ -124,7 +124,7 @@ def test_acknowledged_commits_are_never_lost(own_metastore: EmbeddedMetastore, t
         reader.end()
     assert writers.returncode == 0
     observer = Observer(metastore, database)
-    until(lambda: not observer.locks())  # the dead hold them no longer than the server lets them
+    until(lambda: not observer.locks())  # locks of killed writers expire
 
     diary = [json.loads(line) for each in diaries.glob("*.jsonl") for line in each.read_text().splitlines()]
     assert [entry for entry in diary if entry["event"] == "died"] == []
@@ -142,14 +142,14 @@ def test_acknowledged_commits_are_never_lost(own_metastore: EmbeddedMetastore, t
 
 
 def check_view(observer: Observer, name: str, diary: list[dict[str, Any]]) -> Counter[str]:
-    """One view against what the diaries say about it; what was counted."""
+    """Compare a view with the writers' diaries; return the counts."""
     view = observer.view(name)
     events = {
         event: [entry for entry in diary if entry["event"] == event] for event in ("try", "done", "failed", "unknown")
     }
     written = {text: number for number, text in enumerate(view.queries, 1)}
 
-    # The history: one version after the other, none twice, each the one that was acknowledged under that number.
+    # The history: consecutive versions, none twice, each with the acknowledged number.
     assert view.version_ids == list(range(1, len(view.queries) + 1))
     assert view.log == view.version_ids
     assert len(written) == len(view.queries)
@@ -161,14 +161,14 @@ def check_view(observer: Observer, name: str, diary: list[dict[str, Any]]) -> Co
     tried = {query(entry["token"]) for entry in texts["try"]}
     assert written.keys() <= tried | {query("0")}
 
-    # In order: what was acknowledged before something else was begun has the lower number.
+    # Order: a commit acknowledged before another one began has the lower number.
     begun = {entry["token"]: entry["at"] for entry in texts["try"]}
     ended = sorted((entry["at"], entry["version"]) for entry in texts["done"])
     for entry in texts["done"]:
         before = [number for at, number in ended if at < begun[entry["token"]]]
         assert max(before, default=0) < entry["version"]
 
-    # Properties: each writer counts upwards, so a smaller number than the last acknowledged one is a lost update.
+    # Properties: writers count upwards, so a number below the last acknowledged one is a lost update.
     numbers = {event: [entry for entry in entries if "number" in entry] for event, entries in events.items()}
     for writer in range(WRITERS):
         mine = {
@@ -180,7 +180,7 @@ def check_view(observer: Observer, name: str, diary: list[dict[str, Any]]) -> Co
         assert now == 0 or now in set(mine["try"]) - set(mine["failed"])
         assert int(view.row["parameters"].get(key(writer), "0")) == now
 
-    # Files: each commit has spent one number, and its file is still there.
+    # Files: each commit used one sequence number, and its file exists.
     files = [path for path in observer.files() if f"/{name}/metadata/" in str(path)]
     assert {int(path.name.partition("-")[0]) for path in files} >= set(range(view.commits))
     texts_made = len(view.queries) - 1

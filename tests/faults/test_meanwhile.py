@@ -1,4 +1,4 @@
-"""The reply is lost, and before the request is sent again others, who do not care about locks, change what it made."""
+"""Lost replies with changes by clients that take no locks before the request is repeated."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from tests.proxy import DropReply, DropRequest, Duplicate, Hold, ThriftProxy
 
 @pytest.fixture
 def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
-    """Somebody who takes no locks."""
+    """A client that takes no locks."""
     return open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
 
 
 class Race:
-    """Runs an change whose first reply is lost, and lets others act before the second request arrives."""
+    """Runs a change whose first reply is lost, with other changes before the second request."""
 
     def __init__(self, proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExecutor) -> None:
         self._proxy = proxy
@@ -50,10 +50,10 @@ class Race:
         self._aside = aside
 
     def run(self, change: ViewChange, act: Callable[[], object], *, applied: bool = True) -> BaseException | None:
-        """How the change ended."""
+        """Return how the change ended."""
         self._proxy.on(change.method, DropReply() if applied else DropRequest())
         second = Hold()
-        # A drop looks before it is sent again: the view is read once before that.
+        # A drop reads the row before the repetition.
         self._proxy.on(*((READ_ROW, second) if change is DROP else (change.method, second)), nth=2)
         running = self._aside.submit(change.run, self._behind(), self._database)
         second.wait_until_held()
@@ -71,7 +71,7 @@ def race(proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExe
 def test_lost_create_reply_with_later_commit(
     change: ViewChange, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
-    """A new view, or a new name, is ours by the view's uuid, whatever its pointer is by then."""
+    """A new view or name is recognized by the UUID, whatever its metadata location is."""
 
     def act() -> None:
         change.check(observer, before)
@@ -90,7 +90,7 @@ def test_lost_create_reply_with_later_commit(
 def test_lost_create_reply_with_view_of_other_client(
     applied: bool, race: Race, others: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
 ) -> None:
-    """Another view of that name is no success of ours, though ours may have stood there for a moment."""
+    """Another view of the name is no success, although the created view may have existed for a moment."""
 
     def act() -> None:
         if applied:
@@ -111,7 +111,7 @@ def test_lost_register_reply_with_other_file_of_same_view(
     proxy: ThriftProxy,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The UUID alone does not say that what stands there is the state that was to be registered."""
+    """The UUID alone does not prove that the row has the registered state."""
     newer = catalog.load_view((database, VIEW)).update().set_properties(color="blue").commit().metadata_location
     proxy.on(CREATE_TABLE, DropRequest())
     second = Hold()
@@ -134,7 +134,7 @@ def test_create_retried_by_server_with_rename_in_between(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The server refuses its own second try; by the time one looks nothing is there, and the file is in use."""
+    """The server rejects its own retry; the created view was renamed, so its file is in use."""
     proxy.on(CREATE_TABLE, Duplicate())
     held_read = Hold()
     proxy.on(READ_ROW, held_read, nth=2)
@@ -171,7 +171,7 @@ def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
     proxy: ThriftProxy,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """Nothing stands under its name, and nothing was dropped: its files are in use."""
+    """The name is free although nothing was dropped: the files are in use."""
     proxy.on(DROP_TABLE, DropRequest())
     held_read = Hold()
     proxy.on(READ_ROW, held_read, nth=3 if purge else 2)  # a purge loads the view before
@@ -218,7 +218,7 @@ def test_repeated_drop_of_missing_hive_view(
     proxy: ThriftProxy,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """It has no UUID: what has its text and its age under another name is taken for it."""
+    """Plain Hive views have no UUID: a row with the same text and creation time counts as the same view."""
     made_a_hive_view(raw, database, VIEW)
     proxy.on(DROP_TABLE, DropRequest())
     held_read = Hold()
@@ -257,7 +257,7 @@ def dropped(raw: Client, database: str, name: str) -> None:
 
 
 def made_a_hive_view(raw: Client, database: str, name: str) -> None:
-    """As plain Spark's CREATE OR REPLACE VIEW does."""
+    """As by plain Spark's CREATE OR REPLACE VIEW."""
     row = raw.get_table(database, name)
     row.parameters = {}
     raw.alter_table_with_environment_context(database, name, row, None)
@@ -274,7 +274,7 @@ def test_lost_reply_with_view_dropped_since(
     observer: Observer,
     before: State,
 ) -> None:
-    """It did take place, and nothing shows it any more: that is unknown, and no failure."""
+    """An applied change without a trace is unknown, not failed."""
 
     def act() -> None:
         change.check(observer, before)
@@ -290,7 +290,7 @@ def test_lost_reply_with_view_dropped_since(
 def test_unreachable_server_at_repetition_reports_unknown_outcome(
     race: Race, raw: Client, database: str, observer: Observer, before: State, proxy: ThriftProxy
 ) -> None:
-    """A create whose first request made the view, which is dropped at once: the second one makes it again, once."""
+    """The view of the first request is dropped immediately: the repetition creates it again, once."""
     assert race.run(CREATE, lambda: raw.drop_table(database, NEW, False)) is None
     CREATE.check(observer, before)
     assert proxy.methods.count(CREATE_TABLE) == 2

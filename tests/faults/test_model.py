@@ -1,7 +1,7 @@
-"""Random changes by several clients, with faults on random calls, against a simple model that is checked at each step.
+"""Random changes by several clients, with random faults, compared with a simple model after each step.
 
-See `tests.faults.model`. `HIVE_VIEWS_MODEL_EXAMPLES` sets how many random histories are tried (other ones each time),
-`HIVE_VIEWS_MODEL_SERVER_KILLS` how often the server may be killed in them; that it is, is also in `test_outages`.
+See `tests.faults.model`. `HIVE_VIEWS_MODEL_EXAMPLES` sets the number of random histories (different in each run),
+`HIVE_VIEWS_MODEL_SERVER_KILLS` how often the server may be killed in them; see also `test_outages`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PAIRS = st.sampled_from(
         (one, other)
         for one in range(4)
         for other in range(one)
-        # The lock of the one keeps out nobody who takes none, and its server refuses nothing.
+        # A lock does not exclude clients that take none, if the server ignores expectations.
         if {one, other} != {LOCK_ONLY, SWAP_ONLY}
     ]
 )
@@ -99,7 +99,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(client=CLIENTS, pick=PICKS)
     def remember(self, client: int, pick: int) -> None:
-        """Load a view now, to change it later."""
+        """Load a view to change it later."""
         name = self.pick(pick)
         if name in self.model.world:
             view = self.model.clients[client].load_view((self.model.database, name))
@@ -108,7 +108,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.stale is not None)
     @rule(faults=FAST_FAULTS)
     def replace_what_was_remembered(self, faults: Faults) -> None:
-        """A definition that was made for one state of a view never replaces another one."""
+        """A definition derived from one state of a view never replaces another state."""
         assert self.stale is not None
         view, known, name, client = self.stale
         self.stale = None
@@ -134,7 +134,7 @@ class Machine(RuleBasedStateMachine):
         late=st.booleans(),
     )
     def killed(self, kind: str, pick: int, name: str, nth: int, carried_out: bool, late: bool) -> None:
-        """A client's process is killed in the middle of a change."""
+        """Kill a client's process during a change."""
         if kind in ("create", "create or replace", "register"):
             change = self.making(kind, name)
         else:
@@ -168,14 +168,14 @@ class Machine(RuleBasedStateMachine):
         return Change(kind, name, text=self.model.text(), color="blue")
 
     def making(self, kind: str, name: str) -> Change:
-        """A change that makes a view; to register one, there must have been one."""
+        """A change that creates a view; a registration needs an earlier view."""
         if kind == "register" and not self.model.dropped:
             kind = "create"
         location = next(iter(self.model.dropped), "")
         return Change(kind, name, text=self.model.text(), location=location if kind == "register" else "")
 
     def pick(self, number: int) -> str:
-        """The name of a view that is there, for all numbers but the largest."""
+        """Return the name of an existing view, except for the largest number."""
         names = sorted(self.model.world)
         return names[number % len(names)] if names and number < 10 else "abc"[number % 3]
 
@@ -210,7 +210,7 @@ def test_reported_outcomes_match_the_state_under_faults(playground: MetastorePro
 
 
 def test_killed_clients_leave_consistent_state(metastore: MetastoreProcess, tmp_path: Path) -> None:
-    """At the request that changes something: before it arrives, so that it never does or does later; and after."""
+    """Kill the client at the request that changes the row: before it arrives, delayed, and after it."""
     with Worker(tmp_path) as worker:
         model = Model(metastore, worker)
         model.begin()

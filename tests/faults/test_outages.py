@@ -1,6 +1,6 @@
-"""The metastore is killed at any moment, and started again; or it forgets a lock.
+"""The metastore is killed at any moment and restarted, or it drops a lock.
 
-That it is killed in the middle of each kind of change is in `test_fault_matrix`.
+Kills during each kind of change are in `test_fault_matrix`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import EVERY, DropRequest, ThriftProxy
 
 HEARTBEATS = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
-"""For this module's metastore, which forgets a lock that soon."""
+"""Heartbeats for this module's metastore, which drops expired locks early."""
 
 
 @pytest.fixture(scope="module")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """One that may be killed: it keeps its port, and forgets a lock after four seconds without a heartbeat."""
+    """A metastore that may be killed: it keeps its port, and drops a lock after four seconds without a heartbeat."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -50,7 +50,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMeta
 def test_operation_killed_at_any_moment(
     metastore: EmbeddedMetastore, catalog: HiveViewCatalog, open_catalog: Behind, database: str, observer: Observer
 ) -> None:
-    """While several commit all the time: what they were told is the truth."""
+    """Several clients commit continuously; the reported outcomes are correct."""
     history = {"version.history.num-entries": "100000", "commit.retry.num-retries": "20"}
     catalog.create_view((database, VIEW), SCHEMA, version(database, ("spark", "select 0")), properties=history)
     ended = threading.Event()
@@ -87,7 +87,7 @@ def test_operation_killed_at_any_moment(
 
 
 def test_process_killed_between_several_changes(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
-    """By clients that the lock alone protects, the expectation alone, and both; more of it is in `test_model`."""
+    """Clients protected by the lock, by CAS, or by both; see also `test_model`."""
     with Worker(tmp_path) as worker:
         model = Model(metastore, worker, more=HEARTBEATS, locks_expire=True)
         model.begin()
@@ -116,7 +116,7 @@ def test_lock_of_killed_client_expires(
     observer: Observer,
     before: State,
 ) -> None:
-    """After a drop of which nobody knows whether it still arrives, the name is free again when the time-out is over."""
+    """After a drop with an unknown outcome the name is usable again after the time-out."""
     proxy.on(DROP_TABLE, DropRequest(), nth=EVERY)
     with pytest.raises(CommitStateUnknownError):
         DROP.run(behind(**HEARTBEATS, **{"hive-views.settle-timeout-ms": "0"}), database)
@@ -130,7 +130,7 @@ def test_lock_of_killed_client_expires(
 def test_interrupted_change_leaves_consistent_state(
     open_catalog: Behind, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
 ) -> None:
-    """Ctrl-C while it waits for a lock that others hold: nothing was sent, so neither file nor lock is left."""
+    """Ctrl-C during the wait for a lock: nothing was sent, so neither file nor lock is left."""
     script = (
         "import sys; from hive_views import HiveViewCatalog\n"
         "catalog = HiveViewCatalog('prod', uri=sys.argv[1])\n"

@@ -1,4 +1,4 @@
-"""Several writers at once on a real metastore: nothing is lost, nothing happens twice, and exactly one wins."""
+"""Concurrent writers on a real metastore: no lost or repeated change, and exactly one winner."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST = "select 0 as id, 'first' as data"
 
 @pytest.fixture(scope="module")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """A metastore whose database notices its deadlocks after a second: by default Derby takes twenty."""
+    """A metastore whose Derby database detects deadlocks after one second instead of twenty."""
     directory = tmp_path_factory.mktemp("races")
     (directory / "derby.properties").write_text("derby.locks.deadlockTimeout=1\nderby.locks.waitTimeout=10\n")
     with EmbeddedMetastore(directory) as running:
@@ -46,7 +46,7 @@ def rivals(request: pytest.FixtureRequest, open_catalog: Behind) -> HiveViewCata
 
 
 def at_once(changes: Sequence[Callable[[], object]]) -> list[Future[object]]:
-    """Make changes at the same moment, each in a thread of its own; how each of them ended."""
+    """Execute changes at the same time, each in its own thread, and return their results."""
     gate = threading.Barrier(len(changes))
 
     def run(change: Callable[[], object]) -> object:
@@ -74,7 +74,7 @@ def ends(futures: Sequence[Future[object]], rivals: HiveViewCatalog) -> list[typ
 
 
 def check_one_wins(futures: Sequence[Future[object]], rivals: HiveViewCatalog, *refusals: type[BaseException]) -> int:
-    """Exactly one succeeded, and the others were refused in the right way; which one it was."""
+    """Check that exactly one succeeded and the others were rejected correctly; return its index."""
     kinds = ends(futures, rivals)
     assert kinds.count(None) == 1
     assert set(kinds) <= {None, *refusals, *(() if locks(rivals) else (MetastoreRefusedError,))}
@@ -82,7 +82,7 @@ def check_one_wins(futures: Sequence[Future[object]], rivals: HiveViewCatalog, *
 
 
 def locks(catalog: HiveViewCatalog) -> bool:
-    """Whether it takes the metastore's lock."""
+    """Whether the client takes the metastore's lock."""
     return catalog.properties.get("iceberg.engine.hive.lock-enabled") != "false"
 
 
@@ -93,7 +93,7 @@ def create(catalog: HiveViewCatalog, database: str, name: str = "v") -> None:
 
 
 def check_contest(observer: Observer, acknowledged: list[list[dict[str, int]]], commits: int) -> None:
-    """Every acknowledged commit is in the view, under the number that was acknowledged; and nothing else is."""
+    """Check that the view has exactly the acknowledged commits, with their version ids."""
     view = observer.view("v")
     assert all(len(each) == commits for each in acknowledged)
     assert view.commits == 2 + commits * len(acknowledged)
@@ -157,7 +157,7 @@ def test_concurrent_creates(rivals: HiveViewCatalog, database: str, observer: Ob
 
 
 def test_concurrent_registrations(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
-    """Of one file under one name: one wins, and the file stays whoever loses."""
+    """Registration of one file under one name: one client wins, and the file stays."""
     view = rivals.create_view((database, "v"), SCHEMA, version(database))
     rivals.drop_view((database, "v"))
     results = at_once([lambda: rivals.register_view((database, "v"), view.metadata_location)] * 6)
@@ -172,7 +172,7 @@ def test_concurrent_drops(rivals: HiveViewCatalog, database: str, observer: Obse
     if locks(rivals):
         check_one_wins(results, rivals, NoSuchViewError)
     else:
-        assert None in ends(results, rivals)  # the server itself tells several that it was they who dropped it
+        assert None in ends(results, rivals)  # the server confirms the drop to several clients
     assert observer.names() == set()
     assert observer.locks() == []
 
@@ -220,7 +220,7 @@ def test_concurrent_drop_and_replace(rivals: HiveViewCatalog, database: str, obs
 
 
 def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
-    """All of them succeed, whoever comes first; and all of them are in the history."""
+    """All succeed in any order, and all are in the history."""
 
     def storm(process: int) -> list[int]:
         made = []
@@ -244,7 +244,7 @@ def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, ob
 
 
 def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
-    """Whatever the order was, what stands there at the end is whole, and what was refused has left nothing."""
+    """In any order the final view is complete, and rejected changes left no files."""
     done = threading.Event()
     drops = 0
 

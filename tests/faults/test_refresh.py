@@ -1,4 +1,4 @@
-"""Refreshes of materialized views while the metastore's answers go wrong: what they are told is the truth."""
+"""Refreshes of materialized views with wrong metastore answers: the reported outcome is correct."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INTERNAL = TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal
 
 
 class Remembering(DuckEngine):
-    """Knows what it staged last."""
+    """An engine that remembers what it staged last."""
 
     staged: int | None = None
 
@@ -40,7 +40,7 @@ class Remembering(DuckEngine):
 
 @pytest.fixture
 def view(catalog: HiveViewCatalog, database: str) -> tuple[str, str]:
-    """A materialized view, in the layout that needs a row for each refresh, that was refreshed once."""
+    """A materialized view, refreshed once, in the layout that needs a staging row for each refresh."""
     table = catalog.create_table((database, "t"), SCHEMA)
     table.append(pa.table({"id": list(range(ROWS))}, schema=SCHEMA.as_arrow()))
     name = (database, "mv")
@@ -50,7 +50,7 @@ def view(catalog: HiveViewCatalog, database: str) -> tuple[str, str]:
 
 
 def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: tuple[str, str]) -> str:
-    """Refresh by a catalog under which things go wrong, and hold what it says against what the other one finds."""
+    """Refresh by the faulty catalog, and compare the reported outcome with the state read by the other one."""
     engine = Remembering(faulty)
     try:
         faulty.materialized.refresh(view, engine, mode=Mode.FULL)
@@ -68,7 +68,7 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
 
 
 def test_failed_refresh_leaves_no_files(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:
-    """Each commit to the row that it writes by makes a metadata file (found by the soak)."""
+    """Each commit to the staging row writes a metadata file."""
     assert refresh_and_compare(catalog, catalog, view) == "done"
     assert catalog.materialized.orphans(view, older_than_ms=0).files == ()
 
@@ -77,7 +77,7 @@ def test_failed_refresh_leaves_no_files(catalog: HiveViewCatalog, view: tuple[st
 def test_attached_refresh_with_failing_drop_of_staging_row(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, proxy: ThriftProxy, view: tuple[str, str], action: Action
 ) -> None:
-    """The refresh was made, and says so; the row is an orphan where it stayed (found by the soak)."""
+    """The refresh succeeds; the staging row is left as an orphan."""
     faulty = open_catalog({"uri": proxy.uri})
     proxy.on(DROP_TABLE, action)
     assert refresh_and_compare(catalog, faulty, view) == "done"
@@ -95,7 +95,7 @@ def test_refresh_with_wrong_answer(
     view: tuple[str, str],
     words: str,
 ) -> None:
-    """The server's own retry refuses what the first try did, or its database fails behind the commit that publishes."""
+    """The server rejects its own retry, or its database fails after the publishing commit."""
     faulty = open_catalog({"uri": scripted.uri})
     assert refresh_and_compare(catalog, faulty, view) == "done"
     last = scripted.methods.count(ALTER_TABLE)
@@ -112,7 +112,7 @@ def test_refresh_with_server_failing_after_commit(
     view: tuple[str, str],
     layout: Literal["registered", "attached", "table"],
 ) -> None:
-    """The refresh was published, and says so."""
+    """The published refresh is reported as successful."""
     name = (view[0], layout)
     catalog.materialized.create(name, "SELECT id FROM t", layout=layout)
     faulty = open_catalog({"uri": scripted.uri})
@@ -124,7 +124,7 @@ def test_refresh_with_server_failing_after_commit(
 def test_refresh_of_locked_storage_table(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, scripted: ScriptedServer, database: str
 ) -> None:
-    """Hive 4 says that an change is invalid when it loses its database meanwhile (found by the soak)."""
+    """Hive 4 answers InvalidOperationException when it loses its database."""
     catalog.create_table((database, "t"), SCHEMA)
     table = open_catalog({"uri": scripted.uri}).load_table((database, "t"))
     scripted.on(ALTER_TABLE, Answer(InvalidOperationException("No savepoint with that name")))

@@ -1,4 +1,4 @@
-"""The server answered, and refused: a known failure leaves the row as it was, no new file and no lock."""
+"""Rejections by the server leave the row unchanged, no new file and no lock."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CAS_REJECTION = MetaException(
 
 
 def check_untouched(observer: Observer, before: State) -> None:
-    """Nothing was changed, and nothing was left."""
+    """Check that nothing was changed and no file or lock is left."""
     assert observer.names() == {VIEW}
     assert observer.view(VIEW) == before.view
     assert new_files(observer, before) == []
@@ -82,11 +82,11 @@ def test_lock_timeout_changes_nothing(
 def test_locks_of_lost_replies_do_not_block_next_change(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """Each request for the lock made one, and no answer came; this process gives them back when it can."""
+    """Each lock request created a lock without a reply; this process releases them later."""
     for method in ("lock", "show_locks", "unlock"):
         proxy.on(method, DropReply() if method == "lock" else DropRequest(), nth=EVERY)
     for _ in range(2):
-        # On a slow machine the first request has taken all the time there is for asking again.
+        # On a slow machine the first request may use up the time for repetitions.
         with pytest.raises(LockError):
             PROPERTIES.run(behind(**{"iceberg.hive.lock-timeout-ms": "300"}), database)
     assert len(observer.locks()) > 1
@@ -186,7 +186,7 @@ def test_server_failure_without_effect_is_reported(
         change.run(behind(uri=scripted.uri), database)
     assert not change.is_applied(observer, before)
     assert observer.locks() == []
-    # A server that broke down without a word of its own has not refused anything, so the file is kept.
+    # An internal server error is no rejection, so the file is kept.
     assert len(new_files(observer, before)) == (change.writes_file and broken)
 
 
@@ -203,7 +203,7 @@ def test_applied_change_reported_as_failed_is_success(
     observer: Observer,
     before: State,
 ) -> None:
-    """A listener fails after the change, or the server's own retry of the database call finds it done (#17074)."""
+    """A listener fails after the change, or the server's internal retry finds it applied (#17074)."""
     scripted.on(change.method, Answer(error, carried_out=True))
     change.run(behind(uri=scripted.uri), database)
     change.check(observer, before)
@@ -236,7 +236,7 @@ def test_replace_with_text_too_long_for_the_database(
     check_untouched(observer, before)
 
 
-# -- Somebody else was faster -----------------------------------------------------------------------------------------
+# -- Concurrent changes -----------------------------------------------------------------------------------------------
 
 
 def meanwhile(
@@ -246,7 +246,7 @@ def meanwhile(
     run: Callable[[], object],
     others: Callable[[], object],
 ) -> BaseException | None:
-    """Let others, who do not care about locks, do something just before the operation's request arrives."""
+    """Let clients that take no locks change something just before the request arrives."""
     late = Hold()
     proxy.on(change.method, late)
     running = aside.submit(run)
@@ -269,7 +269,7 @@ def test_commit_after_concurrent_commit_fails(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """Properties and the location are built again on what is there; a definition only on the one that was seen."""
+    """Changes of properties and location are retried on the current state; definitions are not."""
     free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     free.load_view((database, VIEW)).update().set_properties({"commit.retry.num-retries": str(attempts)}).commit()
 
@@ -293,7 +293,7 @@ def test_commit_after_concurrent_commit_fails(
 
 
 def test_commit_on_stale_base_fails(catalog: HiveViewCatalog, database: str, observer: Observer, before: State) -> None:
-    """Told before anything is sent, from the row that the lock protects."""
+    """Detected before any request, from the row read under the lock."""
     store, name = catalog.store, ViewName(database, VIEW)
     base = load_view(store, name)
     PROPERTIES.run(catalog, database)
@@ -311,7 +311,7 @@ def test_commit_on_stale_base_fails(catalog: HiveViewCatalog, database: str, obs
 def test_commit_to_recreated_view_fails(
     catalog: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
 ) -> None:
-    """The pointer is right and the uuid is not: somebody copied a row."""
+    """The metadata location matches but the UUID differs: the row was copied."""
     store, name = catalog.store, ViewName(database, VIEW)
     base = load_view(store, name)
     row = raw.get_table(database, VIEW)

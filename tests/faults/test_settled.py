@@ -1,4 +1,4 @@
-"""A request or a reply gets lost, and the metastore can be reached again: every change ends as a success, once."""
+"""A lost request or reply with a reachable metastore: every change succeeds exactly once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.faults.view_changes import (
 from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, Duplicate, ThriftProxy
 
 CALL_TIMEOUT = {"hive-views.call-timeout-ms": "1500"}
-"""Where a call must run into it. Long enough for what a busy metastore answers."""
+"""The time-out of calls that must run into it; long enough for answers of a busy metastore."""
 
 BROKEN = {
     "request lost": DropRequest(),
@@ -39,7 +39,7 @@ BROKEN = {
 }
 SILENT = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=True)}
 
-# How often each is sent; that all others end well too, `test_fault_matrix` shows.
+# The number of requests; `test_fault_matrix` covers the other operations.
 CASES = [
     *((REPLACE, fault) for fault in (*BROKEN, *SILENT)),
     *((change, fault) for change in (CREATE, RENAME, DROP) for fault in list(BROKEN)[:2]),
@@ -75,7 +75,7 @@ def test_lost_reply_is_settled_after_one_fault(
 def test_lost_reply_is_settled_after_several_faults(
     change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """The request lost, then the reply, then the request again; and every read of the row breaks once on the way."""
+    """The request, the reply and the request again are lost, and each read of the row fails once."""
     faulty = behind()
     proxy.on(change.method, DropRequest())
     proxy.on(change.method, DropReply(), nth=2)
@@ -112,7 +112,7 @@ def test_faults_of_reads_and_locks_around_the_request(
 def test_lost_reply_is_settled_without_locks(
     change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """Compare-and-swap alone settles a lost reply just as well."""
+    """CAS alone settles a lost reply as well."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
     assert is_cas_verified(free.store.client, database)
     proxy.on(change.method, DropReply())
@@ -126,7 +126,7 @@ def test_lost_reply_is_settled_without_locks(
 def test_rejection_is_resolved_after_read_outage(
     change: ViewChange, database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """The change was made and refused all the same; and the server fails when it is asked about it, twice."""
+    """The change was applied but rejected, and two reads of the row fail."""
     down = MetaException("the database is down")
     scripted.on(change.method, Answer(down, carried_out=True))
     faulty = behind(uri=scripted.uri)
@@ -141,7 +141,7 @@ def test_rejection_is_resolved_after_read_outage(
 def test_registration_retried_by_server(
     database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """The lock kept others away, so the view that is in the way is the one that was just registered."""
+    """The lock excluded others, so the existing view is the one just registered."""
     faulty = behind()
     faulty.drop_view((database, VIEW))
     proxy.on(CREATE_TABLE, Duplicate())

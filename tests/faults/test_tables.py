@@ -1,4 +1,4 @@
-"""Tables whose changes the metastore answers wrongly, late or never: what users are told is the truth."""
+"""Table changes with wrong, late or lost answers of the metastore: the reported outcome is correct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Change:
     method: str
     run: Callable[[HiveViewCatalog, str], object]
     done: Callable[[HiveViewCatalog, str], bool]
-    """Whether it was made, by a catalog that no fault comes near."""
+    """Whether it was applied, as read by a catalog without faults."""
 
     def __str__(self) -> str:
         return self.name
@@ -90,7 +90,7 @@ CHANGES = (COMMIT, RENAME, DROP, PURGE, CREATE, REGISTER)
 
 @pytest.fixture
 def location(catalog: HiveViewCatalog, database: str) -> str:
-    """The table's; it has a snapshot."""
+    """The location of a table with one snapshot."""
     table = catalog.create_table((database, TABLE), SCHEMA)
     table.append(pa.table({"id": [1, 2, 3]}, schema=SCHEMA.as_arrow()))
     return table.location()
@@ -181,7 +181,7 @@ def test_applied_commit_below_later_commits(
     scripted: ScriptedServer,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The row shows the pointer before its own, so one commit of theirs does not hide ours."""
+    """The row has the previous metadata location, so one later commit does not hide this one."""
     free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     with ThriftProxy(scripted.port) as proxy:
         faulty = open_catalog({"uri": proxy.uri})
@@ -199,12 +199,12 @@ def test_applied_commit_below_later_commits(
     assert COMMIT.done(free, database)
 
 
-# -- Where only the lock protects: a server of version 3 ---------------------------------------------------------------
+# -- Servers of version 3, where only the lock protects ----------------------------------------------------------------
 
 
 @pytest.fixture
 def old(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
-    """A proxy before a server that ignores what an alter expects."""
+    """A proxy for a server that ignores the expectation of an alter."""
     like_version_3(scripted)
     with ThriftProxy(scripted.port) as running:
         yield running
@@ -229,7 +229,7 @@ def test_lock_lost_during_commit(
     aside: ThreadPoolExecutor,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nothing is sent without it; if it was lost while a change was made, others may have made theirs in between."""
+    """Nothing is sent without the lock; if it was lost during a change, others may have committed in between."""
     faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
     set_property(faulty, database, shape="round")
     held = Hold()
@@ -258,7 +258,7 @@ def test_pending_request_keeps_the_lock(
     raw: Client,
     observer: Observer,
 ) -> None:
-    """Iceberg #14096: else it would undo what others did meanwhile."""
+    """Iceberg #14096: otherwise it would undo later changes."""
     held = Hold(close=True)
     old.on(ALTER_TABLE, held if late else DropRequest())
     with pytest.raises(CommitStateUnknownError):
@@ -283,7 +283,7 @@ def test_pending_request_releases_the_lock_if_server_honors_cas(
     proxy: ThriftProxy,
     observer: Observer,
 ) -> None:
-    """Where compare-and-swap is honored, others need not wait."""
+    """If the server honors CAS, others need not wait."""
     held = Hold(close=True)
     proxy.on(ALTER_TABLE, held)
     with pytest.raises(CommitStateUnknownError):

@@ -1,4 +1,4 @@
-"""The server makes a change twice by itself and refuses the second try; others act before anybody looks."""
+"""The server repeats a change internally and rejects the second attempt, with other changes before the row is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 @pytest.fixture
 def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
-    """Somebody who takes no locks."""
+    """A client that takes no locks."""
     return open_catalog(LOCK_FREE)
 
 
@@ -107,7 +107,7 @@ def test_attached_storage_commit_with_concurrent_property_change(
 
 @pytest.fixture
 def patient(scripted: ScriptedServer) -> dict[str, str]:
-    """Properties of a client that would ask for an hour again, before a server that does not filter."""
+    """A client with a settle time-out of one hour, on a server that cannot filter."""
     scripted.on("get_table_names_by_filter", Answer(MetaException("no filters")), nth=EVERY)
     return {"uri": scripted.uri, "hive-views.settle-timeout-ms": "3600000"}
 

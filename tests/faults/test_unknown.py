@@ -1,4 +1,4 @@
-"""No answer came in time: the outcome is reported as unknown, the new file is kept, and the error says where it is."""
+"""Without an answer in time the outcome is reported as unknown, and the error names the new file, which is kept."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tests.faults.view_changes import (
 from tests.proxy import EVERY, Action, DropReply, DropRequest, Hold, ThriftProxy
 
 AT_ONCE = {"hive-views.settle-timeout-ms": "0"}
-"""Give up after the second request."""
+"""Properties to stop after the second request."""
 
 
 def check_kept(error: CommitStateUnknownError, change: ViewChange, observer: Observer, before: State) -> None:
-    """The new file is there, and the error names it."""
+    """Check that the new file exists and the error names it."""
     files = new_files(observer, before)
     assert len(files) == change.writes_file
     if files:
@@ -66,16 +66,16 @@ def test_unanswered_requests_report_unknown_outcome(
     proxy.on(change.method, action, nth=EVERY)
     if change is DROP:
         for nth in range(2, 9):
-            proxy.on(READ_ROW, DropRequest(), nth=nth)  # else the row would tell
+            proxy.on(READ_ROW, DropRequest(), nth=nth)  # otherwise the row would show the outcome
     with pytest.raises(CommitStateUnknownError) as raised:
         change.run(faulty, database)
     assert change.is_applied(observer, before) is done
     check_kept(raised.value, change, observer, before)
     assert raised.value.identifier == f"{database}.{NEW if change is CREATE else VIEW}"
-    # A drop's request cannot be refused later, so its name stays locked; the others leave no lock.
+    # A late drop cannot be rejected, so the name stays locked; the other operations leave no lock.
     assert len(observer.locks()) == (change is DROP)
     if change is not DROP:
-        # What the message advises: look, then repeat.
+        # As the message advises: load the view, then repeat.
         if not done:
             change.run(catalog, database)
         change.check(observer, before)
@@ -91,7 +91,7 @@ def test_metastore_outage_reports_unknown_outcome(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The request is on its way when everything breaks, and nobody can be reached for longer than one cares to wait."""
+    """The connection breaks after the request was sent, and the metastore is unreachable beyond the settle time-out."""
     faulty = behind(**AT_ONCE)
     swallowed = Hold()
     proxy.on(change.method, swallowed)
@@ -131,7 +131,7 @@ def test_metastore_outage_is_survived(
 def test_rejected_repetition_with_unreadable_row_reports_unknown_outcome(
     change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
-    """The second request is answered, but what the answer means is in the row, and that cannot be read."""
+    """The second request is rejected, and the row that determines the outcome cannot be read."""
     faulty = behind(**{"hive-views.settle-timeout-ms": "100"})
     reads = {CREATE: 1, RENAME: 3}.get(change, 2)
     proxy.on(change.method, DropReply())
@@ -154,7 +154,7 @@ def test_property_change_below_two_commits_reports_unknown_outcome(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """A change of properties leaves no trace in the history: nothing proves that it took place, or that it did not."""
+    """A property change leaves no trace in the history, so its outcome cannot be proved."""
     free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
     assert is_cas_verified(free.store.client, database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
@@ -187,7 +187,7 @@ def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
     aside: ThreadPoolExecutor,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The server has made the change, and is silent when it is asked which methods it knows: no file may go then."""
+    """The change was applied, and the probe of the server's methods fails: the file must be kept."""
     held = Hold()
     proxy.on(change.method, held)
     for method in ("alter_table_req", "get_catalogs"):

@@ -1,6 +1,6 @@
-"""A server that ignores expectations, as Hive 3.1.3 does: there the lock alone protects, so it is never let go early.
+"""Servers that ignore expectations, like Hive 3.1.3: only the lock protects, so it is never released early.
 
-The real server honors them, so a server before it makes it forget them; see `like_version_3`.
+The real server honors expectations; a scripted server removes them from the requests, see `like_version_3`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 pytestmark = pytest.mark.hive2
-"""The embedded metastore is made to look like version 3."""
+"""The embedded metastore imitates version 3."""
 
 
 @pytest.fixture
 def proxy(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
-    """A proxy before a server of version 3."""
+    """A proxy for a server of version 3."""
     like_version_3(scripted)
     with ThriftProxy(scripted.port) as running:
         yield running
@@ -52,12 +52,12 @@ def proxy(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
 
 @pytest.fixture
 def old(open_catalog: CatalogFactory, scripted: ScriptedServer, proxy: ThriftProxy) -> HiveViewCatalog:
-    """Somebody else's catalog on the server of version 3."""
+    """The catalog of another client on the server of version 3."""
     return open_catalog({"uri": scripted.uri, "iceberg.hive.lock-timeout-ms": "300"})
 
 
 def unlock_all(raw: Client, observer: Observer) -> None:
-    """What the server does by itself when nobody has sent a heartbeat for hive.txn.timeout."""
+    """Release all locks, as the server does without heartbeats for hive.txn.timeout."""
     for lock in observer.locks():
         raw.unlock(UnlockRequest(lockid=lock.lockid))
 
@@ -88,7 +88,7 @@ def test_version_3_is_rejected_without_locks(
 
 @pytest.fixture
 def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterator[tuple[ScriptedServer, Behind]]:
-    """A server before the real one that is like Hive 2.3.9: it has no catalogs, and ignores what an alter expects."""
+    """A server that imitates Hive 2.3.9: no catalogs, and expectations of an alter are ignored."""
     with ScriptedServer(metastore.port) as server:
         server.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)
         yield server, lambda **more: open_catalog({"uri": server.uri, **more})
@@ -98,7 +98,7 @@ def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterato
 def test_hive_2_without_cas_is_rejected_without_locks(
     change: ViewChange, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
 ) -> None:
-    """Its methods are those of 2.3.10, so it is tried out, once."""
+    """It has the methods of 2.3.10, so its CAS support is verified, once."""
     server, opening = older
     free = opening(**LOCK_FREE)
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_replaced_server_is_verified_again(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """Before a commit, and in the middle of one, when it was looked at already."""
+    """Before a commit, and during one after the verification."""
     with ThriftProxy(scripted.port) as proxy:
         free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
         PROPERTIES.run(free, database)
@@ -155,7 +155,7 @@ def test_replaced_server_is_verified_again(
         proxy.disconnect()
         with pytest.raises(LockError, match="ignores compare-and-swap"):
             running.result() if late else REPLACE.run(free, database)
-        # What was not sent breaks no connection.
+        # A request that was not sent breaks no connection.
         assert proxy.connections == connected + 1
     assert observer.view(VIEW) == then.view
     assert new_files(observer, then) == []
@@ -219,7 +219,7 @@ def test_late_request_cannot_overwrite_later_commits(
     observer: Observer,
     before: State,
 ) -> None:
-    """Iceberg #14096: retried, succeeded; nobody else gets the lock as long as the first request may still arrive."""
+    """Iceberg #14096: after a successful retry the lock is kept as long as the first request may arrive."""
     late = Hold(close=True)
     proxy.on(ALTER_TABLE, late)
     change.run(behind(), database)
@@ -267,7 +267,7 @@ def test_lock_lost_during_commit(
     aside: ThreadPoolExecutor,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Then others may have committed in between, and a success proves nothing; and nothing is sent again."""
+    """Others may have committed in between, so a success proves nothing; nothing is sent again."""
     held = Hold()
     proxy.on(ALTER_TABLE, held)
     running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
