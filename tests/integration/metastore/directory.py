@@ -1,4 +1,4 @@
-"""A real LDAP directory for tests: UnboundID's, in memory, in a JVM of its own, on loopback."""
+"""A real LDAP directory for tests: UnboundID's in-memory server in its own JVM, on loopback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNBOUNDID = Artifact("com.unboundid", "unboundid-ldapsdk", "7.0.2")
 
 
 def missing() -> str | None:
-    """Why there can be no directory here; None if there can."""
+    """Return why no directory can be started; None if it can."""
     try:
         fetch((_UNBOUNDID,), CACHE)
     except ArtifactFetchError as error:
@@ -49,7 +49,7 @@ class Directory:
                 made[index] = item
             return made
 
-        # One that is chosen here is kept when it stops and starts again.
+        # A chosen port is kept across restarts.
         self.port = free_port()
         loopback = jvm.java.net.InetAddress.getByName(LOOPBACK)
         listener = sdk.InMemoryListenerConfig.createLDAPConfig("first", loopback, self.port, None)
@@ -62,20 +62,20 @@ class Directory:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the directory."""
         return f"ldap://{LOOPBACK}:{self.port}"
 
     def stop(self) -> None:
-        """Stop listening; what is asked then is refused."""
+        """Stop listening, so that connections are refused."""
         self._server.shutDown(True)
 
     def start(self) -> None:
-        """Listen again, at the same port."""
+        """Listen again, on the same port."""
         self._server.startListening()
 
 
 def _entries(passwords: dict[str, str], members: tuple[str, ...]) -> Iterator[list[str]]:
-    """The entries of the directory, as lines of LDIF."""
+    """Return the entries of the directory, as lines of LDIF."""
     yield [f"dn: {BASE}", "objectClass: top", "objectClass: domain", "dc: hive-views"]
     for place in (PEOPLE, GROUPS):
         name = place.partition(",")[0].removeprefix("ou=")
@@ -90,7 +90,7 @@ def _entries(passwords: dict[str, str], members: tuple[str, ...]) -> Iterator[li
 
 @contextmanager
 def directory(passwords: dict[str, str], members: tuple[str, ...]) -> Iterator[Directory]:
-    """Run a directory for a while."""
+    """Run a directory for the body of a `with` statement."""
     jars = find_jars("the tests")
     (sdk,) = fetch((_UNBOUNDID,), CACHE)
     (py4j,) = jars.glob("py4j-*.jar")

@@ -1,4 +1,4 @@
-"""A real KDC (MIT's, from Debian's package krb5-kdc) for tests, on loopback, with a realm of its own."""
+"""A real KDC for tests (MIT's, from Debian's package krb5-kdc), on loopback, with its own realm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/lib/krb5-
 
 
 def missing() -> str | None:
-    """What is not installed; None if all is there."""
+    """Return what is not installed; None if everything is."""
     for name in ("krb5kdc", "kdb5_util", "kadmin.local", "kinit"):
         if not shutil.which(name, path=PATH):
             return f"{name} (Debian: krb5-kdc, krb5-admin-server, krb5-user)"
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 
 class Kdc:
-    """A running KDC, and the files by which others find it."""
+    """A running KDC with its configuration files."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -72,30 +72,30 @@ class Kdc:
         self._private = {**os.environ, **self.environment, "KRB5_KDC_PROFILE": str(profile), "PATH": PATH}
 
     def run(self, *command: str, text: str | None = None) -> None:
-        """Run one of Kerberos' commands."""
+        """Run a Kerberos command."""
         done = subprocess.run(
             command, env=self._private, capture_output=True, text=True, input=text, timeout=60, check=False
         )
         assert done.returncode == 0, (command, done.stdout, done.stderr)
 
     def keytab(self, principal: str) -> Path:
-        """Make a principal, and a file with its key."""
+        """Create a principal and its keytab."""
         path = self.directory / f"{principal.replace('/', '-')}.keytab"
         self.run("kadmin.local", "-q", f"addprinc -randkey {principal}@{REALM}")
         self.run("kadmin.local", "-q", f"ktadd -k {path} {principal}@{REALM}")
         return path
 
     def log_in(self, keytab: Path, principal: str) -> None:
-        """Get a ticket into the cache that `environment` names."""
+        """Get a ticket into the cache named by `environment`."""
         self.run("kinit", "-k", "-t", str(keytab), f"{principal}@{REALM}")
 
     def log_out(self) -> None:
-        """Forget the tickets."""
+        """Destroy the tickets."""
         (self.directory / "tickets").unlink(missing_ok=True)
 
     @contextmanager
     def running(self) -> Iterator[Kdc]:
-        """Make the realm, and run the KDC."""
+        """Create the realm and start the KDC."""
         self.run("kdb5_util", "create", "-s", "-P", "only for this test")
         daemon = shutil.which("krb5kdc", path=PATH)
         assert daemon

@@ -1,4 +1,4 @@
-"""A bare Thrift client of a metastore, for tests of what stands below our own client."""
+"""A raw Thrift client of a metastore, for tests below `MetastoreClient`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import GetTableRequest, 
 
 
 class BareClient(Client):  # type: ignore[misc]
-    """The generated client, whose `get_table` is understood by every server: Hive 4 has `get_table_req` only."""
+    """The generated client with a `get_table` for every server: Hive 4 has only `get_table_req`."""
 
     def get_table(self, dbname: str, tbl_name: str) -> Table:
         return self.get_table_req(GetTableRequest(dbName=dbname, tblName=tbl_name)).table

@@ -1,4 +1,4 @@
-"""What `commit` and `load` work on, made without a catalog."""
+"""Metastore stores without a catalog, for tests of `commit` and `load_view`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.integration.catalog.samples import SCHEMA, version
 
 @contextmanager
 def open_store(properties: Mapping[str, str], **more: str) -> Iterator[MetastoreStore]:
-    """A store with these catalog properties."""
+    """Open a store with these catalog properties."""
     config = CatalogConfig.from_properties({**properties, **more})
     with MetastoreClient(config.connection) as client:
         yield MetastoreStore(client, MetadataFiles({}), config)
 
 
 def new_metadata(location: str, sql: str = "select 1, 'one'", **properties: str) -> ViewMetadata:
-    """The metadata of a new view at a location."""
+    """Return the metadata of a new view at a location."""
     return create(
         identifier="d.v",
         uuid=str(uuid.uuid4()),
@@ -39,6 +39,6 @@ def new_metadata(location: str, sql: str = "select 1, 'one'", **properties: str)
 
 
 def changed(store: MetastoreStore, base: LoadedView, *changes: Change) -> LoadedView:
-    """Commit changes to a view once, without a second try."""
+    """Commit changes to a view once, without a retry."""
     name: ViewName = base.row.name
     return commit(store, name, base, apply(base.metadata, changes, now_ms=2000, identifier=str(name)))

@@ -1,4 +1,4 @@
-"""The client against a real metastore, through a proxy that makes calls go wrong."""
+"""The client with a real metastore, through a proxy that injects faults."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def view(database: str, name: str, **parameters: str) -> Table:
     )
 
 
-# -- What each method does --------------------------------------------------------------------------------------------
+# -- Methods ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.swaps
@@ -297,7 +297,7 @@ def test_write_is_sent_again_if_idle_connection_was_dead(
 
 def test_write_is_sent_again_if_nothing_was_sent(client: MetastoreClient, proxy: ThriftProxy, database: str) -> None:
     client.get_all_databases()
-    # It breaks between the look at the kept connection and the sending: nothing is to be read, and sending fails.
+    # The connection breaks between the check and the request: there is nothing to read, and sending fails.
     client._pool._idle[-1].transport._socket.shutdown(socket.SHUT_WR)
     client.create_table(view(database, "v"))
     assert proxy.methods == ["get_all_databases", "create_table"]
@@ -383,7 +383,7 @@ def test_call_after_interruption_gets_its_own_answer(proxy: ThriftProxy, databas
 
 
 def together(count: int, work: Callable[[int], object]) -> None:
-    """Run work in so many threads at once; what they raise is raised."""
+    """Run a function in several threads; raise their errors."""
     barrier = threading.Barrier(count)
     problems: list[BaseException] = []
 
@@ -450,7 +450,7 @@ LONG = "SELECT 'ü" + "x" * 20_000_000 + "' a"
 
 @pytest.mark.parametrize("accelerated", [True, False])
 def test_long_texts_are_read_completely(metastore: EmbeddedMetastore, accelerated: bool) -> None:
-    # Derby stores 32,700 characters, so the server's echo of a default value stands for a long view text.
+    # Derby stores 32,700 characters, so the echo of a default value replaces a long view text.
     connection = Connection.open(
         metastore.uri, ConnectionConfig((metastore.uri,), connect_timeout_ms=10_000, call_timeout_ms=60_000)
     )
@@ -468,7 +468,7 @@ def test_config_value_reads_server_setting(client: MetastoreClient) -> None:
     assert client.config_value("hive.no.such.setting", LONG) == LONG
 
 
-# -- What a server knows ----------------------------------------------------------------------------------------------
+# -- Supported methods -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.hive2
@@ -517,7 +517,7 @@ def test_unknown_method_falls_back_to_next_variant(metastore: EmbeddedMetastore,
         assert call_first_supported(connection, variants, (database,)) == []
         assert tried == ["new", "old", "old"]
 
-        # Another version took the server's place: what was unknown is tried again before giving up.
+        # The server was replaced by another version: unknown variants are tried again.
         tried.clear()
         with pytest.raises(UnknownMethodError, match="knows none of get_catalogs"):
             call_first_supported(connection, {"get_catalogs": new}, (database,))
@@ -533,7 +533,7 @@ def test_internal_server_error_is_refused_and_closes_the_connection(
         client._read("get_table_req", lambda generated: generated.get_table_req(GetTableRequest()))
     assert isinstance(caught.value.__cause__, TApplicationException)
     assert caught.value.uri == proxy.uri
-    # The server gave up in the middle of the request, so a write on the same connection would get lost.
+    # The server stopped reading the request, so a write on the same connection would get lost.
     client.create_table(view(database, "v"))
     assert proxy.connections == 2
 

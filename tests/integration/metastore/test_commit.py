@@ -135,7 +135,7 @@ def test_changed_location_gets_next_metadata_file(
 def test_requests_of_a_commit(
     metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView, lock: str, requests: list[str]
 ) -> None:
-    """No more than this, once it knows the server."""
+    """These requests and no more, once the server's methods are known."""
     with (
         ThriftProxy(metastore.port) as proxy,
         open_store(properties, uri=proxy.uri, **{"iceberg.engine.hive.lock-enabled": lock}) as store,
@@ -150,7 +150,7 @@ def test_requests_of_a_commit(
             assert part.encode() in alter.request
 
 
-# -- Refused before anything was written or sent ----------------------------------------------------------------------
+# -- Rejected before anything is written or sent -----------------------------------------------------------------------
 
 
 def test_type_unknown_to_hive_is_rejected(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_create_with_name_of_existing_view(store: MetastoreStore, created: Loade
     assert load_view(store, created.row.name).metadata == created.metadata
 
 
-# -- What stands there is not what was seen ---------------------------------------------------------------------------
+# -- Stale base ------------------------------------------------------------------------------------------------------
 
 
 def dropped(raw: Client, database: str) -> None:
@@ -225,7 +225,7 @@ def dropped(raw: Client, database: str) -> None:
 
 
 def made_a_hive_view(raw: Client, database: str) -> None:
-    """As plain Spark's CREATE OR REPLACE VIEW does."""
+    """As by plain Spark's CREATE OR REPLACE VIEW."""
     row = raw.get_table(database, "v")
     row.parameters = {}
     raw.alter_table_with_environment_context(database, "v", row, None)
@@ -286,7 +286,7 @@ def test_commit_after_external_change(
 def test_external_row_fields_are_preserved(
     store: MetastoreStore, created: LoadedView, raw: Client, database: str
 ) -> None:
-    """Also what they wrote after the view was loaded: the row is read again before it is changed."""
+    """Also fields written after the view was loaded: the row is read again before the change."""
     row = raw.get_table(database, "v")
     row.parameters["by.another.tool"] = "kept"
     raw.alter_table_with_environment_context(database, "v", row, None)
@@ -350,7 +350,7 @@ def test_drop_with_expected_location(store: MetastoreStore, created: LoadedView)
 def test_possibly_damaged_row_is_read_back(
     metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView
 ) -> None:
-    """Characters beyond ASCII: this metastore's database holds them, so there is nothing to warn of."""
+    """This metastore's database can store characters beyond ASCII, so there is no warning."""
     umlauts = AddVersion(created.metadata.current_schema(), version("d", ("spark", "select 1, 'Käse 日本'")))
     with ThriftProxy(metastore.port) as proxy, open_store(properties, uri=proxy.uri) as store:
         with warnings.catch_warnings():

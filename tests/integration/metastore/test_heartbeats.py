@@ -1,4 +1,4 @@
-"""Locks and time: heartbeats, against a metastore that drops a silent lock after two seconds; and one without locks."""
+"""Heartbeats with a metastore that drops a lock after two seconds, and a metastore without lock tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def observer(forgetful: EmbeddedMetastore) -> Iterator[MetastoreClient]:
 
 
 def silent_lock(observer: MetastoreClient, table: str) -> int:
-    """A lock for which nobody sends heartbeats."""
+    """Take a lock without heartbeats."""
     component = LockComponent(
         type=LockType.EXCLUSIVE,
         level=LockLevel.TABLE,
@@ -73,7 +73,7 @@ def silent_lock(observer: MetastoreClient, table: str) -> int:
 
 
 def until_a_silent_lock_is_dropped(observer: MetastoreClient) -> None:
-    """Wait for the server's time-out, by its own judgment: whatever is older and silent is dropped by then, too."""
+    """Wait until the server drops a lock without heartbeats: older ones are dropped by then, too."""
     silent_lock(observer, "silent")
     eventually(lambda: not observer.show_locks(NAME.database, "silent"))
 
@@ -95,7 +95,9 @@ def test_heartbeats_keep_locks_alive_and_one_thread_sends_them(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
 ) -> None:
     with (
-        hold_lock(client, SILENT, ViewName("default", "slow")),  # the thread sleeps for two minutes; the others wake it
+        hold_lock(
+            client, SILENT, ViewName("default", "slow")
+        ),  # the thread sleeps for two minutes; other locks wake it
         hold_lock(client, LIVELY, NAME) as first,
         hold_lock(client, LIVELY, ViewName("default", "w")) as second,
     ):
@@ -152,7 +154,7 @@ def test_lock_is_lost_after_failing_heartbeats(
 
 
 def test_overdue_heartbeat_is_sent_by_ensure_active(client: MetastoreClient, observer: MetastoreClient) -> None:
-    # As after a sleep of the machine: the last confirmation is old, and nobody has noticed yet.
+    # As after a suspend of the machine: the last confirmation is old.
     held = acquire_lock(client, SILENT, NAME)
     late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)
     late.due = float("inf")
@@ -191,8 +193,8 @@ def test_waiting_for_a_lock_sends_heartbeats(client: MetastoreClient, observer: 
 
 
 def test_missing_lock_tables_are_reported_immediately(tmp_path: Path) -> None:
-    # The first table of the transaction schema is there and the others are not: that keeps the embedded metastore from
-    # making them, as a schema made by DataNucleus alone does.
+    # Only the first table of the transaction schema exists, which keeps the embedded metastore from creating the
+    # others, as with a schema created by DataNucleus.
     url = f"jdbc:derby:;databaseName={tmp_path}/database;create=true"
     jars = find_jars(str(tmp_path))
     subprocess.run(

@@ -1,4 +1,4 @@
-"""What is broken in a server or in its database is noticed: the doctor says it, and the catalog keeps off it."""
+"""Known faults of servers and databases: the doctor reports them, and the catalog avoids them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WARNINGS = {
     # HIVE-26882 is not in 3.x.
     "compare-and-swap": RELEASE.startswith("3."),
     "lock-concurrency": RELEASE in ("4.0.1", "4.1.0") and not DATABASE,
-    # Hive's schema there is in latin1.
+    # Hive's schema uses latin1 there.
     "characters": DATABASE == "mysql",
 }
 

@@ -1,4 +1,4 @@
-"""Reading a view while others change it, and from a metastore or a storage that fails."""
+"""Loading a view during concurrent changes, and from a failing metastore or storage."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
 
 @pytest.fixture
 def behind(properties: dict[str, str], proxy: ThriftProxy) -> Iterator[MetastoreStore]:
-    """The store of a reader behind the proxy."""
+    """A store behind the proxy."""
     with open_store(properties, uri=proxy.uri) as opened:
         yield opened
 
@@ -114,13 +114,13 @@ def test_load_of_missing_view(store: MetastoreStore, database: str) -> None:
             names(store, "no_such_database")
 
 
-# -- While others change it -------------------------------------------------------------------------------------------
+# -- Concurrent changes -----------------------------------------------------------------------------------------------
 
 
 def test_load_of_view_replaced_and_purged_between_reads(
     store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
-    """The file of the row that was read is gone, and the row names another one by now: that one is read."""
+    """The file of the first row is gone and the row has another one: that one is read."""
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
@@ -179,7 +179,7 @@ def test_load_with_invalid_metadata_file(created: LoadedView, store: MetastoreSt
         load_view(store, created.row.name)
 
 
-# -- From a metastore that fails --------------------------------------------------------------------------------------
+# -- Failing metastore ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request", "reply"])

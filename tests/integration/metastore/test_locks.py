@@ -1,4 +1,4 @@
-"""The metastore's lock, against a real metastore, through a proxy that makes calls go wrong."""
+"""The metastore's lock with a real metastore, through a proxy that injects faults."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
 
 @pytest.fixture
 def observer(metastore: EmbeddedMetastore) -> Iterator[MetastoreClient]:
-    """Another program's client, which nothing goes wrong for."""
+    """The client of another program, without faults."""
     with client_for(metastore.uri) as made:
         yield made
 
 
 @pytest.fixture
 def name(database: str, observer: MetastoreClient) -> Iterator[ViewName]:
-    """A view's name; no lock on it may be left behind."""
+    """A view's name; checks that no lock on it is left."""
     name = ViewName(database, "v")
     yield name
     assert observer.show_locks(database, None) == []
@@ -77,12 +77,12 @@ def locks_on(observer: MetastoreClient, name: ViewName) -> list[ShowLocksRespons
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    """Wait until something holds; the test's own time limit ends it if it never does."""
+    """Wait until a condition holds, within the time limit of the test."""
     while not condition():
         time.sleep(0.005)
 
 
-# -- Taking and giving back -------------------------------------------------------------------------------------------
+# -- Acquire and release ----------------------------------------------------------------------------------------------
 
 
 def test_held_lock_is_visible_to_others(client: MetastoreClient, observer: MetastoreClient, name: ViewName) -> None:
@@ -226,7 +226,7 @@ def test_two_processes_never_hold_the_lock_together(metastore: EmbeddedMetastore
 
     def work(number: int) -> None:
         nonlocal inside, worst
-        # Another list of metastores is another key for the process_lock, so these queue in the metastore only.
+        # A different list of metastores is a different key of the process lock, so these queue in the metastore.
         with client_for(metastore.uri, f"thrift://127.0.0.1:{number + 1}") as client:
             for _ in range(8):
                 with hold_lock(client, QUICK, name):
@@ -313,7 +313,7 @@ def test_late_lock_request_leaves_no_second_lock(
 def test_late_lock_request_granted_first_is_adopted(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
-    # The late first request arrives before the second one: the second alone would wait for it until the time-out.
+    # The late first request arrives before the second one, which would wait for it until the time-out.
     holder = acquire_lock(observer, QUICK, name)
     first, second = Hold(close=True), Hold()
     proxy.on("lock", first)
@@ -372,7 +372,7 @@ def test_removed_waiting_lock_raises(
 def test_persistently_failing_lock_request_raises_with_cause(
     client: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
-    # Hive 2.3's table of locks holds names of 128 characters; a view's name may have 256.
+    # Hive 2.3's table of locks stores names of 128 characters; a view's name may have 256.
     with pytest.raises(LockError, match=f"at most {LOCKABLE_NAME_LENGTH} characters") as caught:
         acquire_lock(client, QUICK, ViewName(name.database, "v" * (LOCKABLE_NAME_LENGTH + 1)))
     assert not isinstance(caught.value, LockTimeoutError)
@@ -431,7 +431,7 @@ def test_failed_release_is_logged_and_hides_no_error(
 def test_unreleased_lock_is_removed_by_next_acquisition(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
-    """Else a program whose metastore hung for a while would wait for itself until hive.txn.timeout."""
+    """Otherwise a program whose metastore hung would wait for its own lock until hive.txn.timeout."""
     lock = acquire_lock(client, QUICK, name)
     proxy.refuse()
     proxy.disconnect()

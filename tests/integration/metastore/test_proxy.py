@@ -1,4 +1,4 @@
-"""The proxy that makes calls fail, between a real client and a real metastore."""
+"""The fault-injecting proxy between a real client and a real metastore."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from tests.proxy import (
 CREATE = "create_database"
 LOST = (TTransportException, OSError, EOFError)
 SHORT_S = 0.3
-"""A client's time-out where it must run out."""
+"""The time-out of a client that must run into it."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
 
 @pytest.fixture
 def name(metastore: EmbeddedMetastore) -> Iterator[str]:
-    """The name of a database that does not exist yet; dropped afterwards."""
+    """The name of a missing database; dropped afterwards."""
     fresh = f"proxied_{uuid4().hex[:12]}"
     yield fresh
     with connect(metastore.port) as client:
@@ -69,7 +69,7 @@ def name(metastore: EmbeddedMetastore) -> Iterator[str]:
 
 
 def exists(metastore: EmbeddedMetastore, name: str) -> bool:
-    """Whether the database is there, asked without the proxy."""
+    """Return whether the database exists, without the proxy."""
     with connect(metastore.port) as client:
         return name in client.get_all_databases()
 
@@ -90,7 +90,7 @@ def test_proxy_forwards_and_records_calls(metastore: EmbeddedMetastore, proxy: T
 
 
 def serialized(method: str, sequence: int, *, strict: bool) -> bytes:
-    """A call as Thrift writes it, with values of every kind that the metastore's structures have."""
+    """Return a serialized call with values of every kind."""
     buffer = TMemoryBuffer()
     protocol = TBinaryProtocol(buffer, strictWrite=strict)
     protocol.writeMessageBegin(method, TMessageType.CALL, sequence)
@@ -123,7 +123,7 @@ def test_proxy_finds_message_boundaries(strict: bool, piece: int) -> None:
             for start in range(0, len(everything), piece):
                 near.sendall(everything[start : start + piece])
 
-        # Many small pieces fill the socket's buffer: somebody must read meanwhile.
+        # Many small writes fill the socket's buffer, so read concurrently.
         sending = threading.Thread(target=send)
         sending.start()
         assert stream.read() == (Header("create_table", TMessageType.CALL, 5, strict), messages[0])
@@ -163,7 +163,7 @@ def test_proxy_drops_request_or_reply(
         client.create_database(Database(name=name))
     (call,) = [each for each in proxy.calls if each.method == CREATE]
     if carried_out:
-        # The client may give up before the server has finished.
+        # The client may time out before the server has finished.
         for _ in range(200):
             if exists(metastore, name):
                 break

@@ -1,4 +1,4 @@
-"""TLS, Kerberos, delegation tokens, user and password: against a real Hive Metastore 4.0.1, KDC and LDAP directory."""
+"""TLS, Kerberos, delegation tokens, user and password, with a real Hive Metastore 4.0.1, KDC and LDAP directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def openssl(directory: Path, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for localhost, trusted by itself, as PEM and as a Java key store."""
+    """A self-signed certificate for localhost, as PEM and as a Java key store."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
     directory = tmp_path_factory.mktemp("certificates")
@@ -52,7 +52,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def people() -> Iterator[directory.Directory | None]:
-    """A directory with two users, one of them in the group that may come in; None where it cannot be had."""
+    """A directory with two users, one of them in the permitted group; None if it cannot be started."""
     if directory.missing():
         yield None
         return
@@ -68,7 +68,7 @@ def ldap(people: directory.Directory | None) -> directory.Directory:
 
 
 def who_may(people: directory.Directory | None) -> dict[str, str]:
-    """By the directory; where there is none, by the metastore's own configuration. The client sees no difference."""
+    """Users in the directory, or else in the metastore's configuration; the same to a client."""
     if people is None:
         return {
             "metastore.authentication": "CONFIG",
@@ -88,7 +88,7 @@ def who_may(people: directory.Directory | None) -> dict[str, str]:
 def guarded(
     tmp_path_factory: pytest.TempPathFactory, certificates: Path, people: directory.Directory | None
 ) -> Iterator[StandaloneMetastore]:
-    """A metastore that speaks TLS only, and wants a user and a password."""
+    """A metastore with TLS that requires user and password."""
     properties = {
         "metastore.use.SSL": "true",
         "metastore.keystore.path": str(certificates / "server.p12"),
@@ -116,7 +116,7 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
 def kerberized(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc
 ) -> Iterator[StandaloneMetastore]:
-    """A metastore that wants Kerberos, without and with sealed answers."""
+    """A metastore that requires Kerberos, without and with encryption."""
     service = "hive" if request.param == "authentication" else "sealed"
     properties = {
         "metastore.sasl.enabled": "true",
@@ -134,7 +134,7 @@ def kerberized(
 
 
 def uri(metastore: StandaloneMetastore) -> str:
-    """By the host's name: certificates and principals are made out to names."""
+    """Return the URI with the host's name, as in certificates and principals."""
     return f"thrift://localhost:{metastore.port}"
 
 
@@ -142,7 +142,7 @@ def use(metastore: StandaloneMetastore, database: str, **properties: str) -> Hiv
     """Create, replace, list and drop views; the catalog stays open."""
     catalog = HiveViewCatalog("secured", **{"uri": uri(metastore), "warehouse": metastore.warehouse, **properties})
     catalog.create_namespace(database)
-    # One request of more than 64 KiB, the longest piece that Java's side seals.
+    # A request of more than 64 KiB, the longest frame that the Java side encrypts.
     text, remark = "ü" * 15_000, "x" * 25_000
     catalog.execute(f"CREATE VIEW {database}.v AS SELECT 1 AS a")
     catalog.execute(
@@ -194,7 +194,7 @@ def test_secrets_appear_in_no_log_or_process_list(
             catalog.load_view("default.none")
     seen = [caplog.text, repr(catalog), repr(catalog.store), *traceback.format_exception(raised.value)]
     assert PASSWORD not in "".join(seen)
-    # The server has the same password, and that of its key store, in its configuration.
+    # The server's configuration has the same password, and that of its key store.
     for name in ("cmdline", "environ"):
         for pid in (guarded.pid, os.getpid()):
             assert PASSWORD.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
@@ -203,7 +203,7 @@ def test_secrets_appear_in_no_log_or_process_list(
 
 @pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
 def test_client_certificate(certificates: Path, shown: bool) -> None:
-    """A server that asks for one (OpenSSL's own; Hive's servers do not) gets it, and refuses who has none."""
+    """A server that requires a client certificate (OpenSSL's; Hive's servers do not) gets it, and rejects others."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "other.pem"))
     context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
     context.verify_mode = ssl.CERT_REQUIRED
@@ -211,7 +211,7 @@ def test_client_certificate(certificates: Path, shown: bool) -> None:
 
     def serve() -> None:
         peer, _ = listener.accept()
-        listener.close()  # the next connection is refused, so that nobody waits for an answer to it
+        listener.close()  # further connections are refused at once
         with suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as secured:
             given.append(ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b""))
 
@@ -294,7 +294,7 @@ def test_unknown_user(
 def test_unreachable_ldap_directory(
     guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, tmp_path: Path
 ) -> None:
-    """Stopped, then there and silent; a connection that is known already goes on, and afterwards all is well."""
+    """The directory is stopped, then silent; authenticated connections continue, and later logins succeed."""
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     before = HiveViewCatalog("before", uri=uri(guarded), **credentials(tmp_path), **tls)
     assert before.list_namespaces()
@@ -305,7 +305,7 @@ def test_unreachable_ldap_directory(
         assert before.list_namespaces()
         with socket.create_server(("127.0.0.1", ldap.port)):
             error = refused(uri(guarded), **credentials(tmp_path), **tls, **{"hive-views.connect-timeout-ms": "3000"})
-        # On a machine that is busy, TLS alone may take that long.
+        # On a busy machine TLS alone may take that long.
         assert error.step in ("authenticate (PLAIN)", "agree on TLS")
         assert f"{error.step}: the metastore can be reached, and did not answer within 3000 ms" in str(error)
     finally:

@@ -1,4 +1,4 @@
-"""Places that cannot be read: each is an error that names the file, whatever the program that reads it raises."""
+"""Unreadable locations: every exception of a FileIO becomes an error that names the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ERRORS: dict[str, Exception] = {
 
 
 class Failing(FileIO):
-    """What a package for some storage does; the place says how it fails."""
+    """A FileIO that fails as its location says."""
 
     def new_input(self, location: str) -> InputFile:
         raise ERRORS[location.rpartition("/")[2]]
@@ -57,7 +57,7 @@ def test_missing_package_is_named() -> None:
 
 @pytest.mark.parametrize("location", ["viewfs:///x", "hdfs:///x", "strange://x/y", "s3:///x", "s3://[/x", "file://[x"])
 def test_location_without_file_io(location: str) -> None:
-    """These reach no network: there is no Hadoop here, and no such bucket can be."""
+    """No network is used: Hadoop is missing, and the bucket name is invalid."""
     files = MetadataFiles({})
     with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
         files.read(location)

@@ -1,4 +1,4 @@
-"""Which files are certainly below a place, and which places may be one."""
+"""Comparison of locations: `is_below` and `path_of`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES = st.sampled_from(["a", "b", "..", ".", "", "ab"])
 
 @given(st.lists(NAMES, max_size=5), st.lists(NAMES, max_size=7))
 def test_is_below_agrees_with_the_file_system(place: list[str], location: list[str]) -> None:
-    """As a file system reads paths."""
+    """Resolve a path like a file system."""
     import posixpath
 
     above = posixpath.normpath("/wh/" + "/".join(place).replace("..", "up"))

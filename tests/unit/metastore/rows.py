@@ -1,4 +1,4 @@
-"""Rows of golden files and a row of our own, and rows as plain JSON values to compare whole ones."""
+"""Rows of golden files, a sample row, and rows as plain JSON values for comparisons."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _STRUCTS = {
 
 
 def golden_row(name: str) -> ttypes.Table:
-    """The row of a golden file."""
+    """Return the row of a golden file."""
     table: ttypes.Table = _struct(ttypes.Table, json.loads((GOLDEN / f"{name}.hms.json").read_text()))
     return table
 
 
 def golden_metadata(name: str) -> ViewMetadata:
-    """The metadata file of a golden row."""
+    """Return the metadata file of a golden row."""
     path = GOLDEN / f"{name}.metadata.json"
     return parse(path.read_bytes(), path.name)
 
 
 def as_json(value: Any) -> Any:
-    """A Thrift value as JSON values: structs are objects with all their fields, None where not set."""
+    """Convert a Thrift value to JSON values: structs are objects with all fields, None if not set."""
     if hasattr(value, "thrift_spec"):
         return {field[2]: as_json(getattr(value, field[2])) for field in value.thrift_spec if field}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The bytes of a connection, against peers on the loopback that send exactly what a case says."""
+"""Connections at the byte level, with scripted peers on loopback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Peer = Callable[[socket.socket], None]
 
 @contextmanager
 def listening(peer: Peer, host: str = "127.0.0.1") -> Iterator[tuple[str, list[socket.socket]]]:
-    """A listener that hands each connection to `peer`; yields its URI and the connections it got."""
+    """Run a listener that passes each connection to `peer`; yields its URI and the accepted connections."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     accepted: list[socket.socket] = []
     with socket.create_server((host, 0), family=family) as server:
@@ -46,7 +46,7 @@ def listening(peer: Peer, host: str = "127.0.0.1") -> Iterator[tuple[str, list[s
                 threading.Thread(target=run, args=(sock,), daemon=True).start()
 
         def run(sock: socket.socket) -> None:
-            with suppress(OSError):  # the client hangs up, as many cases expect
+            with suppress(OSError):  # many cases expect the client to disconnect
                 peer(sock)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -62,7 +62,7 @@ def listening(peer: Peer, host: str = "127.0.0.1") -> Iterator[tuple[str, list[s
 
 
 def request(sock: socket.socket) -> tuple[bytes, bytes]:
-    """Name and sequence number of the next request without arguments."""
+    """Return name and sequence number of the next request without arguments."""
     head = receive(sock, 8)
     name = receive(sock, int.from_bytes(head[4:], "big"))
     number = receive(sock, 4)
@@ -293,7 +293,7 @@ def test_unreachable_metastores_are_listed_with_reasons() -> None:
 
 def test_unreachable_metastore_is_not_tried_with_every_call() -> None:
     dead = socket.socket()
-    dead.bind(("127.0.0.1", 0))  # bound and not listened on: it refuses connections
+    dead.bind(("127.0.0.1", 0))  # bound but not listening: refuses connections
     with dead, listening(honest) as (alive, accepted):
         with client(f"thrift://127.0.0.1:{dead.getsockname()[1]}", alive) as metastore:
             assert metastore.server_version() == "honest"
@@ -428,7 +428,7 @@ def test_repr_shows_uris_without_secrets() -> None:
 
 
 def test_expired_kerberos_ticket_breaks_the_connection() -> None:
-    """As with a ticket that has expired: the next connection says what is wrong. Here the context never came to be."""
+    """As with an expired ticket: the next connection reports the reason. Here the context is never established."""
     pytest.importorskip("gssapi")
     ours = Kerberos("hive", "localhost")
     ours._level, ours._limit = 4, 100

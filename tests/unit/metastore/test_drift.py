@@ -1,4 +1,4 @@
-"""Where a row and its file disagree: what others changed in a row, and what a database does to it."""
+"""Drift between a row and its metadata file, and damage by the metastore's database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.unit.metastore.rows import (
         ("ours_h_spark_after_spark_replace", []),
         ("ours_h_spark_after_spark_rename", []),
         ("ours_plain_alter_after", ["expanded-text", "original-text", "columns"]),
-        # These two were written by hand with an expanded text that their file does not hold.
+        # These two were written by hand with an expanded text that differs from their file.
         ("ours_h_spark_before_replace", ["expanded-text"]),
         ("ours_plain_props_after", ["expanded-text", "original-text"]),
     ],
@@ -47,7 +47,7 @@ def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
 
 
 def test_properties_set_by_plain_spark_are_no_drift() -> None:
-    """It puts the expanded text into both fields, adds parameters of its own, and changes nothing else."""
+    """It writes the expanded text into both fields, adds parameters, and changes nothing else."""
     theirs = golden_row("ours_plain_props_after")
     assert theirs.viewOriginalText == theirs.viewExpandedText
     row, metadata = row_and_metadata()
@@ -93,7 +93,7 @@ def other_comment(row: Table) -> None:
 
 
 def old_java(row: Table) -> None:
-    """Iceberg before 1.11 left both texts as they were when it replaced a version (#14831)."""
+    """Iceberg before 1.11 did not change the texts when it replaced a version (#14831)."""
     row.viewExpandedText = row.viewOriginalText = "select 0"
 
 
@@ -121,7 +121,7 @@ def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str])
 
 @pytest.mark.parametrize("config", [CONFIG, HIVE3], ids=["hive2", "hive3"])
 def test_both_names_of_timestamptz_are_no_drift(config: CatalogConfig) -> None:
-    # Java chose `timestamp` for this one, whatever our own property says.
+    # Java chose `timestamp` here, whatever the catalog property is.
     assert (
         find_drift(read_row(golden_row("spark_iceberg_v_star")), golden_metadata("spark_iceberg_v_star"), config) == ()
     )
@@ -136,7 +136,7 @@ def test_columns_without_hive_type_are_no_drift() -> None:
 
 
 def test_column_type_unknown_to_pyiceberg() -> None:
-    """Iceberg's Java catalog writes variant as `unknown`, and goes on committing to such views; so do we."""
+    """Iceberg's Java catalog writes variant as `unknown` and can commit to such views; so can this one."""
     row, metadata = row_and_metadata()
     odd = {"id": 3, "name": "v", "required": False, "type": "variant"}
     schema = {**metadata.raw_schemas[0], "fields": [*metadata.raw_schemas[0]["fields"], odd]}
@@ -219,7 +219,7 @@ LONG = "漢" * 20_000
         ("select '漢ü字'", "select '?ü?'", False),
         ("select '漢ü字'", "select '???'", True),
         ("select '漢\n字'", "select '?\n?'", False),
-        # A '?' of the text's own may stand beside them, and is one.
+        # A '?' of the original text may be adjacent.
         ("select '漢?字'", "select '??'", True),
         ("select '漢?字'", "select '???'", False),
         ("select '?漢字?'", "select '??????????'", False),
@@ -230,7 +230,7 @@ LONG = "漢" * 20_000
         ("漢 select", "select", True),
         ("select '😀'", "select '????'", False),
         ("select 'a'", "select '?'", True),
-        # These took until the end of the world: 12 s for 30 characters, twice as long for each further one.
+        # These took exponential time: 12 s for 30 characters, twice as long for each further one.
         (f"select '{LONG}'", f"select '{'?' * 79_999}x'", True),
         (f"select '{LONG}'", f"select '{'?' * 80_000}'", False),
         (f"select '{LONG}'", f"select '{'?' * 19_999}'", True),
@@ -239,7 +239,7 @@ LONG = "漢" * 20_000
     ],
 )
 def test_find_unrecorded_text(whole: str, text: str, lost: bool) -> None:
-    """What a database made of characters beyond Latin-1 is no text of anybody's."""
+    """A text damaged by the database is not an unrecorded text."""
     row, _ = row_and_metadata()
     row.viewExpandedText = text
     assert find_unrecorded_text(read_row(row), metadata_of_a_view(whole)) == (text if lost else None)

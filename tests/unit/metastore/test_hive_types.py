@@ -1,4 +1,4 @@
-"""Iceberg's types under Hive's names (Iceberg Java: TestHiveSchemaUtil)."""
+"""Hive's names of Iceberg's types (Iceberg Java: TestHiveSchemaUtil)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_error_names_the_column() -> None:
 
 
 def types(depth: int = 3) -> st.SearchStrategy[tuple[Any, str]]:
-    """Iceberg types as JSON, each with Hive's name of it."""
+    """Generate Iceberg types as JSON with Hive's names."""
     primitive = st.sampled_from(sorted(PRIMITIVES.items()))
     if depth == 0:
         return primitive

@@ -1,4 +1,4 @@
-"""Turns: first come, first served, within one process."""
+"""The fair lock within one process."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_mutual_exclusion_for_any_timeouts(key: object) -> None:
     def work(number: int) -> None:
         nonlocal inside, worst, granted
         for round_ in range(50):
-            # Waiting times about as long as the process_lock, so that handing over and giving up meet.
+            # Time-outs about as long as the lock is held, so that hand-over and time-out coincide.
             if not process_lock.acquire(key, 0.0005 * ((number + round_) % 4)):
                 continue
             with guard:
@@ -107,7 +107,7 @@ def test_lock_handed_over_at_timeout_is_acquired(key: object) -> None:
     waiter.start()
     wait_for_queue(key, 1)
     with process_lock._mutex:
-        time.sleep(0.2)  # its waiting time ends, and it cannot leave the queue yet
+        time.sleep(0.2)  # its time-out passes, and it cannot leave the queue yet
         process_lock._queues[key].popleft().release()
     waiter.join(30)
     assert outcome == [True]

@@ -1,4 +1,4 @@
-"""The row, field by field: against rows that Iceberg's Java catalog, Spark and Hive wrote (golden/README.md)."""
+"""The row codec, compared with rows written by Iceberg's Java catalog, Spark and Hive (golden/README.md)."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ SERVER_FILLS: dict[str, Any] = {
     "skewedInfo": {"skewedColNames": [], "skewedColValues": [], "skewedColValueLocationMaps": {}},
     "storedAsSubDirectories": False,
 }
-"""What a server adds to a row that it is given (facts of the golden rows, which were read back)."""
+"""The fields that a server adds to a row (the golden rows were read back)."""
 
 TIMES_AND_OWNER = ("owner", "createTime", "lastAccessTime")
-"""What differs from run to run; Java's lastAccessTime there is an overflown number (Iceberg #16620)."""
+"""The fields that differ between runs; Java's lastAccessTime is an overflowed number (Iceberg #16620)."""
 
 
 def test_new_row_equals_java_row() -> None:
@@ -67,7 +67,7 @@ def test_new_row_equals_java_row() -> None:
 
 
 def test_new_row_with_nested_types_equals_java_row() -> None:
-    # It has a timestamptz, which this Java catalog on Hive 2 classes writes as timestamp, as we do by default.
+    # It has a timestamptz, which this Java catalog on Hive 2 classes writes as timestamp, the default here.
     check_new_row("spark_iceberg_v_star", CONFIG)
 
 
@@ -88,7 +88,7 @@ def check_new_row(golden: str, config: CatalogConfig) -> None:
     for holder in (ours, ours["sd"]):
         for field in SERVER_FILLS:
             assert holder.pop(field, None) is None
-    # Java's rows for views do not call themselves external (decision 0010).
+    # Java's rows of views have no EXTERNAL parameter.
     assert ours["parameters"].pop("EXTERNAL") == "TRUE"
     assert ours == expected
 
@@ -110,7 +110,7 @@ def test_renamed_row_differs_only_in_name() -> None:
     assert as_json(renamed) == as_json(before)
 
 
-# -- What a row is ----------------------------------------------------------------------------------
+# -- Kinds of rows ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_read_row_with_few_fields() -> None:
     assert (row.metadata_location, row.previous_metadata_location, row.uuid) == (None, None, None)
 
 
-# -- What others' fields become ----------------------------------------------------------------------------------------
+# -- External fields ---------------------------------------------------------------------------------------------------
 
 
 def full_row(metadata: ViewMetadata) -> Table:
-    """A view's row in which somebody has set every field that a metastore keeps."""
+    """A view's row with every field set that a metastore keeps."""
     table = new_row(NAME, metadata, "file:/v/metadata/00000-a.metadata.json", CONFIG, now_s=1)
     grants = {"someone": [PrivilegeGrantInfo(privilege="SELECT", createTime=5, grantor="admin", grantorType=1)]}
     table.owner, table.ownerType, table.retention = "them", 2, 7
@@ -231,7 +231,7 @@ def test_changed_row_preserves_external_fields(changes: list[Change], elsewhere:
 
 
 def changed_fields(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
-    """The fields that differ, with our own parameters left out."""
+    """Return the fields that differ, without the catalog's own parameters."""
     changed = set()
     for field in before.keys() | after.keys():
         one, other = before[field], after[field]
@@ -270,12 +270,12 @@ def test_removed_properties_are_removed_from_the_row() -> None:
     after = changed_row(read_row(before), base, metadata, "file:/v/metadata/00001-b.metadata.json", CONFIG)
     assert "p" not in after.parameters
     assert after.parameters["q"] == "2"
-    # It never was a property of the view: it is somebody else's parameter.
+    # It never was a property of the view: it is an external parameter.
     assert after.parameters["our.extra"] == "keep-me"
 
 
 def test_property_with_reserved_key() -> None:
-    """Other catalogs' files may hold such properties; neither setting nor removing them may reach our parameters."""
+    """Files of other catalogs may have such properties; setting or removing them must not change reserved ones."""
     keys = ("uuid", "table_type", "metadata_location", "current-schema", "previous_metadata_location")
     odd = metadata_of_a_view(**dict.fromkeys(keys, "odd"))
     plain = metadata_of_a_view()
@@ -300,7 +300,7 @@ def test_owner_property_sets_owner_only() -> None:
     assert row.owner == "ada"
     assert not any(key.lower() == "hive.metastore.table.owner" for key in row.parameters)
     for properties, owner in (({"p": "1"}, "them"), ({"Hive.Metastore.Table.Owner": "bob"}, "bob")):
-        # Somebody gave the row another owner (ALTER VIEW … SET OWNER): only a change of the property undoes it.
+        # Another program changed the owner (ALTER VIEW … SET OWNER): only a change of the property overrides it.
         given = copy.deepcopy(row)
         given.owner = "them"
         metadata = apply(base, [SetProperties(properties)], identifier=str(NAME), now_ms=2)

@@ -1,4 +1,4 @@
-"""The generated stubs, where Thrift's generator does something that a metastore's client cannot use."""
+"""Corrections of the generated stubs, where Thrift's generator produces unusable code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import SkewedInfo, Stora
 
 @pytest.mark.parametrize("protocol", [TBinaryProtocol, TBinaryProtocolAccelerated])
 def test_table_with_skewed_value_directories_is_readable(protocol: Any) -> None:
-    """Keys of that map are lists, which Python's dicts refuse: one such table would make a whole answer unreadable."""
+    """The map has lists as keys, which Python's dicts reject: one such table would make an answer unreadable."""
     places = {("1", "ü"): "file:/t/1", ("2", "b"): "file:/t/2"}
     table = Table(tableName="t", sd=StorageDescriptor(skewedInfo=SkewedInfo(["a", "b"], [["1", "ü"]], places)))
     written = TMemoryBuffer()

@@ -18,10 +18,10 @@ from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
 from tests.conftest import CACHE
 
 BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST, ENUM = 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16
-"""Thrift's types; an enumeration is an I32 on the wire, and known by the class of its meta data."""
+"""Thrift's types; an enumeration is an I32 on the wire, recognized by the class of its metadata."""
 
 
-class OwnClasses:
+class JavaClasses:
     """What is done with the classes of a release.
 
     Args:
@@ -32,11 +32,11 @@ class OwnClasses:
         self.jvm = jvm
 
     def make(self, name: str) -> Any:
-        """An empty struct, by the name of its class."""
+        """Return an empty struct, by the name of its class."""
         return getattr(self._package(), name)()
 
     def knows(self, name: str) -> bool:
-        """Whether the release has a class of this name."""
+        """Return whether the release has a class of this name."""
         return isinstance(self._package_class(name), JavaClass)
 
     def filled(self, name: str, values: Mapping[str, Any], *, path: str = "", above: tuple[str, ...] = ()) -> Any:
@@ -55,7 +55,7 @@ class OwnClasses:
         return struct
 
     def plain(self, struct: Any, name: str) -> dict[str, Any]:
-        """What a struct holds, as plain values: the fields that are set, by their names."""
+        """Return the fields of a struct that are set, as plain values by name."""
         found = {}
         for identifier in self._package_class(name).metaDataMap.keySet():
             if struct.isSet(identifier):
@@ -65,22 +65,22 @@ class OwnClasses:
         return found
 
     def has(self, name: str, field: str) -> bool:
-        """Whether a struct has a field in this release."""
+        """Return whether a struct has a field in this release."""
         return field in dict(self.fields(name))
 
     def to_bytes(self, struct: Any) -> bytes:
-        """As it goes over the wire."""
+        """Serialize a struct."""
         return bytes(self.jvm.org.apache.thrift.TSerializer().serialize(struct))
 
     def from_bytes(self, name: str, data: bytes) -> Any:
-        """What comes over the wire."""
+        """Deserialize a struct."""
         struct = self.make(name)
         self.jvm.org.apache.thrift.TDeserializer().deserialize(struct, data)
         return struct
 
     @contextmanager
     def client(self, port: int) -> Iterator[Any]:
-        """A client of the metastore at a port of this machine: that release's own `ThriftHiveMetastore.Client`."""
+        """Return the release's own `ThriftHiveMetastore.Client` for a metastore on this machine."""
         transport = self.jvm.org.apache.thrift.transport.TSocket(LOOPBACK, port)
         transport.open()
         protocol = self.jvm.org.apache.thrift.protocol.TBinaryProtocol(transport)
@@ -90,7 +90,7 @@ class OwnClasses:
             transport.close()
 
     def table(self, client: Any, database: str, name: str, catalog: str = "hive") -> Any:
-        """A row, as that release's own client reads it."""
+        """Read a row with the release's own client."""
         request = self.make("GetTableRequest")
         request.setDbName(database)
         request.setTblName(name)
@@ -99,14 +99,14 @@ class OwnClasses:
         return client.get_table_req(request).getTable()
 
     def list_of(self, *items: Any) -> Any:
-        """A Java list."""
+        """Return a Java list."""
         made = self.jvm.java.util.ArrayList()
         for item in items:
             made.add(item)
         return made
 
     def map_of(self, items: Mapping[Any, Any]) -> Any:
-        """A Java map."""
+        """Return a Java map."""
         made = self.jvm.java.util.HashMap()
         for key, value in items.items():
             made.put(key, value)
@@ -121,13 +121,13 @@ class OwnClasses:
         return getattr(self._package(), name)
 
     def fields(self, name: str) -> list[tuple[str, Any]]:
-        """Names and kinds of a struct's fields, in the order of their numbers."""
+        """Return names and kinds of a struct's fields, in the order of their ids."""
         fields = self._package_class(name).metaDataMap
         known = [(key.getThriftFieldId(), key.getFieldName(), fields.get(key)) for key in fields.keySet()]
         return [(field, get_field(meta, "valueMetaData")) for _, field, meta in sorted(known, key=lambda each: each[0])]
 
     def _struct(self, kind: Any) -> str:
-        """The name of a struct's class; where a class refers to a later one, its meta data have only a name."""
+        """Return the name of a struct's class; metadata of a forward reference have only the name."""
         if kind.getClass().getSimpleName() == "StructMetaData":
             return str(get_field(kind, "structClass").getSimpleName())
         return str(kind.getTypedefName())
@@ -149,7 +149,7 @@ class OwnClasses:
         if code == STRING:
             data = f"{here} ü".encode()
             return self.jvm.java.nio.ByteBuffer.wrap(data) if kind.isBinary() else data.decode()
-        # A number beyond 32 bits, so that it is a long in Java, too.
+        # A number beyond 32 bits, so that it is a long in Java.
         return {BOOL: True, BYTE: 7, I16: 77, I32: 77, I64: 7_777_777_777, DOUBLE: 7.5}[code]
 
     def _plain(self, value: Any, kind: Any) -> Any:
@@ -172,8 +172,8 @@ class OwnClasses:
 
 
 @contextmanager
-def own_classes(version: str) -> Iterator[OwnClasses]:
-    """The classes of a release, for a while."""
+def load_java_classes(version: str) -> Iterator[JavaClasses]:
+    """Load the classes of a release for the body of a `with` statement."""
     jars = find_jars("the tests")
     if version == EMBEDDED_VERSION:
         java, path = find_java("the tests"), f"{jars}{os.sep}*"
@@ -194,7 +194,7 @@ def own_classes(version: str) -> Iterator[OwnClasses]:
     parameters = GatewayParameters(port=port, auth_token=token, auto_convert=False, enable_memory_management=False)
     gateway = JavaGateway(gateway_parameters=parameters)
     try:
-        yield OwnClasses(gateway.jvm)
+        yield JavaClasses(gateway.jvm)
     finally:
         gateway.shutdown()
         process.stdin.close()

@@ -1,4 +1,4 @@
-"""Seen with the release's own Java classes: no field of a row is lost, and what stands in other catalogs."""
+"""Compatibility with the release's own Java classes: complete rows, and other catalogs of the metastore."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hive_views.metastore._thrift.hive_metastore import ttypes
 from tests.conftest import SERVER
 from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, path, version
-from tests.integration.metastore.own_classes import OwnClasses, own_classes
+from tests.integration.metastore.java_classes import JavaClasses, load_java_classes
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -30,8 +30,8 @@ HIVE_2 = RELEASE == EMBEDDED_VERSION
 
 
 @pytest.fixture(scope="module")
-def java() -> Iterator[OwnClasses]:
-    with own_classes(RELEASE) as classes:
+def java() -> Iterator[JavaClasses]:
+    with load_java_classes(RELEASE) as classes:
         yield classes
 
 
@@ -42,11 +42,11 @@ STATISTICS = ("Boolean", "Long", "Double", "String", "Binary", "Decimal", "Date"
 
 
 @pytest.mark.parametrize("name", ["Table", "Partition", "Database", *(f"{kind}ColumnStatsData" for kind in STATISTICS)])
-def test_structs_are_translated_completely(java: OwnClasses, name: str) -> None:
-    """Every field that the release's own class has, set; read and written by our stubs."""
+def test_structs_are_translated_completely(java: JavaClasses, name: str) -> None:
+    """Every field of the release's own class, set, read and written by the generated stubs."""
     if not java.knows(name):
         pytest.skip(f"Hive {RELEASE} has no {name}")
-    # 2.3 declares a string as field 16, which it never fills; later releases have a struct there.
+    # 2.3 declares a string as field 16, which it never sets; later releases have a struct.
     without: dict[str, Any] = {"catName": None} if HIVE_2 and name == "Table" else {}
     data = java.to_bytes(java.filled(name, without))
     before = java.plain(java.from_bytes(name, data), name)
@@ -62,9 +62,9 @@ def test_structs_are_translated_completely(java: OwnClasses, name: str) -> None:
 
 
 class Others:
-    """Another program, with the release's own client, and the row of one view."""
+    """Another program with the release's own client, and the row of one view."""
 
-    def __init__(self, java: OwnClasses, client: Any, database: str, catalog: str = "hive") -> None:
+    def __init__(self, java: JavaClasses, client: Any, database: str, catalog: str = "hive") -> None:
         self._java = java
         self._client = client
         self._database = database
@@ -74,7 +74,7 @@ class Others:
         return self._java.table(self._client, self._database, name, self._catalog)
 
     def row(self, name: str) -> dict[str, Any]:
-        """The row as plain values."""
+        """Return the row as plain values."""
         return self._java.plain(self.table(name), "Table")
 
     def fill(self, name: str) -> None:
@@ -106,7 +106,7 @@ class Others:
             "sd.skewedInfo.skewedColNames": column,
             "sd.skewedInfo.skewedColValues": java.list_of(java.list_of("1"), java.list_of("2")),
             "sd.skewedInfo.skewedColValueLocationMaps": java.map_of({java.list_of("1"): place.getLocation()}),
-            # What belongs to Hive's own transactions, materialized views and statistics is no view's.
+            # Fields of Hive's transactions, materialized views and statistics do not apply to views.
             "creationMetadata": None,
             "writeId": None,
             "txnId": None,
@@ -120,13 +120,13 @@ class Others:
 
 
 @pytest.fixture
-def others(java: OwnClasses, metastore: MetastoreProcess, database: str) -> Iterator[Others]:
+def others(java: JavaClasses, metastore: MetastoreProcess, database: str) -> Iterator[Others]:
     with java.client(metastore.port) as client:
         yield Others(java, client, database)
 
 
 def differences(before: Any, after: Any, place: str = "") -> set[str]:
-    """Paths of the fields that differ."""
+    """Return the paths of the fields that differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         found = [
             differences(before.get(key), after.get(key), f"{place}.{key}" if place else key)
@@ -137,7 +137,7 @@ def differences(before: Any, after: Any, place: str = "") -> set[str]:
 
 
 WIDER = Schema(*SCHEMA.fields, NestedField(9, "more", StringType()))
-"""With the columns that the row is bucketed and sorted by: Hive 4 looks."""
+"""Includes the columns that the row is bucketed and sorted by: Hive 4 checks them."""
 
 POINTERS = {"parameters.metadata_location", "parameters.previous_metadata_location"}
 CHANGES: dict[str, tuple[Callable[[HiveViewCatalog, HiveView], HiveView], set[str]]] = {
@@ -173,9 +173,9 @@ def test_commit_preserves_every_row_field(catalog: HiveViewCatalog, database: st
 
 
 def test_clients_with_capabilities_see_the_view(
-    catalog: HiveViewCatalog, database: str, java: OwnClasses, metastore: MetastoreProcess
+    catalog: HiveViewCatalog, database: str, java: JavaClasses, metastore: MetastoreProcess
 ) -> None:
-    """Hive 4 shows a client what it can work with (MetastoreDefaultTransformer): a view of ours is for everybody."""
+    """Hive 4 shows a client only objects that it can handle (MetastoreDefaultTransformer): views are for all."""
     if not java.has("GetTableRequest", "processorCapabilities"):
         pytest.skip(f"Hive {RELEASE} does not ask for capabilities")
     catalog.create_view(f"{database}.v", SCHEMA, version(database))
@@ -189,7 +189,7 @@ def test_clients_with_capabilities_see_the_view(
             request.setProcessorCapabilities(java.list_of(*capabilities))
             request.setProcessorIdentifier("somebody@somewhere")
             seen = java.plain(client.get_table_req(request).getTable(), "Table")
-            # What it may do with the row is told to each; the row itself is the same.
+            # The access type depends on the client; the row itself is the same.
             assert differences(plain, seen) <= {"accessType", "requiredReadCapabilities", "requiredWriteCapabilities"}
 
 
@@ -198,9 +198,9 @@ def test_clients_with_capabilities_see_the_view(
 
 @pytest.fixture
 def elsewhere(
-    java: OwnClasses, metastore: MetastoreProcess, open_catalog: CatalogFactory
+    java: JavaClasses, metastore: MetastoreProcess, open_catalog: CatalogFactory
 ) -> Iterator[tuple[HiveViewCatalog, str]]:
-    """A catalog of ours on another catalog of the metastore, and that one's name."""
+    """A catalog on another catalog of the metastore, and the name of the latter."""
     if HIVE_2:
         pytest.skip("Hive 2 has no catalogs")
     name = f"c_{uuid4().hex[:8]}"
@@ -219,10 +219,10 @@ def test_views_in_another_catalog(
     elsewhere: tuple[HiveViewCatalog, str],
     catalog: HiveViewCatalog,
     database: str,
-    java: OwnClasses,
+    java: JavaClasses,
     metastore: MetastoreProcess,
 ) -> None:
-    """Databases and views of the same names in two catalogs have nothing to do with each other."""
+    """Databases and views of the same names in two catalogs are independent."""
     mine, name = elsewhere
     catalog.create_view(f"{database}.v", SCHEMA, version(database, ("spark", "select 'hive'")))
     assert mine.list_namespaces() == [("default",)]
@@ -257,7 +257,7 @@ def test_views_in_another_catalog(
 def test_files_shared_with_another_catalog_are_kept(
     elsewhere: tuple[HiveViewCatalog, str], catalog: HiveViewCatalog, database: str
 ) -> None:
-    """They are neither purged nor taken for abandoned."""
+    """They are neither purged nor collected as orphans."""
     mine, name = elsewhere
     mine.create_namespace(database)
     table = catalog.create_table(f"{database}.t", SCHEMA)
@@ -293,7 +293,7 @@ def test_tables_and_partitions_of_another_catalog(elsewhere: tuple[HiveViewCatal
 
 @pytest.mark.skipif(not HIVE_2, reason="the server has catalogs")
 def test_server_without_catalogs_rejects_catalog_property(open_catalog: CatalogFactory, database: str) -> None:
-    """It would take `@other#db` for a database, and show in other calls what is in its only catalog."""
+    """It would treat `@other#db` as a database, and use its only catalog in other calls."""
     wrong = open_catalog({"metastore.catalog.default": "other"})
     for call in (
         wrong.list_namespaces,
