@@ -1,12 +1,12 @@
-"""A TCP proxy between a Thrift client and a real metastore that makes chosen calls go wrong, the way networks do.
+"""A TCP proxy between a Thrift client and a real metastore that injects network faults into chosen calls.
 
     with ThriftProxy(metastore.port) as proxy:
-        proxy.on("alter_table_with_environment_context", DropReply())   # its next call; the server carries it out
+        proxy.on("alter_table_with_environment_context", DropReply())   # its next call; the server executes it
         ...connect to proxy.port...
         assert proxy.methods == ["get_table_req", "alter_table_with_environment_context"]
 
-It reads Thrift's binary protocol (strict and old headers, without frames and without SASL), so that it knows where each
-message begins and ends and which method it calls. Faults start by what passes, not by a clock; only `Delay` waits.
+It parses Thrift's binary protocol (strict and old headers, without frames and SASL) to find message boundaries and
+method names. Faults are triggered by calls, not by time; only `Delay` waits.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from types import TracebackType
 LOOPBACK = "127.0.0.1"
 
 EVERY = 0
-"""As `nth`: each matching call, not one of them."""
+"""Value of `nth`: every matching call."""
 
 ANY = "*"
-"""As method: whatever is called."""
+"""Value of `method`: any method."""
 
 WAIT_S = 120.0
-"""How long the waiting methods wait before they raise TimeoutError."""
+"""The time-out of waiting methods, in seconds."""
 
-# -- What can be done to a call ---------------------------------------------------------------------------------------
+# -- Actions ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Nothing: it goes through."""
+    """Forward the call."""
 
 
 @dataclass(frozen=True)
 class DropRequest:
-    """The connection is closed and the server never sees the request; `reset` closes it with a TCP reset."""
+    """Close the connection without forwarding the request; `reset` uses a TCP reset."""
 
     reset: bool = False
 
 
 @dataclass(frozen=True)
 class CutRequest:
-    """The server gets the first half of the request, and both connections are closed: it cannot carry it out."""
+    """Forward the first half of the request and close both connections, so that the server cannot execute it."""
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """The server gets the request twice, and the client the second answer: as if the server itself had tried again."""
+    """Forward the request twice and return the second answer, like an internal retry of the server."""
 
 
 @dataclass(frozen=True)
 class DropReply:
-    """The server carries the call out; the client's connection is closed before it gets the answer.
+    """Forward the request, and close the client's connection instead of returning the answer.
 
-    `reset` closes it with a TCP reset; `silent` leaves it open, so that the client runs into its time-out.
+    `reset` uses a TCP reset; `silent` leaves the connection open, so that the client times out.
     """
 
     reset: bool = False
@@ -69,14 +69,14 @@ class DropReply:
 
 @dataclass(frozen=True)
 class CutReply:
-    """The server carries the call out; the client gets the first `keep` bytes of the answer (None: half of them)."""
+    """Forward the request, and return the first `keep` bytes of the answer (None: half of it)."""
 
     keep: int | None = None
 
 
 @dataclass(frozen=True)
 class Delay:
-    """The request waits before the server gets it, the answer before the client gets it; both in seconds."""
+    """Delay the request and the answer, in seconds."""
 
     request_s: float = 0.0
     reply_s: float = 0.0
@@ -84,14 +84,14 @@ class Delay:
 
 @dataclass(frozen=True)
 class BlackHole:
-    """No answer, ever, on an open connection; the server never sees the request."""
+    """Keep the connection open without forwarding the request."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """The request is kept until `release`, and delivered then even if the client has gone long since (Iceberg #14096).
+    """Hold the request until `release`, and deliver it then even if the client has disconnected (Iceberg #14096).
 
-    Meanwhile the client's connection is silent, or with `close` closed at once. One object serves one call.
+    Meanwhile the client's connection is silent, or closed immediately with `close`. One object serves one call.
     """
 
     close: bool = False
@@ -100,13 +100,13 @@ class Hold:
     applied: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     def wait_until_held(self, timeout_s: float = WAIT_S) -> None:
-        """Wait until the request is here."""
-        _wait(self.arrived, timeout_s, "the call to be held did not come")
+        """Wait until the request has arrived."""
+        _wait(self.arrived, timeout_s, "the call to hold did not arrive")
 
     def release(self, timeout_s: float = WAIT_S) -> None:
-        """Deliver the request, and wait until the server has answered it."""
+        """Deliver the request and wait for the server's answer."""
         self.released.set()
-        _wait(self.applied, timeout_s, "the server did not answer the call that was held")
+        _wait(self.applied, timeout_s, "the server did not answer the held call")
 
 
 Action = Pass | DropRequest | CutRequest | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
@@ -114,22 +114,22 @@ Action = Pass | DropRequest | CutRequest | Duplicate | DropReply | CutReply | De
 
 @dataclass
 class Call:
-    """What became of one call."""
+    """A recorded call."""
 
     connection: int
-    """The client's connection that it came by: 1 is the first."""
+    """The number of the client's connection, from 1."""
     method: str
     """The Thrift method."""
     action: Action
-    """What was done to it."""
+    """The action applied to it."""
     delivered: bool = False
-    """Whether the server got the request."""
+    """Whether the request was forwarded to the server."""
     answered: bool = False
     """Whether the server answered it."""
     returned: bool = False
-    """Whether the whole answer was sent on to the client."""
+    """Whether the complete answer was returned to the client."""
     request: bytes = field(default=b"", repr=False)
-    """The message, header included."""
+    """The message including its header."""
 
 
 @dataclass
@@ -138,21 +138,21 @@ class _Rule:
     action: Action
     nth: int
     onwards: bool
-    seen: int = 0
+    matched: int = 0
 
     def applies(self, method: str) -> bool:
-        """Whether it is this call's turn; counts it."""
+        """Count a call, and return whether the rule applies to it."""
         if self.method not in (ANY, method):
             return False
-        self.seen += 1
-        return self.seen >= self.nth if self.onwards else self.nth in (EVERY, self.seen)
+        self.matched += 1
+        return self.matched >= self.nth if self.onwards else self.nth in (EVERY, self.matched)
 
 
 # -- The proxy --------------------------------------------------------------------------------------------------------
 
 
 class ProtocolError(Exception):
-    """What passes is not Thrift's binary protocol."""
+    """The data are not Thrift's binary protocol."""
 
 
 class ThriftProxy:
@@ -164,12 +164,12 @@ class ThriftProxy:
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
-        self._guard = threading.Lock()
+        self._mutex = threading.Lock()
         self._rules: list[_Rule] = []
         self._calls: list[Call] = []
         self._connections = 0
-        self._here: list[Call] = []
-        self._most_at_once = 0
+        self._active: list[Call] = []
+        self._max_concurrent = 0
         self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
@@ -180,13 +180,13 @@ class ThriftProxy:
 
     @property
     def uri(self) -> str:
-        """Where clients connect to."""
+        """The URI for clients."""
         return f"thrift://{LOOPBACK}:{self.port}"
 
     @property
     def calls(self) -> list[Call]:
-        """What passed until now, or tried to, in the order in which it came."""
-        with self._guard:
+        """The calls until now, in the order of their arrival."""
+        with self._mutex:
             return [replace(call) for call in self._calls]
 
     @property
@@ -196,55 +196,54 @@ class ThriftProxy:
 
     @property
     def connections(self) -> int:
-        """How many connections clients have made until now."""
-        with self._guard:
+        """The number of client connections until now."""
+        with self._mutex:
             return self._connections
 
     @property
     def most_at_once(self) -> int:
-        """How many calls were here at one time, at most: each until just before its answer is sent on, so that a
-        client which makes its next call then is not counted twice."""
-        with self._guard:
-            return self._most_at_once
+        """The maximum number of concurrent calls; a call ends just before its answer is returned."""
+        with self._mutex:
+            return self._max_concurrent
 
     def on(self, method: str, action: Action, *, nth: int = 1, onwards: bool = False) -> Action:
-        """Do something to calls of a method, from now on. The rule made first wins where several apply to a call."""
-        with self._guard:
+        """Apply an action to calls of a method from now on; of several matching rules the first wins."""
+        with self._mutex:
             self._rules.append(_Rule(method, action, nth, onwards))
         return action
 
     def clear(self) -> None:
-        """Forget all rules and all recorded calls; connections stay."""
-        with self._guard:
+        """Remove all rules and recorded calls; connections stay."""
+        with self._mutex:
             self._rules.clear()
             self._calls.clear()
-            self._most_at_once = len(self._here)
+            self._max_concurrent = len(self._active)
 
     def accept(self) -> None:
-        """Let clients connect (again)."""
+        """Accept connections (again)."""
         if not self._accepting:
             self._listener.listen(64)
             self._accepting = True
             self._run(self._accept_loop, self._listener)
 
     def refuse(self) -> None:
-        """Refuse new connections from now on; those that are open stay. The port stays ours."""
+        """Refuse new connections; open ones stay, and the port stays bound."""
         if self._accepting:
             self._accepting = False
             _close(self._listener)
-            # A port that is bound and not listened on refuses connections.
+            # A bound port without a listener refuses connections.
             self._listener = _bound(self.port)
 
     def disconnect(self) -> None:
-        """Close all connections that are open, as a restart of the server does."""
-        with self._guard:
+        """Close all open connections, like a restart of the server."""
+        with self._mutex:
             sockets, self._sockets = self._sockets, set()
-        for each in sockets:
-            # Only told: the thread that serves it wakes up and closes it.
-            _shut(each)
+        for item in sockets:
+            # Only shut down: the thread that serves it wakes up and closes it.
+            _shut(item)
 
     def close(self) -> None:
-        """End it; what is held and not released is lost."""
+        """Stop the proxy; held requests are lost."""
         self._stopping.set()
         _close(self._listener)
         self.disconnect()
@@ -274,7 +273,7 @@ class ThriftProxy:
             except OSError:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._guard:
+            with self._mutex:
                 self._connections += 1
                 number = self._connections
                 self._sockets.add(client)
@@ -288,7 +287,7 @@ class ThriftProxy:
             return
         server.settimeout(None)
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with self._guard:
+        with self._mutex:
             self._sockets.add(server)
         if self._stopping.is_set():
             self._forget(client)
@@ -296,7 +295,7 @@ class ThriftProxy:
             return
         requests, replies = MessageStream(client), MessageStream(server)
         try:
-            # Where either side goes, or this proxy closes, the other side is told by the end of its connection.
+            # If either side or the proxy closes, the other connection is closed.
             with suppress(OSError, EOFError):
                 while self._one_call(requests, replies, number):
                     pass
@@ -307,21 +306,21 @@ class ThriftProxy:
             self._forget(server)
 
     def _one_call(self, requests: MessageStream, replies: MessageStream, number: int) -> bool:
-        """Pass one call on, or do to it what a rule says; False where the connection is at its end."""
+        """Forward one call or apply a rule to it; return False at the end of the connection."""
         client, server = requests.source, replies.source
         if not requests.pending:
             ready, _, _ = select.select([client, server], [], [])
             if server in ready:
-                # The server says something unasked: it has closed the connection.
+                # Data without a request: the server has closed the connection.
                 return False
         header, request = requests.read()
         call = self._admit(number, header.method, request)
         try:
-            return self._carry(call, header, request, client, replies)
+            return self._apply(call, header, request, client, replies)
         finally:
             self._leave(call)
 
-    def _carry(self, call: Call, header: Header, request: bytes, client: socket.socket, replies: MessageStream) -> bool:
+    def _apply(self, call: Call, header: Header, request: bytes, client: socket.socket, replies: MessageStream) -> bool:
         server, action = replies.source, call.action
         match action:
             case DropRequest(reset):
@@ -367,7 +366,7 @@ class ThriftProxy:
                 self._pause(reply_s)
             case Hold():
                 action.applied.set()
-        # Said before it is sent: the client may have the reply, and the test may look, before this thread goes on.
+        # Set before sending: the client may have the reply, and the test may check it, before this thread continues.
         call.returned = True
         self._leave(call)
         try:
@@ -378,33 +377,33 @@ class ThriftProxy:
         return True
 
     def _admit(self, number: int, method: str, request: bytes) -> Call:
-        with self._guard:
-            # Every rule counts, also those that come too late to act.
+        with self._mutex:
+            # All rules count the call, also those that are not applied.
             actions = [rule.action for rule in self._rules if rule.applies(method)]
             call = Call(number, method, actions[0] if actions else Pass(), request=request)
             self._calls.append(call)
-            self._here.append(call)
-            self._most_at_once = max(self._most_at_once, len(self._here))
+            self._active.append(call)
+            self._max_concurrent = max(self._max_concurrent, len(self._active))
         return call
 
     def _leave(self, call: Call) -> None:
-        with self._guard:
-            self._here = [other for other in self._here if other is not call]
+        with self._mutex:
+            self._active = [other for other in self._active if other is not call]
 
     def _pause(self, seconds: float) -> None:
         if self._stopping.wait(seconds):
             raise EOFError
 
-    def _forget(self, each: socket.socket) -> None:
-        with self._guard:
-            self._sockets.discard(each)
-        _close(each)
+    def _forget(self, item: socket.socket) -> None:
+        with self._mutex:
+            self._sockets.discard(item)
+        _close(item)
 
 
 # -- Thrift's binary protocol -----------------------------------------------------------------------------------------
 
 _STRICT_VERSION = 0x8001
-_LONGEST_NAME = 1024
+_MAX_NAME_LENGTH = 1024
 _ONE_WAY = 4
 _STOP, _STRING, _STRUCT, _MAP, _SET, _LIST = 0, 11, 12, 13, 14, 15
 _WIDTHS = {1: 0, 2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8, 16: 16}
@@ -415,22 +414,22 @@ class Header:
     """A message's header."""
 
     method: str
-    """The method it calls, or answers."""
+    """The called method."""
     kind: int
     """1 call, 2 reply, 3 exception (TApplicationException), 4 one-way call."""
     sequence: int
-    """The caller's number for it."""
+    """The sequence number."""
     strict: bool
-    """Whether it carries the protocol's version."""
+    """Whether it has the protocol's version."""
 
     @property
     def one_way(self) -> bool:
-        """Whether there will be no answer."""
+        """Whether the call has no answer."""
         return self.kind == _ONE_WAY
 
 
 class MessageStream:
-    """The messages that come by one connection.
+    """The messages received on one connection.
 
     Args:
         source: A connected socket.
@@ -443,7 +442,7 @@ class MessageStream:
 
     @property
     def pending(self) -> bool:
-        """Whether bytes of the next message are here already."""
+        """Whether bytes of the next message were received."""
         return bool(self._buffer)
 
     def read(self) -> tuple[Header, bytes]:
@@ -455,7 +454,7 @@ class MessageStream:
             kind = first & 0xFF
             method = self.take(self.number("!i"))
         else:
-            if first > _LONGEST_NAME:
+            if first > _MAX_NAME_LENGTH:
                 raise ProtocolError(f"a message begins with {first:#010x}")
             method = self.take(first)
             kind = self.number("!B")
@@ -468,13 +467,13 @@ class MessageStream:
     def take(self, count: int) -> bytes:
         end = self._position + count
         while len(self._buffer) < end:
-            got = self.source.recv(65536)
-            if not got:
+            received = self.source.recv(65536)
+            if not received:
                 raise EOFError
-            self._buffer += got
-        taken = bytes(self._buffer[self._position : end])
+            self._buffer += received
+        data = bytes(self._buffer[self._position : end])
         self._position = end
-        return taken
+        return data
 
     def number(self, form: str) -> int:
         (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
@@ -512,24 +511,23 @@ def _bound(port: int) -> socket.socket:
     return bound
 
 
-def _shut(each: socket.socket) -> None:
-    """End a connection and wake whoever waits on it."""
-    # Not connected any more: there is nobody to tell.
+def _shut(item: socket.socket) -> None:
+    """Shut a connection down and wake the threads that wait for it."""
     with suppress(OSError):
-        each.shutdown(socket.SHUT_RDWR)
+        item.shutdown(socket.SHUT_RDWR)
 
 
-def _close(each: socket.socket, *, reset: bool = False) -> None:
-    """Close a socket; one that is closed already is left."""
-    if each.fileno() == -1:
+def _close(item: socket.socket, *, reset: bool = False) -> None:
+    """Close a socket; closing twice does nothing."""
+    if item.fileno() == -1:
         return
     if reset:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        item.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     else:
-        _shut(each)
-    each.close()
+        _shut(item)
+    item.close()
 
 
-def _wait(event: threading.Event, timeout_s: float, otherwise: str) -> None:
+def _wait(event: threading.Event, timeout_s: float, message: str) -> None:
     if not event.wait(timeout_s):
-        raise TimeoutError(otherwise)
+        raise TimeoutError(message)

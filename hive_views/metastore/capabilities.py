@@ -73,11 +73,11 @@ def is_cas_verified(client: MetastoreClient, database: str) -> bool:
 
     `MetastoreClient.alter_table` with `only_verified_cas` sends an alter only to servers for which this is true.
     """
-    uri, known = client.server()
-    if CAS_VERIFIED not in known:
+    uri, capabilities = client.server()
+    if CAS_VERIFIED not in capabilities:
         with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
-            known[CAS_VERIFIED] = _verify_cas(server, database)
-    return known[CAS_VERIFIED]
+            capabilities[CAS_VERIFIED] = _verify_cas(server, database)
+    return capabilities[CAS_VERIFIED]
 
 
 def _verify_cas(server: MetastoreClient, database: str) -> bool:

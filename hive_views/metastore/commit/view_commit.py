@@ -176,7 +176,8 @@ def _check_name_free(name: ViewName, current: Row | None, renamed_from: ViewName
         message = "View already exists: {}" if is_view else "Table with same name already exists: {}"
     else:
         message = f"Cannot rename {renamed_from} to {name}. {'View' if is_view else 'Table'} already exists"
-    raise (ViewAlreadyExistsError if is_view else TableAlreadyExistsError)(str(name), message)
+    error = ViewAlreadyExistsError if is_view else TableAlreadyExistsError
+    raise error(str(name), message)
 
 
 def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> Row:
@@ -391,7 +392,8 @@ def _read_committed_row(store: MetastoreStore, name: ViewName, table: Table) -> 
 def _conflict(name: ViewName, expected: str | None, found: str | None) -> CommitFailedError:
     return CommitFailedError(
         str(name),
-        f"it was changed concurrently: its metadata location is {found}, not {expected}. Load it again and retry",
+        f"it was changed concurrently: its metadata location is {found}, not {expected}. Load it again and "
+        "repeat the change",
         expected=expected,
         found=found,
     )

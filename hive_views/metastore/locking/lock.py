@@ -130,7 +130,7 @@ def acquire_lock(
 ) -> MetastoreLock:
     """Acquire the exclusive lock on a view or table, waiting until it is free.
 
-    `additional_names` are locked exclusively too, `shared_names` get shared locks. `config.enabled` is not looked at.
+    `additional_names` are locked exclusively too, `shared_names` get shared locks. `config.enabled` is ignored.
     """
     deadline = time.monotonic() + config.timeout_ms / 1000
     key = (frozenset(client.uris), name)
@@ -326,7 +326,7 @@ class _Acquisition:
         return None
 
     def _check(self, state: int) -> int:
-        """Return the current state of the lock; the given one if the metastore cannot be asked for a moment."""
+        """Return the current state of the lock; the given one during a short outage of the metastore."""
         now = clock()
         try:
             # A server that retried internally waits for the lock of its own first attempt: reconcile at least once.

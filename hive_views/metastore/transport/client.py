@@ -47,7 +47,7 @@ MAX_SENDS = 3
 """How often a repeatable request is sent at most."""
 
 CAS_VERIFIED = "compare-and-swap"
-"""Key among the known methods of a server: whether `hive_views.metastore.capabilities` has verified its CAS."""
+"""Key of `Connection.capabilities`: whether `hive_views.metastore.capabilities` has verified its CAS."""
 
 _DECLARED = (
     ttypes.MetaException,
@@ -304,7 +304,7 @@ class MetastoreClient:
 
         Entries added to the latter are kept for as long as the connections to it last.
         """
-        return self._exchange("connect", lambda connection: (connection.uri, connection.known), repeat=True)
+        return self._exchange("connect", lambda connection: (connection.uri, connection.capabilities), repeat=True)
 
     def alone(self, uri: str) -> MetastoreClient:
         """Return a client of one of the metastores alone, to be closed after use."""
@@ -321,7 +321,7 @@ class MetastoreClient:
         return qualified
 
     def _check_catalog(self, connection: Connection) -> None:
-        """A server of Hive 2 would not see the catalog in some requests, and take the others' names for databases."""
+        """Reject servers of Hive 2: they ignore the catalog, or treat it as a part of the database's name."""
         if self._catalog == METASTORE_CATALOG_DEFAULT:
             return
         if not supports_method(connection, "get_catalogs"):
@@ -364,7 +364,7 @@ class MetastoreClient:
         """Make one call; the only qualified_database that decides about repetition and maps failures to errors."""
         for send in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
-            if only_verified_cas and not connection.known.get(CAS_VERIFIED):
+            if only_verified_cas and not connection.capabilities.get(CAS_VERIFIED):
                 self._pool.give_back(connection, monotonic())
                 message = "compare-and-swap was not verified on the server that answers now"
                 raise MetastoreUnavailableError(method, message, uri=connection.uri)

@@ -203,7 +203,7 @@ class Connection:
         self.transport = transport
         self.idle_since: float | None = None
         """When it was last given back to the pool (monotonic seconds); None before the first time."""
-        self.known: dict[str, bool] = {}
+        self.capabilities: dict[str, bool] = {}
         """Whether the server knows a method, by name. Shared by the connections to it; see `ConnectionPool`."""
 
     @classmethod

@@ -1,8 +1,8 @@
 """Which Thrift methods a metastore knows, determined by calling them: its version string is unreliable.
 
 For a call that exists in several variants the first variant that the server knows is used, and unknown ones are
-remembered with the connections to it (`Connection.known`). If none is left, because a metastore was replaced by another
-version, all of them are tried again.
+remembered with the connections to it (`Connection.capabilities`). If none is left, because a metastore was replaced by
+another version, all of them are tried again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def supports_method(connection: Connection, method: str) -> bool:
     call = _PROBES.get(method)
     if call is None:
         raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")
-    answer = connection.known.get(method)
+    answer = connection.capabilities.get(method)
     if answer is None:
         try:
             call(connection.client)
         except TApplicationException as error:
-            answer = connection.known[method] = error.type != TApplicationException.UNKNOWN_METHOD
+            answer = connection.capabilities[method] = error.type != TApplicationException.UNKNOWN_METHOD
             if answer:
                 raise
         except TException:
-            connection.known[method] = True
+            connection.capabilities[method] = True
             raise
         else:
-            answer = connection.known[method] = True
+            answer = connection.capabilities[method] = True
     return answer
 
 
@@ -50,7 +50,7 @@ def call_first_supported(
     """Call the first variant that the server knows; a call of an unknown method has no effect."""
     skipped = False
     for method, invoke in variants.items():
-        if connection.known.get(method) is False:
+        if connection.capabilities.get(method) is False:
             skipped = True
             continue
         try:
@@ -58,10 +58,10 @@ def call_first_supported(
         except TApplicationException as error:
             if error.type != TApplicationException.UNKNOWN_METHOD:
                 raise
-            connection.known[method] = False
+            connection.capabilities[method] = False
     if skipped:
         for method in variants:
-            connection.known.pop(method, None)
+            connection.capabilities.pop(method, None)
         return call_first_supported(connection, variants, arguments)
     raise UnknownMethodError(
         f"the server knows none of {', '.join(variants)}; is it a Hive Metastore of version 2.3 or later?"

@@ -35,7 +35,7 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._all: WeakSet[Connection] = WeakSet()
-        self._known: dict[str, dict[str, bool]] = {}
+        self._capabilities: dict[str, dict[str, bool]] = {}
         self._preferred = 0
         self._closed = False
         _pools.add(self)
@@ -74,7 +74,7 @@ class ConnectionPool:
         except (OSError, EOFError, TException):
             self.forget(connection.uri)
         else:
-            fresh.known = connection.known
+            fresh.capabilities = connection.capabilities
             with self._lock:
                 self._all.add(fresh)
             self.give_back(fresh, monotonic())
@@ -83,12 +83,12 @@ class ConnectionPool:
     def forget(self, uri: str) -> None:
         """Forget the capabilities of a server, after a connection to it broke."""
         with self._lock:
-            self._known.pop(uri, None)
+            self._capabilities.pop(uri, None)
 
     def distrust(self, uri: str) -> None:
         """Close the idle connections to a metastore that hangs or breaks connections, and prefer the next one."""
         with self._lock:
-            self._known.pop(uri, None)
+            self._capabilities.pop(uri, None)
             dropped = [connection for connection in self._idle if connection.uri == uri]
             self._idle = [connection for connection in self._idle if connection.uri != uri]
             if self._config.uris[self._preferred] == uri:
@@ -111,7 +111,7 @@ class ConnectionPool:
         for connection in list(self._all):
             connection.close()
         self._all = WeakSet()
-        self._known = {}
+        self._capabilities = {}
 
     def _open(self, method: str) -> Connection:
         config, failures = self._config, []
@@ -135,8 +135,8 @@ class ConnectionPool:
                 self._preferred = index
                 with self._lock:
                     if not any(other.is_open and other.uri == uri for other in self._all):
-                        self._known.pop(uri, None)
-                    connection.known = self._known.setdefault(uri, {})
+                        self._capabilities.pop(uri, None)
+                    connection.capabilities = self._capabilities.setdefault(uri, {})
                     self._all.add(connection)
                 return connection
         if len(rejections) == len(failures):
