@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from hive_views import __version__
 from hive_views.cli import exit_codes as exits
 from hive_views.cli.binding import bind
 from hive_views.cli.commands import dependencies, materialized, metastore, reading, sql, upgrade, writing
@@ -85,9 +86,7 @@ app = typer.Typer(
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
-        from importlib.metadata import version
-
-        typer.echo(f"{PROGRAM} {version('hive_views')}")
+        typer.echo(f"{PROGRAM} {__version__}")
         raise typer.Exit()
 
 

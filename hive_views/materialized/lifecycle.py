@@ -38,7 +38,7 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.file_codec import new_location
-from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, agreed
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, synchronize_properties
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY, StorageLink, with_link
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def to_plain_view(catalog: HiveViewCatalog, view: MaterializedView) -> None:
             SetProperties({DETACHED: link.encode()}, frozenset({STORAGE_TABLE_COPY})),
         ]
     else:
-        settled = agreed(loaded.metadata.properties, loaded.metadata.properties)
+        settled = synchronize_properties(loaded.metadata.properties, loaded.metadata.properties)
         kept = {key: settled[key] for key in (ALLOW_STALE_DATA,) if key in settled}
         changes = [SetProperties({DETACHED_METADATA: settled[METADATA], **kept}, frozenset({METADATA}))]
     commit_changes(catalog.store, loaded, changes)
@@ -265,7 +265,7 @@ def to_materialized(catalog: HiveViewCatalog, name: ViewName, partitioned_by: Se
         return
     raw = metadata.raw_schema(metadata.current_schema_id)
     assert raw is not None, "every version's schema is there"
-    link = StorageLink.of(metadata.properties.get(DETACHED))
+    link = StorageLink.decode(metadata.properties.get(DETACHED))
     made = None
     if link is None or not _is_storage_of(catalog, link, metadata.view_uuid):
         version = metadata.current_version()

@@ -182,7 +182,7 @@ def _of_view(catalog: HiveViewCatalog, view: LoadedView, facts: FactReader, rows
 
 def storage_link(metadata: ViewMetadata) -> StorageLink | None:
     """The storage table of a view in the registered layout."""
-    return link_of(metadata.current_version()) or StorageLink.of(metadata.properties.get(STORAGE_TABLE_COPY))
+    return link_of(metadata.current_version()) or StorageLink.decode(metadata.properties.get(STORAGE_TABLE_COPY))
 
 
 def recorded(view: MaterializedView, snapshot: Snapshot | None) -> Recorded:

@@ -20,7 +20,7 @@ from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA as ALLOW_STALE_DATA
-from hive_views.spec.staleness_policy import says_true, stale_data_allowed
+from hive_views.spec.staleness_policy import is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def settings(layout: Layout, metadata: ViewMetadata, storage: Table | None) -> M
 
 def allows_stale_data(layout: Layout, properties: Mapping[str, str]) -> bool:
     """Whether rows that are not fresh may answer a query."""
-    return stale_data_allowed(properties) if layout is Layout.ATTACHED else says_true(properties)
+    return is_stale_data_allowed(properties) if layout is Layout.ATTACHED else is_true(properties)
 
 
 def max_staleness_ms(properties: Mapping[str, str]) -> int | None:

@@ -1,7 +1,7 @@
-"""View metadata files: bytes <-> `ViewMetadata`, where they lie and what they are called.
+"""Conversion between the bytes of a view metadata file and `ViewMetadata`; names and locations of the files.
 
-Names and places are those of Iceberg's `BaseViewOperations` and `TableMetadataParser`. Numbers with a fraction under
-keys that nobody knows are kept as IEEE doubles, as JSON readers do.
+Names and locations follow Iceberg's `BaseViewOperations` and `TableMetadataParser`. Fractional numbers of unknown keys
+are read as IEEE doubles, as JSON readers do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from hive_views.errors import InvalidMetadataError, InvalidPropertyError, InvalidViewError
-from hive_views.spec import json_codec as documents
+from hive_views.spec.json_codec import MAX_DEPTH, nests_deeper, read_document, write_document
 from hive_views.spec.metadata import INT_MAX, ViewMetadata
 
 METADATA_COMPRESSION = "write.metadata.compression-codec"
@@ -24,20 +24,20 @@ METADATA_PATH = "write.metadata.path"
 """View property (Iceberg's ViewProperties): URI of the directory for metadata files. Default: `<location>/metadata`."""
 
 MAX_BYTES = 32 * 1024 * 1024
-"""The longest document that is read or written, in bytes after decompression: a bomb must not fill the memory."""
+"""Maximum size of a document, in bytes after decompression, to protect against decompression bombs."""
 
 MAX_TABLE_BYTES = 256 * 1024 * 1024
-"""The longest metadata of a table that is read, in bytes after decompression: those of many snapshots are long."""
+"""Maximum size of a table's metadata, in bytes after decompression; many snapshots make it long."""
 
-MAX_SIGNS = 2_000_000
-"""How many braces, brackets, commas and colons a document has at most, in texts as well. Each may become a value of 40
-to 80 bytes, so that 31 KB of gzip took nearly 1 GB. Ten versions with 10,000 columns each have half as many."""
+MAX_SYMBOLS = 2_000_000
+"""Maximum number of braces, brackets, commas and colons in a document, also inside strings. Each may become a value of
+40 to 80 bytes: 31 KB of gzip took nearly 1 GB of memory. Ten versions with 10,000 columns each have half as many."""
 
-MAX_TABLE_SIGNS = 5_000_000
-"""The same for the metadata of a table: 100,000 snapshots have 4.7 million."""
+MAX_TABLE_SYMBOLS = 5_000_000
+"""The same for the metadata of a table; 100,000 snapshots have 4.7 million."""
 
 Codec = Literal["gzip", "none"]
-"""How a file is compressed."""
+"""The compression of a file."""
 
 _CODECS: Mapping[str, Codec] = {"gzip": "gzip", "none": "none"}
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -45,17 +45,16 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 6
 
 
-def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES, max_signs: int = MAX_SIGNS) -> ViewMetadata:
-    """Read the content of a metadata file, of today's format or of the earlier draft.
+def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES, max_symbols: int = MAX_SYMBOLS) -> ViewMetadata:
+    """Parse the contents of a metadata file, in today's format or the earlier draft.
 
-    What is gzip is decompressed whatever the file is called, and what is not is read as it stands: some object stores
-    decompress on the way.
+    Compression is detected from the data, not from the file name, since some object stores decompress files.
     """
-    document = _document(data, location, max_bytes, max_signs)
+    document = _decompress_checked(data, location, max_bytes, max_symbols)
     try:
         text = document.decode()
     except UnicodeDecodeError as error:
-        compressed = ", nor gzip, as its name says" if _is_gzip_name(location) else ""
+        compressed = ", nor gzip as its name suggests" if _is_gzip_name(location) else ""
         raise InvalidMetadataError(
             location, "", f"it is not UTF-8{compressed}: {error.reason} at {error.start}"
         ) from None
@@ -64,59 +63,59 @@ def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES, max_signs: 
     except RecursionError:
         raise _too_deep(location) from None
     except ValueError as error:
-        raise InvalidMetadataError(location, "", f"it is not the JSON of a metadata file: {error}") from None
-    # Counting brackets is a cheap upper bound, which nearly every file stays below.
-    if text.count("[") + text.count("{") > documents.MAX_DEPTH and documents.nests_deeper(value, documents.MAX_DEPTH):
+        raise InvalidMetadataError(location, "", f"it is not valid JSON: {error}") from None
+    # The number of brackets is a cheap upper bound of the depth.
+    if text.count("[") + text.count("{") > MAX_DEPTH and nests_deeper(value, MAX_DEPTH):
         raise _too_deep(location)
-    return documents.read(value, location)
+    return read_document(value, location)
 
 
 def parse_table(
-    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_signs: int = MAX_TABLE_SIGNS
+    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_symbols: int = MAX_TABLE_SYMBOLS
 ) -> dict[str, Any]:
-    """Read a table's metadata file, of which nothing is checked but that it is an object of JSON."""
-    document = _document(data, location, max_bytes, max_signs)
+    """Parse a table's metadata file; only checks that it is a JSON object."""
+    document = _decompress_checked(data, location, max_bytes, max_symbols)
     try:
         value = json.loads(document)
     except RecursionError:
         raise _too_deep(location) from None
     except ValueError as error:
-        raise InvalidMetadataError(location, "", f"it is not the JSON of a metadata file: {error}") from None
-    if documents.nests_deeper(value, documents.MAX_DEPTH):
+        raise InvalidMetadataError(location, "", f"it is not valid JSON: {error}") from None
+    if nests_deeper(value, MAX_DEPTH):
         raise _too_deep(location)
     if not isinstance(value, dict):
-        raise InvalidMetadataError(location, "", f"it must hold a JSON object, not {type(value).__name__}")
+        raise InvalidMetadataError(location, "", f"it must be a JSON object, not {type(value).__name__}")
     return value
 
 
 def table_text(
-    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_signs: int = MAX_TABLE_SIGNS
+    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_symbols: int = MAX_TABLE_SYMBOLS
 ) -> str:
-    """The JSON in a table's metadata file, of which nothing is checked but its length."""
+    """The JSON text of a table's metadata file; only checks its size."""
     try:
-        return _document(data, location, max_bytes, max_signs).decode()
+        return _decompress_checked(data, location, max_bytes, max_symbols).decode()
     except UnicodeDecodeError as error:
         raise InvalidMetadataError(location, "", f"it is not UTF-8: {error.reason} at {error.start}") from None
 
 
 def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
-    """Make the content of a metadata file. The same metadata gives the same bytes."""
-    document = documents.write(metadata)
+    """Serialize metadata to the contents of a metadata file; deterministic."""
+    document = write_document(metadata)
     try:
         data = _ENCODER.encode(document).encode()
     except UnicodeEncodeError:
-        # Half a surrogate pair, which a file of others may hold as an escape, can only be written as one.
+        # A file may contain half a surrogate pair as an escape, which can only be written as an escape.
         data = _ASCII_ENCODER.encode(document).encode()
-    counts = ((len(data), MAX_BYTES, "bytes"), (_signs(data), MAX_SIGNS, "braces, commas and the like"))
-    for count, most, what in counts:
-        if count > most:
+    limits = ((len(data), MAX_BYTES, "bytes"), (_count_symbols(data), MAX_SYMBOLS, "braces, commas and the like"))
+    for count, limit, unit in limits:
+        if count > limit:
             raise InvalidViewError(
                 metadata.location,
-                f"its metadata has {count} {what}; at most {most} can be read. Lower version.history.num-entries",
+                f"its metadata has {count} {unit}; at most {limit} can be read. Lower version.history.num-entries",
             )
     if codec == "none":
         return data
-    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)  # writes no time into the header
+    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)  # writes no timestamp into the header
     return compressor.compress(data) + compressor.flush()
 
 
@@ -129,7 +128,7 @@ def compression_codec(properties: Mapping[str, str]) -> Codec:
 
 
 def metadata_directory(metadata: ViewMetadata) -> str:
-    """Say where a view's new metadata files go."""
+    """The directory of a view's new metadata files."""
     path = metadata.properties.get(METADATA_PATH)
     if path is None:
         return f"{_without_slash(metadata.location)}/metadata"
@@ -139,46 +138,46 @@ def metadata_directory(metadata: ViewMetadata) -> str:
 
 
 def new_location(metadata: ViewMetadata, previous_location: str | None, unique: str) -> str:
-    """Name the file for new metadata: `<directory>/<number>-<unique>.gz.metadata.json`, or without `.gz`."""
+    """The location of a new metadata file: `<directory>/<number>-<unique>.gz.metadata.json`, or without `.gz`."""
     number = (-1 if previous_location is None else file_number(previous_location)) + 1
     extension = ".gz.metadata.json" if compression_codec(metadata.properties) == "gzip" else ".metadata.json"
     return f"{metadata_directory(metadata)}/{number:05d}-{unique}{extension}"
 
 
 def file_number(location: str) -> int:
-    """Read the number in front of a metadata file's name."""
-    found = re.match(r"([0-9]{1,10})-", location.rpartition("/")[2])
-    number = int(found[1]) if found else -1
+    """The number at the start of a metadata file's name; -1 if there is none."""
+    match = re.match(r"([0-9]{1,10})-", location.rpartition("/")[2])
+    number = int(match[1]) if match else -1
     return number if number < INT_MAX else -1
 
 
-def _document(data: bytes, location: str, max_bytes: int, max_signs: int) -> bytes:
-    document = _decompressed(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
+def _decompress_checked(data: bytes, location: str, max_bytes: int, max_symbols: int) -> bytes:
+    document = _decompress(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
     if len(document) > max_bytes:
-        raise _too_long(location, max_bytes)
-    if _signs(document) > max_signs:
-        reason = f"it has more than {max_signs} braces, brackets, commas and colons, which would fill the memory"
+        raise _too_large(location, max_bytes)
+    if _count_symbols(document) > max_symbols:
+        reason = f"it has more than {max_symbols} braces, brackets, commas and colons, which would take too much memory"
         raise InvalidMetadataError(location, "", reason)
     return document
 
 
-def _signs(document: bytes) -> int:
-    """An upper bound of the values in a document, for much less than it takes to read them."""
+def _count_symbols(document: bytes) -> int:
+    """Count braces, brackets, commas and colons: a cheap upper bound of the number of values in a document."""
     return sum(map(document.count, (b"{", b"[", b",", b":")))
 
 
-def _decompressed(data: bytes, location: str, max_bytes: int) -> bytes:
+def _decompress(data: bytes, location: str, max_bytes: int) -> bytes:
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:
         document = stream.decompress(data, max_bytes + 1)
     except zlib.error as error:
         raise InvalidMetadataError(location, "", f"it is not valid gzip: {error}") from None
     if len(document) > max_bytes:
-        raise _too_long(location, max_bytes)
+        raise _too_large(location, max_bytes)
     if not stream.eof:
-        raise InvalidMetadataError(location, "", "it is cut off: the gzip stream does not end")
+        raise InvalidMetadataError(location, "", "it is truncated: the gzip stream does not end")
     if stream.unused_data:
-        raise InvalidMetadataError(location, "", "something follows the gzip stream")
+        raise InvalidMetadataError(location, "", "there is data after the gzip stream")
     return document
 
 
@@ -192,36 +191,36 @@ def _without_slash(location: str) -> str:
     return location
 
 
-def _too_long(location: str, max_bytes: int) -> InvalidMetadataError:
-    return InvalidMetadataError(location, "", f"it is longer than {max_bytes} bytes")
+def _too_large(location: str, max_bytes: int) -> InvalidMetadataError:
+    return InvalidMetadataError(location, "", f"it is larger than {max_bytes} bytes")
 
 
 def _too_deep(location: str) -> InvalidMetadataError:
-    return InvalidMetadataError(location, "", f"it nests values deeper than {documents.MAX_DEPTH} levels")
+    return InvalidMetadataError(location, "", f"it nests values deeper than {MAX_DEPTH} levels")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 raise ValueError(f"the key {key!r} occurs twice in one object")
-            seen.add(key)
+            keys.add(key)
     return members
 
 
-def _finite(text: str) -> float:
+def _parse_float(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"the number {text} is too large")
     return number
 
 
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON value")
+def _reject_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a JSON value")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_parse_float, parse_constant=_reject_constant)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))

@@ -1,17 +1,17 @@
-"""A metadata file's JSON document, and the `ViewMetadata` that it stands for.
+"""Conversion between the JSON document of a metadata file and `ViewMetadata`.
 
-Read: today's format, and the earlier draft (reference: Iceberg View Spec), whose documents are lifted into today's
-form. Written: one document that readers of both accept, today's required keys and the draft's. Nothing is coerced,
-nothing is invented, and what is unknown is kept.
+Reads today's format, and the earlier draft of the specification (Iceberg View Spec), which it converts to today's form.
+Writes one document that readers of both accept, with the required keys of both. Values are not coerced, and unknown
+keys are preserved.
 
 | the draft's form | becomes |
 |---|---|
 | no `view-uuid` | a UUID derived from `location` (version 5), the same at every read |
-| a version without `schema-id` | `current-schema-id` |
+| a version without `schema-id` | the version's is `current-schema-id` |
 | `default-namespace`, `default-catalog` in representations only | the version's, from its first SQL text that has one |
-| no `default-namespace` anywhere (a draft's file only) | the version's is empty |
+| no `default-namespace` anywhere (only in a draft file) | the version's is empty |
 
-Other keys of the draft stay where they are; those of the summary (`operation`, `engineVersion`) are entries like any.
+Other keys of the draft are not moved.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from pyiceberg.view import metadata as iceberg
 
 from hive_views.errors import InvalidMetadataError
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.schemas import is_id, shown
+from hive_views.spec.schemas import is_id, shorten
 
 MAX_DEPTH = 200
-"""The most levels of objects and lists inside each other that a document may have; a column in a struct costs three."""
+"""The maximum nesting depth of a document, in objects and lists; a column in a struct costs three."""
 
 
-def read(document: object, location: str) -> ViewMetadata:
-    """Make metadata of a JSON document."""
+def read_document(document: object, location: str) -> ViewMetadata:
+    """Convert a JSON document to metadata."""
     if type(document) is not dict:
-        raise InvalidMetadataError(location, "", f"it must hold a JSON object, not {shown(document)}")
-    lifted = dict(document)
-    current_schema_id = lifted.pop("current-schema-id", None)
+        raise InvalidMetadataError(location, "", f"it must be a JSON object, not {shorten(document)}")
+    converted = dict(document)
+    current_schema_id = converted.pop("current-schema-id", None)
     if "current-schema-id" in document and not is_id(current_schema_id):
         raise InvalidMetadataError(
-            location, "current-schema-id", f"it must be an integer (32 bits), not {shown(current_schema_id)}"
+            location, "current-schema-id", f"it must be an integer (32 bits), not {shorten(current_schema_id)}"
         )
-    is_draft = "view-uuid" not in lifted
+    is_draft = "view-uuid" not in converted
     if is_draft:
-        lifted["view-uuid"] = _derived_uuid(lifted.get("location"), location)
-    if "properties" in lifted:
-        _check_strings(lifted["properties"], location, "properties")
-    versions = lifted.get("versions")
+        converted["view-uuid"] = _derived_uuid(converted.get("location"), location)
+    if "properties" in converted:
+        _check_strings(converted["properties"], location, "properties")
+    versions = converted.get("versions")
     if type(versions) is list:
-        lifted["versions"] = [
-            _lift_version(version, current_schema_id, is_draft, location, f"versions[{index}]")
+        converted["versions"] = [
+            _convert_version(version, current_schema_id, is_draft, location, f"versions[{index}]")
             for index, version in enumerate(versions)
         ]
     try:
-        metadata = ViewMetadata.model_validate(lifted, by_alias=True, by_name=False, context={"location": location})
+        metadata = ViewMetadata.model_validate(converted, by_alias=True, by_name=False, context={"location": location})
     except ValidationError as error:
-        raise InvalidMetadataError(location, *first_problem(error)) from None
+        raise InvalidMetadataError(location, *describe_error(error)) from None
     if current_schema_id is not None and metadata.raw_schema(current_schema_id) is None:
-        known = sorted(schema["schema-id"] for schema in metadata.raw_schemas)
+        schema_ids = sorted(schema["schema-id"] for schema in metadata.raw_schemas)
         raise InvalidMetadataError(
-            location, "current-schema-id", f"there is no schema {current_schema_id}; the file holds {known}"
+            location, "current-schema-id", f"there is no schema {current_schema_id}; the file has {schema_ids}"
         )
     return metadata
 
 
-def write(metadata: ViewMetadata) -> dict[str, Any]:
-    """Make the JSON document of metadata."""
+def write_document(metadata: ViewMetadata) -> dict[str, Any]:
+    """Convert metadata to a JSON document."""
     return {
         "view-uuid": metadata.view_uuid,
         "format-version": metadata.format_version,
@@ -85,7 +85,7 @@ def write(metadata: ViewMetadata) -> dict[str, Any]:
 
 
 def version_document(version: iceberg.ViewVersion) -> dict[str, Any]:
-    """Make the JSON object of a version."""
+    """Convert a version to a JSON object."""
     return {
         "version-id": version.version_id,
         "timestamp-ms": version.timestamp_ms,
@@ -99,7 +99,7 @@ def version_document(version: iceberg.ViewVersion) -> dict[str, Any]:
 
 
 def representation_document(representation: BaseModel) -> dict[str, Any]:
-    """Make the JSON object of a representation."""
+    """Convert a representation to a JSON object."""
     document: dict[str, Any] = {}
     for name, field in type(representation).model_fields.items():
         if name in representation.model_fields_set:
@@ -110,55 +110,55 @@ def representation_document(representation: BaseModel) -> dict[str, Any]:
 
 
 def nests_deeper(value: object, levels: int) -> bool:
-    """Whether a JSON value holds objects or lists inside each other at more levels than the given ones."""
+    """Whether a JSON value nests objects and lists deeper than the given number of levels."""
     inner: list[Any] = [value] if type(value) in (dict, list) else []
     for _ in range(levels):
         if not inner:
             return False
-        children = (child for item in inner for child in (item.values() if type(item) is dict else item))
+        children = (child for parent in inner for child in (parent.values() if type(parent) is dict else parent))
         inner = [child for child in children if type(child) in (dict, list)]
     return bool(inner)
 
 
-def first_problem(error: ValidationError) -> tuple[str, str]:
-    """What pydantic found wrong first."""
+def describe_error(error: ValidationError) -> tuple[str, str]:
+    """The path and the message of pydantic's first validation error."""
     problem = error.errors(include_url=False, include_context=False)[0]
     if problem["type"] == "missing":
         return _path(problem["loc"]), "it is missing"
-    return _path(problem["loc"]), f"{problem['msg']}, not {shown(problem['input'])}"
+    return _path(problem["loc"]), f"{problem['msg']}, not {shorten(problem['input'])}"
 
 
 def _derived_uuid(view_location: object, location: str) -> str:
     if type(view_location) is not str:
-        raise InvalidMetadataError(location, "location", f"it must be a string, not {shown(view_location)}")
+        raise InvalidMetadataError(location, "location", f"it must be a string, not {shorten(view_location)}")
     return str(uuid.uuid5(uuid.NAMESPACE_URL, view_location.encode("utf-8", "replace").decode()))
 
 
-def _lift_version(version: Any, current_schema_id: int | None, is_draft: bool, location: str, path: str) -> Any:
+def _convert_version(version: Any, current_schema_id: int | None, is_draft: bool, location: str, path: str) -> Any:
     if type(version) is not dict:
-        return version  # the model refuses it
-    lifted = dict(version)
+        return version  # the model reports it
+    converted = dict(version)
     if "schema-id" not in version and current_schema_id is not None:
-        lifted["schema-id"] = current_schema_id
+        converted["schema-id"] = current_schema_id
     if "summary" in version:
         _check_strings(version["summary"], location, f"{path}.summary")
     representations = version.get("representations")
     if type(representations) is not list:
-        return lifted
-    lifted["representations"] = representations = [_lift_representation(item) for item in representations]
+        return converted
+    converted["representations"] = representations = list(map(_convert_representation, representations))
     if "default-namespace" not in version:
-        texts = [item for item in representations if type(item) is dict and item.get("type") == "sql"]
+        texts = [text for text in representations if type(text) is dict and text.get("type") == "sql"]
         for key in ("default-namespace", "default-catalog"):
-            given = next((item[key] for item in texts if item.get(key) is not None), None)
-            if given is not None:
-                lifted.setdefault(key, given)
+            default = next((text[key] for text in texts if text.get(key) is not None), None)
+            if default is not None:
+                converted.setdefault(key, default)
         if is_draft:
-            lifted.setdefault("default-namespace", [])
-    return lifted
+            converted.setdefault("default-namespace", [])
+    return converted
 
 
-def _lift_representation(representation: Any) -> Any:
-    # Java takes the type in any case and writes it in lower case (ViewRepresentationParser).
+def _convert_representation(representation: Any) -> Any:
+    # Java accepts the type in any case, and writes it in lower case (ViewRepresentationParser).
     kind = representation.get("type") if type(representation) is dict else None
     if type(kind) is str and kind != "sql" and kind.lower() == "sql":
         return {**representation, "type": "sql"}
@@ -166,12 +166,12 @@ def _lift_representation(representation: Any) -> Any:
 
 
 def _check_strings(value: object, location: str, path: str) -> None:
-    # Ahead of pydantic, which would collect an error for each of a million wrong entries.
+    # Before pydantic, which would create an error for each of possibly many invalid entries.
     if type(value) is not dict:
-        raise InvalidMetadataError(location, path, f"it must be an object of strings, not {shown(value)}")
-    for key, item in value.items():
-        if type(item) is not str:
-            raise InvalidMetadataError(location, path + _step(key), f"it must be a string, not {shown(item)}")
+        raise InvalidMetadataError(location, path, f"it must be an object of strings, not {shorten(value)}")
+    for key, entry in value.items():
+        if type(entry) is not str:
+            raise InvalidMetadataError(location, path + _step(key), f"it must be a string, not {shorten(entry)}")
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -184,6 +184,6 @@ def _step(key: int | str) -> str:
 
 
 def _path(steps: tuple[int | str, ...]) -> str:
-    # Behind a representation's index pydantic names the kind that it took it for, which is no key of the document.
-    named = [step for index, step in enumerate(steps) if index < 2 or steps[index - 2] != "representations"]
-    return "".join(map(_step, named)).removeprefix(".")
+    # After the index of a representation pydantic adds the tag of its union, which is not a key of the document.
+    keys = [step for index, step in enumerate(steps) if index < 2 or steps[index - 2] != "representations"]
+    return "".join(map(_step, keys)).removeprefix(".")

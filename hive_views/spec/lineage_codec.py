@@ -1,10 +1,10 @@
-"""L, the lineage map of a view: its immediate children and the UUID of each, as a version and as a row hold it.
+"""The lineage of a view (its direct dependencies with their UUIDs) in a version's summary and in a row.
 
-Source: the Iceberg proposal "Materialized Views: Lineage and State Representation". A version's summary holds the map
-under one key, which Iceberg's Java catalog keeps when it rewrites the metadata. The row holds it once more, in
-parameters that the metastore's filter can search, so that "who depends on T" is one question to the server. The row's
-copy follows from the file at each of our commits. Other writers keep it as it is, so it says which file it belongs to,
-and the file's name says that a row pointing to it has it (`file_id`).
+Source: the Iceberg proposal "Materialized Views: Lineage and State Representation". A version's summary has the lineage
+under one key, which Iceberg's Java catalog preserves when it rewrites the metadata. The row has a copy in parameters
+that the metastore can filter by, so that one request finds the dependents of an object. Each commit of this package
+rewrites the copy. Other writers do not, so the copy names the metadata file that it belongs to, and the file's name is
+marked if its row has a copy (`file_id`).
 """
 
 from __future__ import annotations
@@ -21,76 +21,76 @@ from hive_views.identifiers import ViewName
 from hive_views.spec.metadata import ViewVersion
 
 LINEAGE = "hive-views.lineage"
-"""Summary key: L as a JSON object, `database.name` to `uuid` and `type`."""
+"""Summary key: the lineage as a JSON object, `database.name` to `uuid` and `type`."""
 
 SEQUENCE_LINEAGE = "hive-views.lineage-sequence"
-"""Summary key: L in its other form, a JSON object of all children, however deep, to numbers from 1."""
+"""Summary key: all direct and indirect dependencies as a JSON object to sequence numbers from 1."""
 
 ROW_LINEAGE = "hive_views_lineage"
-"""Row parameter: L as `|type:uuid:database.name|…|`. Its name holds only what Hive's filter grammar takes."""
+"""Row parameter: the lineage as `|type:uuid:database.name|…|`. Hive's filter grammar allows no '-' in its name."""
 
 ROW_LINEAGE_OF = "hive_views_lineage_of"
 """Row parameter: the name of the metadata file that `ROW_LINEAGE` belongs to."""
 
 MAX_ROW_LINEAGE = 4000
-"""The longest lineage that a row gets, in characters (PARAM_VALUE before HIVE-12274): some 60 children."""
+"""Maximum length of a row's lineage in characters (PARAM_VALUE before HIVE-12274): about 60 dependencies."""
 
 FILE_NODE = "687669657773"
-"""The last group of the UUID in the names of metadata files whose row holds a lineage: `hviews` in ASCII."""
+"""The last group of the UUID in the names of metadata files whose row has a lineage: `hviews` in ASCII."""
 
 
 class ObjectKind(Enum):
-    """What a child is."""
+    """The kind of an object that a view can read."""
 
     TABLE = "table"
     """An Iceberg table."""
     VIEW = "view"
     """An Iceberg view."""
     HIVE_TABLE = "hive-table"
-    """A table of Hive's own, materialized views of Hive among them."""
+    """A Hive table, or a materialized view of Hive."""
     HIVE_VIEW = "hive-view"
-    """A view of Hive's own."""
+    """A plain Hive view."""
 
     @property
     def is_view(self) -> bool:
-        """Whether it may have children itself."""
+        """Whether it can have dependencies."""
         return self in (ObjectKind.VIEW, ObjectKind.HIVE_VIEW)
 
 
 @dataclass(frozen=True, order=True)
 class Dependency:
-    """One entry of L."""
+    """One entry of a lineage."""
 
     name: ViewName
-    """Its name when the view was defined: what the view's text says."""
+    """The name in the view's text."""
     uuid: str
-    """Its identity, in lower case with dashes."""
+    """The object's UUID, in lower case with dashes."""
     kind: ObjectKind
-    """What it was."""
+    """The object's kind when the view was defined."""
     by_name: bool = False
-    """Whether the identity is only derived from name and creation time, because the table's row could not be marked:
-    it is lost when the table is renamed."""
+    """Whether the UUID is derived from name and creation time, because the table's row could not be marked; a rename of
+    the table changes it."""
 
 
-def encode(children: Iterable[Dependency]) -> str:
-    """L as the text that a version's summary holds; the same children give the same text."""
+def encode(dependencies: Iterable[Dependency]) -> str:
+    """Encode a lineage for a version's summary; deterministic."""
     entries = {}
-    for child in children:
-        entry: dict[str, object] = {"type": child.kind.value, "uuid": child.uuid}
-        if child.by_name:
+    for dependency in dependencies:
+        entry: dict[str, object] = {"type": dependency.kind.value, "uuid": dependency.uuid}
+        if dependency.by_name:
             entry["by-name"] = True
-        entries[str(child.name)] = entry
+        entries[str(dependency.name)] = entry
     return json.dumps(entries, sort_keys=True, separators=(",", ":"))
 
 
 def decode(text: str) -> tuple[Dependency, ...] | None:
-    """Read what `encode` wrote, keys of later versions left aside."""
+    """Decode a lineage, ignoring unknown keys; None if it is invalid."""
     try:
         entries = json.loads(text)
         return tuple(
             sorted(
                 Dependency(
-                    ViewName.parse(_two_levels(name)),
+                    ViewName.parse(_split_name(name)),
                     str(uuid.UUID(entry["uuid"])),
                     ObjectKind(entry["type"]),
                     entry.get("by-name") is True,
@@ -103,17 +103,16 @@ def decode(text: str) -> tuple[Dependency, ...] | None:
 
 
 def lineage_of_version(version: ViewVersion) -> tuple[Dependency, ...] | None:
-    """L of a version."""
+    """The lineage of a version; None if it has none."""
     text = version.summary.get(LINEAGE)
     return None if text is None else decode(text)
 
 
 def file_id(version: ViewVersion) -> str:
-    """What makes the name of a new metadata file unique.
+    """The unique part of the name of a new metadata file.
 
-    A file whose row gets a lineage is told from all others by its name, because Hive's filter can compare a parameter
-    with a constant, but not with another parameter: a pointer without the mark means that the row's lineage is not the
-    file's, as after a commit by Iceberg's Java catalog.
+    The name is marked if the row gets a lineage, because Hive's filter can compare a parameter only with a constant: if
+    the row points to a file without the mark, e.g. after a commit by Iceberg's Java catalog, its lineage is obsolete.
     """
     random = uuid.uuid4()
     if not _row_text(lineage_of_version(version)):
@@ -122,22 +121,22 @@ def file_id(version: ViewVersion) -> str:
 
 
 def row_parameters(version: ViewVersion, location: str) -> dict[str, str]:
-    """The parameters that a row gets for its current version."""
+    """The lineage parameters of a row, for its current version."""
     text = _row_text(lineage_of_version(version))
     return {ROW_LINEAGE: text, ROW_LINEAGE_OF: _file_name(location)} if text else {}
 
 
 def lineage_in_row(parameters: Mapping[str, str], location: str | None) -> tuple[Dependency, ...] | None:
-    """L as a row holds it."""
+    """The lineage in a row; None if it has none, or it is obsolete or invalid."""
     text = parameters.get(ROW_LINEAGE)
     if not text or location is None or parameters.get(ROW_LINEAGE_OF) != _file_name(location):
         return None
-    found = []
+    dependencies = []
     try:
         for entry in text.strip("|").split("|") if text != "|" else ():
             kind, identity, database, name = entry.replace(".", ":").split(":")
             by_name = kind.startswith("~")
-            found.append(
+            dependencies.append(
                 Dependency(
                     ViewName(unquote(database), unquote(name)),
                     str(uuid.UUID(identity)),
@@ -147,30 +146,31 @@ def lineage_in_row(parameters: Mapping[str, str], location: str | None) -> tuple
             )
     except ValueError:
         return None
-    return tuple(sorted(found))
+    return tuple(sorted(dependencies))
 
 
 def row_pattern(*, uuid: str | None = None, name: ViewName | None = None) -> str:
-    """The pattern, for `like` of Hive's filter, that `ROW_LINEAGE` of a view with a child matches."""
+    """A pattern for `like` in Hive's filter that matches `ROW_LINEAGE` of the views that read an object."""
     return f".*:{uuid}:.*" if name is None else f".*:{_row_name(name)}|.*"
 
 
-def _row_text(children: tuple[Dependency, ...] | None) -> str | None:
-    if children is None:
+def _row_text(dependencies: tuple[Dependency, ...] | None) -> str | None:
+    if dependencies is None:
         return None
     entries = (
-        f"{'~' if child.by_name else ''}{child.kind.value}:{child.uuid}:{_row_name(child.name)}|" for child in children
+        f"{'~' if dependency.by_name else ''}{dependency.kind.value}:{dependency.uuid}:{_row_name(dependency.name)}|"
+        for dependency in dependencies
     )
     text = "|" + "".join(entries)
     return text if len(text) <= MAX_ROW_LINEAGE else None
 
 
 def _row_name(name: ViewName) -> str:
-    return f"{_quoted(name.database)}.{_quoted(name.name)}"
+    return f"{_quote_part(name.database)}.{_quote_part(name.name)}"
 
 
-def _quoted(part: str) -> str:
-    # Servers of Hive 4 take names with special characters; quote() leaves '.' alone.
+def _quote_part(part: str) -> str:
+    # Hive 4 allows special characters in names; quote() does not escape '.'.
     return quote(part, safe="").replace(".", "%2E")
 
 
@@ -178,8 +178,8 @@ def _file_name(location: str) -> str:
     return location.rpartition("/")[2]
 
 
-def _two_levels(name: object) -> tuple[str, str]:
+def _split_name(name: object) -> tuple[str, str]:
     if not isinstance(name, str) or "." not in name:
-        raise InvalidIdentifierError(name, "an entry of a lineage is named database.name")
+        raise InvalidIdentifierError(name, "the key of a lineage entry must be database.name")
     database, _, rest = name.partition(".")
     return database, rest

@@ -1,7 +1,7 @@
-"""Schemas as the JSON objects that a metadata file holds: checked, compared, and converted when somebody asks.
+"""Schemas as the JSON objects of a metadata file: validation, comparison, and conversion to PyIceberg's `Schema`.
 
-They are kept as objects because PyIceberg's `Schema` drops unknown keys, and cannot hold types that it does not know
-(such as `variant`). Java's SchemaParser decides what a schema must have.
+Metadata stores them as JSON objects because PyIceberg's `Schema` drops unknown keys and rejects unknown types (such as
+`variant`). The required keys are those of Java's SchemaParser.
 """
 
 from __future__ import annotations
@@ -17,61 +17,61 @@ from pyiceberg.schema import Schema
 from hive_views.errors import InvalidMetadataError
 
 
-def check(schema: object, location: str, path: str) -> None:
-    """Check the form of a schema: every key that Java requires is there and of its type; type names are not judged."""
+def check_schema(schema: object, location: str, path: str) -> None:
+    """Check that a schema has the keys that Java requires, with values of their types. Type names are not checked."""
     if type(schema) is not dict:
-        raise InvalidMetadataError(location, path, f"it must be an object, not {shown(schema)}")
+        raise InvalidMetadataError(location, path, f"it must be an object, not {shorten(schema)}")
     if schema.get("type") != "struct":
-        raise _wrong(schema, "type", "the string 'struct'", location, path)
+        raise _invalid_key(schema, "type", "the string 'struct'", location, path)
     if not is_id(schema.get("schema-id")):
-        raise _wrong(schema, "schema-id", "an integer (32 bits)", location, path)
+        raise _invalid_key(schema, "schema-id", "an integer (32 bits)", location, path)
     identifiers = schema.get("identifier-field-ids")
     if identifiers is not None and not (type(identifiers) is list and all(map(is_id, identifiers))):
-        raise _wrong(schema, "identifier-field-ids", "a list of integers (32 bits)", location, path)
+        raise _invalid_key(schema, "identifier-field-ids", "a list of integers (32 bits)", location, path)
     _check_fields(schema, location, path)
 
 
 def is_id(value: object) -> bool:
-    """Whether a JSON value is an integer that Java reads as an id (32 bits); true and "1" are none."""
+    """Whether a JSON value is a 32-bit integer, as Java's ids; true and "1" are not."""
     return type(value) is int and -(2**31) <= value < 2**31
 
 
-def shown(value: object) -> str:
-    """A value for a message: its JSON, shortened."""
+def shorten(value: object) -> str:
+    """The repr of a value for a message, at most 60 characters long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two schemas have the same columns, as Java's `Schema.sameSchema`; their ids do not count.
+def is_same_schema(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two schemas have the same columns, like Java's `Schema.sameSchema`.
 
-    A column is its id, name, type, comment, defaults and whether it is required; keys that nobody knows do not count.
+    Compares id, name, type, comment, defaults and `required` of the columns, but not unknown keys and the schema ids.
     """
     return (
         len(one["fields"]) == len(other["fields"])
         and frozenset(one.get("identifier-field-ids") or ()) == frozenset(other.get("identifier-field-ids") or ())
-        and all(mine == theirs for mine, theirs in zip(_fields(one), _fields(other), strict=True))
+        and all(left == right for left, right in zip(_fields(one), _fields(other), strict=True))
     )
 
 
-def to_pyiceberg(schema: dict[str, Any], location: str, path: str) -> Schema:
-    """Convert a schema."""
+def schema_to_pyiceberg(schema: dict[str, Any], location: str, path: str) -> Schema:
+    """Convert a JSON object to PyIceberg's schema."""
     try:
         return Schema(**schema)
-    except _REFUSALS as error:
+    except _CONVERSION_ERRORS as error:
         unknown = next(_unknown_types(schema, path), None)
         if unknown is None:
-            raise InvalidMetadataError(location, path, f"PyIceberg refuses the schema: {error}") from error
+            raise InvalidMetadataError(location, path, f"PyIceberg does not accept the schema: {error}") from error
         path, kind = unknown
         raise InvalidMetadataError(
             location,
             path,
-            f"PyIceberg does not know the type {shown(kind)}; `raw_schema` gives the schema as it stands",
+            f"PyIceberg does not have the type {shorten(kind)}. `raw_schema` returns the schema unconverted",
         ) from error
 
 
-def from_pyiceberg(schema: Schema) -> dict[str, Any]:
-    """Convert PyIceberg's value to the JSON object that a file holds."""
+def schema_from_pyiceberg(schema: Schema) -> dict[str, Any]:
+    """Convert PyIceberg's schema to a JSON object."""
     document = json.loads(schema.model_dump_json())
     identifiers = document.pop("identifier-field-ids", None)
     return {
@@ -82,48 +82,50 @@ def from_pyiceberg(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _wrong(holder: dict[str, Any], key: str, wanted: str, location: str, path: str) -> InvalidMetadataError:
-    found = f"not {shown(holder[key])}" if key in holder else "it is missing"
-    return InvalidMetadataError(location, f"{path}.{key}", f"it must be {wanted}; {found}")
+def _invalid_key(parent: dict[str, Any], key: str, expected: str, location: str, path: str) -> InvalidMetadataError:
+    actual = f"not {shorten(parent[key])}" if key in parent else "it is missing"
+    return InvalidMetadataError(location, f"{path}.{key}", f"it must be {expected}; {actual}")
 
 
 def _check_fields(struct: dict[str, Any], location: str, path: str) -> None:
     fields = struct.get("fields")
     if type(fields) is not list:
-        raise _wrong(struct, "fields", "a list", location, path)
+        raise _invalid_key(struct, "fields", "a list", location, path)
     for index, field in enumerate(fields):
         if type(field) is not dict:
-            raise InvalidMetadataError(location, f"{path}.fields[{index}]", f"it must be an object, not {shown(field)}")
+            raise InvalidMetadataError(
+                location, f"{path}.fields[{index}]", f"it must be an object, not {shorten(field)}"
+            )
         if not is_id(field.get("id")):
-            raise _wrong(field, "id", "an integer (32 bits)", location, f"{path}.fields[{index}]")
+            raise _invalid_key(field, "id", "an integer (32 bits)", location, f"{path}.fields[{index}]")
         if type(field.get("name")) is not str:
-            raise _wrong(field, "name", "a string", location, f"{path}.fields[{index}]")
+            raise _invalid_key(field, "name", "a string", location, f"{path}.fields[{index}]")
         if type(field.get("required")) is not bool:
-            raise _wrong(field, "required", "true or false", location, f"{path}.fields[{index}]")
+            raise _invalid_key(field, "required", "true or false", location, f"{path}.fields[{index}]")
         if type(field.get("doc", "")) is not str and field["doc"] is not None:
-            raise _wrong(field, "doc", "a string", location, f"{path}.fields[{index}]")
+            raise _invalid_key(field, "doc", "a string", location, f"{path}.fields[{index}]")
         if type(field.get("type")) is not str:
             _check_type(field, "type", location, f"{path}.fields[{index}]")
 
 
-def _check_type(holder: dict[str, Any], key: str, location: str, path: str) -> None:
-    kind = holder.get(key)
+def _check_type(parent: dict[str, Any], key: str, location: str, path: str) -> None:
+    kind = parent.get(key)
     if type(kind) is str:
         return
     if type(kind) is not dict or type(kind.get("type")) is not str:
-        raise _wrong(holder, key, "a type: its name, or an object that has a type", location, path)
+        raise _invalid_key(parent, key, "a type: its name, or an object that has a type", location, path)
     path = f"{path}.{key}"
     if kind["type"] == "struct":
         _check_fields(kind, location, path)
     for child in _CHILDREN.get(kind["type"], ()):
         if not is_id(kind.get(f"{child}-id")):
-            raise _wrong(kind, f"{child}-id", "an integer (32 bits)", location, path)
+            raise _invalid_key(kind, f"{child}-id", "an integer (32 bits)", location, path)
         if child != "key" and type(kind.get(f"{child}-required")) is not bool:
-            raise _wrong(kind, f"{child}-required", "true or false", location, path)
+            raise _invalid_key(kind, f"{child}-required", "true or false", location, path)
         _check_type(kind, child, location, path)
 
 
-_REFUSALS = (
+_CONVERSION_ERRORS = (
     ValidationError,
     IcebergValidationError,
     ValueError,
@@ -133,10 +135,10 @@ _REFUSALS = (
     ArithmeticError,
     RecursionError,
 )
-"""What PyIceberg raises on types and default values that it cannot take: whatever the conversion stumbled over."""
+"""What PyIceberg raises on types and default values that it does not support."""
 
 _CHILDREN = {"list": ("element",), "map": ("key", "value")}
-"""The children of the nested types that are no structs; a map's keys are always required."""
+"""The children of lists and maps; a map's keys are always required."""
 
 
 def _fields(struct: dict[str, Any]) -> Iterator[tuple[object, ...]]:
@@ -166,12 +168,12 @@ def _type(kind: Any) -> object:
 
 
 def _value(value: object) -> object:
-    # As text, because Python takes 1, 1.0 and True for the same.
+    # As text, because 1 == 1.0 == True in Python.
     return None if value is None else json.dumps(value, sort_keys=True)
 
 
 def _unknown_types(struct: dict[str, Any], path: str) -> Iterator[tuple[str, object]]:
-    """The types that PyIceberg does not know, each with its path."""
+    """The types that PyIceberg does not have, each with its path."""
     for index, field in enumerate(struct["fields"]):
         yield from _unknown_type(field["type"], f"{path}.fields[{index}].type")
 
@@ -187,5 +189,5 @@ def _unknown_type(kind: Any, path: str) -> Iterator[tuple[str, object]]:
     else:
         try:
             Schema(fields=[{"id": 1, "name": "x", "required": False, "type": kind}])
-        except _REFUSALS:
+        except _CONVERSION_ERRORS:
             yield path, kind

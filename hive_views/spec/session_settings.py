@@ -1,30 +1,30 @@
-"""The settings of a session that a view's rows depend on, as a version's summary keeps them: keys, and no Spark."""
+"""The Spark settings that the result of a view depends on, recorded in the summary of its version."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 PREFIX = "hive-views.conf."
-"""Begins the summary keys of settings; Spark's own key follows."""
+"""Prefix of the summary keys; Spark's key follows."""
 
 ANSI = "spark.sql.ansi.enabled"
-"""Whether a cast that fails is an error or NULL, an overflow an error or another number."""
+"""Whether invalid casts and overflows raise errors, or return NULL and wrapped numbers."""
 TIME_ZONE = "spark.sql.session.timeZone"
-"""What a timestamp without a zone, and a timestamp as text, mean."""
+"""The time zone of timestamps without one, and of timestamps as text."""
 RECORDED = (ANSI, TIME_ZONE)
-"""The settings that are recorded where a view is defined, and hold wherever it is read."""
+"""The settings that are recorded when a view is defined, and applied when it is read."""
 
 
 def encode(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as entries of a version's summary."""
+    """Encode settings as summary entries."""
     return {PREFIX + key: value for key, value in settings.items()}
 
 
-def recorded(summary: Mapping[str, str]) -> dict[str, str]:
-    """The settings that a version was defined under."""
+def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
+    """The recorded settings of a version, from its summary."""
     return {key: summary[PREFIX + key] for key in RECORDED if PREFIX + key in summary}
 
 
-def same(key: str, one: str, other: str) -> bool:
-    """Whether two values of a setting mean the same."""
+def is_same_setting(key: str, one: str, other: str) -> bool:
+    """Whether two values of a setting are equivalent."""
     return one.lower() == other.lower() if key == ANSI else one == other

@@ -1,8 +1,8 @@
-"""The field of a view version that makes its view a materialized one, and how it survives writers that drop it.
+"""The `storage-table` field of a version of a materialized view, and its copy in the summary.
 
-Source: the open specification of materialized views (Iceberg PR 11041): an optional `storage-table` in each version,
-an identifier of a table. Iceberg's Java library does not know the field and drops it whenever it rewrites a view, so
-the version's summary holds it once more, which Java keeps.
+Source: the proposed specification of materialized views (Iceberg PR 11041): each version has an optional
+`storage-table`, the identifier of a table. Iceberg's Java library drops the unknown field when it rewrites a view, but
+preserves the summary, which therefore has a copy.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from hive_views.spec.metadata import ViewVersion
 
 STORAGE_TABLE = "storage-table"
-"""Key of a version."""
+"""Key of the field in a version."""
 
 STORAGE_TABLE_COPY = "hive-views.storage-table"
-"""Summary key, and view property: the same JSON object."""
+"""Summary key and view property: a copy of the field."""
 
 STORAGE_OF = "hive-views.storage-of"
-"""Property of a materialized view's storage table: the UUID of the view."""
+"""Property of a storage table: the UUID of its materialized view."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class StorageLink:
     """The identifier of a storage table."""
 
     namespace: tuple[str, ...]
-    """Its namespace: the database."""
+    """The namespace: the database."""
     name: str
-    """Its name."""
+    """The table's name."""
     catalog: str | None = None
-    """Its catalog; None is the materialized view's."""
+    """The catalog; None is the materialized view's."""
 
-    def document(self) -> dict[str, Any]:
-        """The identifier as JSON."""
-        found: dict[str, Any] = {"namespace": list(self.namespace), "name": self.name}
-        return found if self.catalog is None else {"catalog": self.catalog, **found}
+    def to_json(self) -> dict[str, Any]:
+        """The identifier as a JSON object."""
+        identifier: dict[str, Any] = {"namespace": list(self.namespace), "name": self.name}
+        return identifier if self.catalog is None else {"catalog": self.catalog, **identifier}
 
     def encode(self) -> str:
-        """The identifier as the text that summaries and properties hold."""
-        return json.dumps(self.document(), separators=(",", ":"))
+        """The identifier as text, for summaries and properties."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
 
     @staticmethod
-    def of(value: object) -> StorageLink | None:
-        """Read an identifier."""
+    def decode(value: object) -> StorageLink | None:
+        """Decode a JSON object or its text; None if it is invalid."""
         if isinstance(value, str):
             try:
                 value = json.loads(value)
@@ -62,25 +62,25 @@ class StorageLink:
 
 
 def link_of(version: ViewVersion) -> StorageLink | None:
-    """The storage table of a version."""
-    link = StorageLink.of((version.model_extra or {}).get(STORAGE_TABLE))
-    return link or StorageLink.of(version.summary.get(STORAGE_TABLE_COPY))
+    """The storage table of a version; None if it has none."""
+    link = StorageLink.decode((version.model_extra or {}).get(STORAGE_TABLE))
+    return link or StorageLink.decode(version.summary.get(STORAGE_TABLE_COPY))
 
 
 def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
-    """A version with another storage table."""
+    """A version with another storage table; None removes it."""
     summary = {key: value for key, value in version.summary.items() if key != STORAGE_TABLE_COPY}
     extra = {key: value for key, value in (version.model_extra or {}).items() if key != STORAGE_TABLE}
     if link is not None:
         summary[STORAGE_TABLE_COPY] = link.encode()
-        extra[STORAGE_TABLE] = link.document()
-    known = {name: getattr(version, name) for name in type(version).model_fields if name in version.model_fields_set}
-    return ViewVersion.model_validate({**known, **extra, "summary": summary}, by_name=True, by_alias=False)
+        extra[STORAGE_TABLE] = link.to_json()
+    fields = {name: getattr(version, name) for name in type(version).model_fields if name in version.model_fields_set}
+    return ViewVersion.model_validate({**fields, **extra, "summary": summary}, by_name=True, by_alias=False)
 
 
-def restored(version: ViewVersion) -> ViewVersion:
-    """A version whose field another writer dropped, with the field."""
+def restore_link(version: ViewVersion) -> ViewVersion:
+    """A version with the field restored from its copy, if another writer dropped it."""
     if STORAGE_TABLE_COPY not in version.summary or STORAGE_TABLE in (version.model_extra or {}):
         return version
-    link = StorageLink.of(version.summary[STORAGE_TABLE_COPY])
+    link = StorageLink.decode(version.summary[STORAGE_TABLE_COPY])
     return version if link is None else with_link(version, link)

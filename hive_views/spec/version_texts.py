@@ -1,10 +1,9 @@
-"""The texts of one view version: the author's, the stored ones, and what the metastore's row shows of them.
+"""The texts of a view version: typed, stored and expanded.
 
-Three texts, three jobs. *Typed* is what the author wrote, to the letter. *Stored* is the representation in the
-author's dialect, its stars replaced by columns, because Iceberg's engines bind columns by position. *Expanded* is
-Hive's full expansion, valid under any current database: what Hive, plain Spark and Trino's Hive connector read from
-the row. A `hive` representation that we derived from an authored text of another dialect is *generated*, and the
-version's summary says so.
+The *typed* text is what the author wrote. The *stored* text is the representation in the author's dialect, with stars
+replaced by columns, because Iceberg engines bind columns by position. The *expanded* text is Hive's full expansion,
+valid under any current database: Hive, plain Spark and Trino's Hive connector read it from the metastore row. A `hive`
+representation that was derived from a text of another dialect is *generated*, and listed in the version's summary.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from dataclasses import dataclass
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 ORIGINAL_SQL = "hive-views.original-sql"
-"""Summary key: the author's text, where no representation holds it."""
+"""Summary key: the typed text, if it is not in a representation."""
 
 PARTITIONED_ON = "hive-views.partitioned-on"
-"""Summary key: the columns of PARTITIONED ON (HIVE-1941) as a JSON list; an empty list says that there are none."""
+"""Summary key: the columns of PARTITIONED ON (HIVE-1941) as a JSON list, which may be empty."""
 
 HIVE = "hive"
-"""The dialect whose text stands in the row."""
+"""The dialect of the text in the metastore row."""
 
 
 @dataclass(frozen=True)
 class RowTexts:
-    """What the two text fields of a metastore row hold."""
+    """The two text fields of a metastore row."""
 
     original: str | None
-    """viewOriginalText: the author's text; None where no representation is SQL."""
+    """viewOriginalText: the typed text; None if the version has no SQL representation."""
     expanded: str | None
-    """viewExpandedText: the text that Hive, plain Spark and Trino's Hive connector run."""
+    """viewExpandedText: the text that Hive, plain Spark and Trino's Hive connector run; None if there is none."""
 
 
 def define(
@@ -48,22 +47,22 @@ def define(
     partitioned_on: Sequence[str] | None = None,
     summary: Mapping[str, str] | None = None,
 ) -> ViewVersion:
-    """Make a version from an author's text and what was derived from it.
+    """Create a view version from a typed text and the texts derived from it.
 
     Args:
         sql: The text as the author typed it.
         dialect: The author's dialect, e.g. `spark`, `hive`, `trino`.
-        default_namespace: The database that unqualified names of the text mean.
-        default_catalog: The catalog that they mean; None is the catalog that the view is in.
-        stored: The text with its stars replaced by columns; None where it equals `sql`.
-        expanded: Hive's expansion of the text; None stores none, and the row then shows the stored text.
-        field_aliases: The column names in front of AS, where the author gave them.
-        field_comments: Their comments, None for a column without one.
-        partitioned_on: The columns of PARTITIONED ON; None leaves a view's partition columns as they are.
-        summary: More entries for the version's summary, e.g. `engine-name`.
+        default_namespace: The database for unqualified names, as a sequence of one name.
+        default_catalog: The catalog for names without one; None is the view's catalog.
+        stored: The text with stars replaced by columns; None if it equals `sql`.
+        expanded: Hive's expansion of the text; None stores none, and the row then has the stored text.
+        field_aliases: The names in the author's column list; None if there was none.
+        field_comments: The comments in the column list, None for a column without one.
+        partitioned_on: The columns of PARTITIONED ON; None keeps the partition columns of an existing view.
+        summary: Additional entries of the version's summary, e.g. `engine-name`.
 
     Returns:
-        A version without an id of its own: committing it gives one.
+        The version. Its id, schema id and timestamp are assigned by the commit.
     """
     aliases = list(field_aliases) if field_aliases is not None else None
     comments = list(field_comments) if field_comments is not None else None
@@ -96,14 +95,7 @@ def define(
 
 
 def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
-    """The columns that a version's author named in PARTITIONED ON.
-
-    Args:
-        version: Any version, whoever wrote it.
-
-    Returns:
-        Their names in lower case; None where the version does not say, as those of other engines.
-    """
+    """The columns of PARTITIONED ON in lower case; None if the version does not record them."""
     try:
         names = json.loads(version.summary.get(PARTITIONED_ON, "null"))
     except (ValueError, RecursionError):
@@ -114,7 +106,7 @@ def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
 
 
 def sql_texts(version: ViewVersion) -> dict[str, str]:
-    """The SQL texts of a version by dialect in lower case, in their order; the first of a dialect counts."""
+    """The SQL texts of a version by dialect in lower case, in order; the first one of each dialect."""
     texts: dict[str, str] = {}
     for representation in version.representations:
         if isinstance(representation.root, SQLViewRepresentation):
@@ -123,17 +115,10 @@ def sql_texts(version: ViewVersion) -> dict[str, str]:
 
 
 def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
-    """Whether two states of a view hold the same version, even if another writer has rewritten the file in between.
+    """Whether two values are the same version, possibly rewritten by another writer.
 
-    Iceberg's Java library drops keys that it does not know when it rewrites a version (those of the earlier draft in a
-    representation, for one); id, time and texts stay.
-
-    Args:
-        one: A version.
-        other: Another.
-
-    Returns:
-        Whether they are one and the same.
+    Compares id, timestamp and texts: Iceberg's Java library drops unknown keys when it rewrites a file, e.g. those of
+    the earlier draft in a representation.
     """
     return (one.version_id, one.timestamp_ms, sql_texts(one)) == (
         other.version_id,
@@ -143,16 +128,10 @@ def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
 
 
 def row_texts(version: ViewVersion) -> RowTexts:
-    """What the row of a view shows for a version.
+    """The texts of the metastore row for a version.
 
-    The expanded text is chosen as Iceberg's Java catalog does (HiveViewOperations.sqlForView): the `hive`
-    representation, else the first SQL one. The original text is the author's.
-
-    Args:
-        version: Any version, whoever wrote it.
-
-    Returns:
-        Both texts; None each where the version has no SQL representation.
+    The expanded text is chosen like in Iceberg's Java catalog (HiveViewOperations.sqlForView): the `hive`
+    representation, else the first SQL representation. The original text is the typed text.
     """
     texts = sql_texts(version)
     expanded = texts.get(HIVE, next(iter(texts.values()), None))

@@ -24,7 +24,7 @@ from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import catalogs_of, inline
 from hive_views.materialized.state.refresh_state import UNREPEATABLE, SourceKind
-from hive_views.spec.staleness_policy import says_true
+from hive_views.spec.staleness_policy import is_true
 from hive_views.sql.analysis.determinism import find_nondeterminism
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Looks:
         snapshot = view.snapshot
         if known.state is None or snapshot is None or snapshot.summary is None:
             return known
-        if says_true(view.properties, REPEATABLE):
+        if is_true(view.properties, REPEATABLE):
             return replace(known, unrepeatable=())
         if UNREPEATABLE in snapshot.summary.additional_properties or known.unrepeatable:
             return known

@@ -21,7 +21,7 @@ from hive_views.materialized.state.refresh_state import SourceKind
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-from hive_views.spec.session_settings import recorded
+from hive_views.spec.session_settings import recorded_settings
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
 """Row parameters that Hive and Spark may change when they change a table's rows."""
@@ -176,7 +176,7 @@ def observe(
         {
             view: own
             for view, known in ((name, metadata), *walk.views.items())
-            if (own := recorded(known.current_version().summary))
+            if (own := recorded_settings(known.current_version().summary))
         },
     )
     return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)

@@ -13,7 +13,7 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.spec.session_settings import same
+from hive_views.spec.session_settings import is_same_setting
 
 
 class Verdict(Enum):
@@ -327,7 +327,7 @@ def other_settings(observed: Observed, settings: Mapping[str, str]) -> list[tupl
         (name, key, wanted)
         for name, own in sorted(observed.settings.items())
         for key, wanted in own.items()
-        if key in settings and not same(key, wanted, settings[key])
+        if key in settings and not is_same_setting(key, wanted, settings[key])
     ]
 
 

@@ -456,7 +456,7 @@ def _places(row: Row) -> Iterator[str]:
 def _point(living: _Living, properties: Mapping[str, str], uuid: str) -> None:
     """Note the storages that a view's properties name."""
     for key in (STORAGE_TABLE_COPY, DETACHED):
-        _link(living, StorageLink.of(properties.get(key)), uuid)
+        _link(living, StorageLink.decode(properties.get(key)), uuid)
     for key in (METADATA, DETACHED_METADATA):
         # One that cannot be read protects its storage by the view's UUID.
         with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):

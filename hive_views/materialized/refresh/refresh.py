@@ -44,8 +44,8 @@ from hive_views.materialized.state.refresh_state import (
     encode,
 )
 from hive_views.materialized.state.sequence_numbers import SequenceIds, encode_beside, encode_only, prepare_lineage
-from hive_views.spec.session_settings import same
-from hive_views.spec.staleness_policy import says_true
+from hive_views.spec.session_settings import is_same_setting
+from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.analysis.determinism import find_nondeterminism
 from hive_views.sql.analysis.incremental import (
@@ -170,7 +170,7 @@ def plan(
 def _computed_otherwise(view: MaterializedView, settings: Mapping[str, str]) -> bool:
     """Whether the stored rows, fresh as they may be, were computed under settings in which the engine's differ."""
     known = view.recorded().settings
-    return any(key in known and not same(key, known[key], value) for key, value in settings.items())
+    return any(key in known and not is_same_setting(key, known[key], value) for key, value in settings.items())
 
 
 def shown_settings(settings: Mapping[str, str]) -> str:
@@ -247,7 +247,7 @@ def refresh(
     leaves = inline(view.name, view.metadata, sources, catalogs_of(catalog))
     _check_pinned(view, sources, leaves)
     found = find_nondeterminism(leaves.query)
-    repeatable = not found or says_true(view.properties, REPEATABLE)
+    repeatable = not found or is_true(view.properties, REPEATABLE)
     planned = (
         Plan("full", "it was asked for")
         if mode is Mode.FULL
@@ -279,7 +279,7 @@ def refresh(
         if moved:
             give_up(catalog, view, staged, snapshot, apart=columns is not None)
             raise RefreshError(str(view.name), f"{', '.join(moved)} changed while it was read; refresh it again")
-        keep = says_true(view.properties, TIME_TRAVEL)
+        keep = is_true(view.properties, TIME_TRAVEL)
         publish(catalog, view, staged, snapshot, state, keep, properties, columns)
     counts = {} if snapshot.summary is None else snapshot.summary.additional_properties
     report = _report(view, planned.action, planned.why, snapshot.snapshot_id, counts, begun)
@@ -321,7 +321,7 @@ def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> Non
             f"{name} is the storage of another view, {owner}. Drop this view and create it again: it then gets one of "
             "its own",
         )
-    if not says_true(properties, STAGED_WRITES):
+    if not is_true(properties, STAGED_WRITES):
         raise RefreshError(
             str(view.name),
             f"{name} has not the property {STAGED_WRITES} = true, with which every storage is created: somebody took "

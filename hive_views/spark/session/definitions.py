@@ -11,7 +11,7 @@ from hive_views.spark.session.settings import PARSER_SETTINGS
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead, table_reads
-from hive_views.spec.session_settings import RECORDED, encode, recorded
+from hive_views.spec.session_settings import RECORDED, encode, recorded_settings
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class DefinitionAnalyzer:
         """The analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
-        settings = recorded(version.summary)
+        settings = recorded_settings(version.summary)
         return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
 
     def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:

@@ -61,7 +61,7 @@ from hive_views.spark.session.table_reads import (
     table_reads,
 )
 from hive_views.spark.sessions import SESSION_CATALOG
-from hive_views.spec.session_settings import RECORDED, recorded, same
+from hive_views.spec.session_settings import RECORDED, is_same_setting, recorded_settings
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.spark_lexer import spark_tokens
@@ -514,11 +514,13 @@ class QueryRewriter:
         """Whether Spark reads the current version of a view according to its definition."""
         if any(mark in definition and self._is_on(key) for key, mark in TEXT_SETTINGS.items()):
             return False
-        settings = recorded(version.summary)
+        settings = recorded_settings(version.summary)
         if resolved.catalog == self._catalog.name:
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
-            has_same_settings = all(same(key, value, self._names.setting(key)) for key, value in settings.items())
+            has_same_settings = all(
+                is_same_setting(key, value, self._names.setting(key)) for key, value in settings.items()
+            )
             return self._names.has_iceberg_catalog and has_same_settings
         # The session catalog reads the row's text, with ANSI off and the default time zone; names without a catalog
         # mean the session's current one, whichever that is.
@@ -535,8 +537,8 @@ class QueryRewriter:
         """Create a temporary view with the definition, the recorded settings and the declared columns of a view."""
         columns = tuple(field.name for field in schema.fields)
         context = self.context_of(version, name)
-        recorded_settings = recorded(version.summary)
-        settings = {key: recorded_settings.get(key, self._names.setting(key)) for key in RECORDED}
+        version_settings = recorded_settings(version.summary)
+        settings = {key: version_settings.get(key, self._names.setting(key)) for key in RECORDED}
         definition = prepared.source
         source = SourceText(definition.text, definition.spark_text, definition.offset, str(name))
         query = prepared.rewritten.text

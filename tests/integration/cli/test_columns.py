@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from hive_views.cli.columns import parse_columns, type_text
 from hive_views.errors import UsageError
-from hive_views.spec.schemas import from_pyiceberg
+from hive_views.spec.schemas import schema_from_pyiceberg
 
 
 def read(text: str) -> tuple[str, str, str | None]:
-    (field,) = from_pyiceberg(parse_columns([text]))["fields"]
+    (field,) = schema_from_pyiceberg(parse_columns([text]))["fields"]
     assert field["required"] is False
     return field["name"], type_text(field["type"]), field.get("doc")
 
@@ -72,7 +72,7 @@ def test_what_is_refused(text: str) -> None:
 
 def test_a_comment_may_hold_colons_and_a_struct_its_own_comments() -> None:
     assert read("x:int:a: b::c") == ("x", "int", "a: b::c")
-    (field,) = from_pyiceberg(parse_columns(["x:struct<a:int comment 'p:q',b:long>:r:s"]))["fields"]
+    (field,) = schema_from_pyiceberg(parse_columns(["x:struct<a:int comment 'p:q',b:long>:r:s"]))["fields"]
     assert field["doc"] == "r:s"
     assert [inner.get("doc") for inner in field["type"]["fields"]] == ["p:q", None]
 

@@ -30,7 +30,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.row_codec import encode_row
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import ROWS, CheckedRun
-from hive_views.spec.session_settings import recorded
+from hive_views.spec.session_settings import recorded_settings
 from tests.integration.legacy_import.corpus import (
     DATABASES,
     SPARK_QUERIES,
@@ -325,7 +325,7 @@ def test_iceberg_catalog_returns_the_same_text_and_rows(
         if ours or number % 4 == 0 or WINDOW.search(view.expanded_text or ""):
             # Plain Spark reads each view under the settings that it was written under; Iceberg's catalog does not know
             # any, which is why the import records them for `ViewSession`.
-            ansi = recorded(view.current_version().summary)["spark.sql.ansi.enabled"]
+            ansi = recorded_settings(view.current_version().summary)["spark.sql.ansi.enabled"]
             names[ansi].append(ViewName.parse(name))
     after: dict[str, Content] = {}
     for ansi, chosen_names in names.items():

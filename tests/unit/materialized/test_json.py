@@ -215,11 +215,11 @@ def test_an_identifier_stands_as_in_the_sql_expression(identifier, name):
 @given(names, st.none() | st.just("cat"))
 def test_storage_link_comes_back(name, catalog):
     link = StorageLink((name.database,), name.name, catalog)
-    assert StorageLink.of(link.encode()) == link == StorageLink.of(link.document())
+    assert StorageLink.decode(link.encode()) == link == StorageLink.decode(link.to_json())
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "no", "[]", "{}", 5, {"namespace": [], "name": "a"}, {"namespace": "d", "name": "a"}]
 )
 def test_what_is_no_storage_link(value):
-    assert StorageLink.of(value) is None
+    assert StorageLink.decode(value) is None

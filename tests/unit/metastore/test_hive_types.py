@@ -22,7 +22,7 @@ from pyiceberg.types import (
 
 from hive_views.errors import InvalidViewError
 from hive_views.metastore.row_codec import hive_columns, hive_type
-from hive_views.spec.schemas import from_pyiceberg
+from hive_views.spec.schemas import schema_from_pyiceberg
 
 PRIMITIVES = {
     "boolean": "boolean",
@@ -71,7 +71,7 @@ def test_hive_type_of_nested() -> None:
         NestedField(8, "größe", TimestamptzType()),
     )
     schema = Schema(NestedField(1, "s", nested, doc="dök"), NestedField(9, "id", LongType(), required=True))
-    assert hive_columns(from_pyiceberg(schema), "d.v") == [
+    assert hive_columns(schema_from_pyiceberg(schema), "d.v") == [
         (
             "s",
             "struct<a:array<decimal(9,3)>,M:map<string,struct<x y:binary>>,größe:timestamp with local time zone>",
@@ -79,7 +79,7 @@ def test_hive_type_of_nested() -> None:
         ),
         ("id", "bigint", None),
     ]
-    assert hive_columns(from_pyiceberg(schema), "d.v", hive2_compatible=True)[0][1].endswith("größe:timestamp>")
+    assert hive_columns(schema_from_pyiceberg(schema), "d.v", hive2_compatible=True)[0][1].endswith("größe:timestamp>")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pyiceberg.types import LongType, NestedField
 from pyiceberg.view import metadata as iceberg
 
 from hive_views.spec.changes import AddVersion, Change, SetProperties, apply, create
-from hive_views.spec.json_codec import read
+from hive_views.spec.json_codec import read_document
 from hive_views.spec.metadata import SQLViewRepresentation, ViewMetadata, ViewRepresentation, ViewVersion
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -61,7 +61,7 @@ def document(**changed: Any) -> dict[str, Any]:
 
 def metadata(**changed: Any) -> ViewMetadata:
     """The metadata of `document(**changed)`."""
-    return read(document(**changed), "file:/top.metadata.json")
+    return read_document(document(**changed), "file:/top.metadata.json")
 
 
 def text(sql: str, dialect: str = "spark", **more: Any) -> ViewRepresentation:

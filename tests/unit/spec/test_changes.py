@@ -14,7 +14,7 @@ from hive_views.spec.changes import (
     create,
 )
 from hive_views.spec.file_codec import parse, serialize
-from hive_views.spec.json_codec import read, write
+from hive_views.spec.json_codec import read_document, write_document
 from hive_views.spec.metadata import (
     UnknownViewRepresentation,
     ViewRepresentation,
@@ -72,7 +72,7 @@ def test_a_new_view_of_pyicebergs_own_classes() -> None:
         properties={},
         now_ms=NOW,
     )
-    assert write(value)["versions"] == [
+    assert write_document(value)["versions"] == [
         {
             "version-id": 1,
             "timestamp-ms": NOW,
@@ -94,7 +94,7 @@ def test_a_new_view_of_pyicebergs_own_classes() -> None:
 
 
 def test_no_default_catalog_is_written_where_there_is_none() -> None:
-    (written,) = write(created(version("select 1", default_catalog=None, default_namespace=())))["versions"]
+    (written,) = write_document(created(version("select 1", default_catalog=None, default_namespace=())))["versions"]
     assert "default-catalog" not in written
     assert written["default-namespace"] == []
     assert set(written["representations"][0]) == {"type", "sql", "dialect"}
@@ -160,10 +160,10 @@ def test_values_nested_as_deep_as_a_file_may_be_are_written_and_read() -> None:
 def test_unknown_keys_and_representations_of_a_new_version_are_written() -> None:
     plan = ViewRepresentation(UnknownViewRepresentation(type="plan", bytes=[1, None]))
     value = created(version("select 1", **{"storage-table": {"name": "s"}}))
-    assert write(value)["versions"][0]["storage-table"] == {"name": "s"}
+    assert write_document(value)["versions"][0]["storage-table"] == {"name": "s"}
     value = created(version(text("select 1", x=None), plan))
-    assert write(value)["versions"][0]["representations"][0]["x"] is None
-    assert write(value)["versions"][0]["representations"][1] == {"type": "plan", "bytes": [1, None]}
+    assert write_document(value)["versions"][0]["representations"][0]["x"] is None
+    assert write_document(value)["versions"][0]["representations"][1] == {"type": "plan", "bytes": [1, None]}
 
 
 def test_a_schema_may_be_given_as_json_for_types_that_pyiceberg_does_not_know() -> None:
@@ -177,7 +177,7 @@ def test_later_changes_of_what_the_caller_gave_do_not_reach_the_metadata() -> No
     inner = {"name": "s"}
     value = created(version("select 1", **{"storage-table": inner}))
     inner["name"] = "changed"
-    assert write(value)["versions"][0]["storage-table"] == {"name": "s"}
+    assert write_document(value)["versions"][0]["storage-table"] == {"name": "s"}
 
 
 # -- Versions ---------------------------------------------------------------------------------------------------------
@@ -249,18 +249,18 @@ def test_a_version_without_the_aliases_that_are_there_is_no_other() -> None:
 
 
 def test_a_version_from_which_java_dropped_the_drafts_keys_is_no_other() -> None:
-    stored = write(created(version("select x")))
+    stored = write_document(created(version("select x")))
     for key in ("default-catalog", "default-namespace"):
         del stored["versions"][0]["representations"][0][key]
     del stored["versions"][0]["summary"]["operation"]
-    base = read(stored, "x")
+    base = read_document(stored, "x")
     assert changed(base, add("select x")) is base
 
 
 def test_an_existing_versions_content_is_never_changed() -> None:
     base = metadata()
     value = changed(base, add("select 1"), keep(5))
-    assert write(value)["versions"][0] == document()["versions"][0]
+    assert write_document(value)["versions"][0] == document()["versions"][0]
 
 
 def test_the_order_of_the_texts_counts_because_java_falls_back_to_the_first() -> None:
@@ -283,7 +283,7 @@ def test_ids_that_are_used_up_are_an_error() -> None:
 
 
 def test_replacing_several_texts_for_one_dialect_that_java_can_read() -> None:
-    base = read(golden("java_ViewMetadataMultipleSQLsForDialect.json"), "x")
+    base = read_document(golden("java_ViewMetadataMultipleSQLsForDialect.json"), "x")
     assert changed(base, SetProperties({"a": "b"})).versions == base.versions
     with pytest.raises(InvalidViewError, match="multiple queries for dialect spark-sql"):
         changed(base, AddVersion(base.current_schema(), base.current_version()))

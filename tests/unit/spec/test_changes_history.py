@@ -16,7 +16,7 @@ from hive_views.spec.changes import (
     version_at,
 )
 from hive_views.spec.file_codec import parse, serialize
-from hive_views.spec.json_codec import read, write
+from hive_views.spec.json_codec import read_document, write_document
 from hive_views.spec.metadata import (
     ViewMetadata,
 )
@@ -320,14 +320,14 @@ def test_nothing_changed_gives_the_very_same_object() -> None:
 
 def test_a_change_that_fails_leaves_the_base_as_it_was() -> None:
     base = metadata()
-    before = write(base)
+    before = write_document(base)
     with pytest.raises(DialectLossError):
         changed(base, SetProperties({"a": "b"}), add(TRINO), SetLocation("file:/x"))
-    assert write(base) == before == write(metadata())
+    assert write_document(base) == before == write_document(metadata())
 
 
 def test_the_uuid_never_changes() -> None:
-    draft = read(golden("draft_example_1.json"), "x")
+    draft = read_document(golden("draft_example_1.json"), "x")
     moved = changed(draft, SetLocation("s3://elsewhere"), add("select 1"))
     assert moved.view_uuid == draft.view_uuid
     assert parse(serialize(moved, codec="gzip"), "y").view_uuid == draft.view_uuid

@@ -11,7 +11,7 @@ from pyiceberg.view import metadata as iceberg
 from hive_views.errors import HiveViewsError, InvalidMetadataError
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply
 from hive_views.spec.file_codec import parse, serialize
-from hive_views.spec.json_codec import version_document, write
+from hive_views.spec.json_codec import version_document, write_document
 from hive_views.spec.metadata import ViewMetadata
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import NAME, NOW
@@ -72,7 +72,7 @@ def test_any_sequence_of_changes_keeps_the_metadata_valid(steps: list[list[Chang
 def check_step(old: ViewMetadata, new: ViewMetadata, step: list[Change], now_ms: int) -> None:
     data = serialize(new, codec="gzip")
     assert parse(data, "x") == new
-    assert java_problems(write(new)) == []
+    assert java_problems(write_document(new)) == []
     assert iceberg.ViewMetadata.model_validate_json(serialize(new, codec="none")) == new.to_pyiceberg()
     assert new.irregularities() == ()
     assert (new is old) == (new == old), "the same object if and only if nothing changed"

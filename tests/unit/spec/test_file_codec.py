@@ -24,7 +24,7 @@ from hive_views.spec.file_codec import (
     serialize,
     table_text,
 )
-from hive_views.spec.json_codec import MAX_DEPTH, write
+from hive_views.spec.json_codec import MAX_DEPTH, write_document
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import document, metadata
 
@@ -56,7 +56,7 @@ def test_the_same_metadata_gives_the_same_bytes() -> None:
 
 
 def test_any_gzip_program_reads_what_is_written() -> None:
-    assert json.loads(gzip.decompress(serialize(metadata(), codec="gzip"))) == write(metadata())
+    assert json.loads(gzip.decompress(serialize(metadata(), codec="gzip"))) == write_document(metadata())
 
 
 @pytest.mark.parametrize("location", [WHERE, PLAIN, "00001-x.metadata.json.gz", "memory://anything"])
@@ -98,8 +98,8 @@ def test_any_metadata_survives_its_file(original: dict[str, object], codec: file
         (GOOD.decode().encode("utf-16"), "not UTF-8"),
         (GOOD.replace(b"the best", b"the b\xe9st"), "not UTF-8"),
         (GOOD.replace(b"the best", b"the\nbest"), "not the JSON"),
-        (GOOD.replace(b"1000", b"NaN"), "NaN is no JSON"),
-        (GOOD.replace(b'"view-uuid"', b'"x": -Infinity, "view-uuid"'), "-Infinity is no JSON"),
+        (GOOD.replace(b"1000", b"NaN"), "NaN is not a JSON"),
+        (GOOD.replace(b'"view-uuid"', b'"x": -Infinity, "view-uuid"'), "-Infinity is not a JSON"),
         (GOOD.replace(b'"view-uuid"', b'"x": 1e999, "view-uuid"'), "1e999 is too large"),
         (GOOD.replace(b'"view-uuid"', b'"x": ' + b"9" * 5000 + b', "view-uuid"'), "not the JSON"),
         (GOOD.replace(b'"view-uuid"', b'"location": "a", "view-uuid"'), "'location' occurs twice"),
@@ -118,7 +118,7 @@ def test_damaged_content_is_refused(data: bytes, reason: str) -> None:
 
 
 def test_a_file_that_its_name_calls_gzip_and_that_is_neither_is_refused_with_both_words() -> None:
-    assert "not UTF-8, nor gzip, as its name says" in str(refused(b"\xff\x00\x01", WHERE))
+    assert "not UTF-8, nor gzip as its name suggests" in str(refused(b"\xff\x00\x01", WHERE))
 
 
 def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
@@ -139,7 +139,7 @@ def test_a_bomb_of_values_is_refused_before_it_fills_the_memory(read: Callable[.
     bomb = gzip.compress(b'{"a":[' + sign * 2_000_000, compresslevel=1)
     tracemalloc.start()
     with pytest.raises(InvalidMetadataError, match="braces, brackets, commas and colons"):
-        read(bomb, PLAIN, max_signs=1_999_999)
+        read(bomb, PLAIN, max_symbols=1_999_999)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 40_000_000
@@ -152,15 +152,15 @@ def test_how_much_a_document_may_hold() -> None:
     snapshot = {**numbers, "summary": summary, "manifest-list": "s3://bucket/warehouse/db/table/metadata/snap-1-0.avro"}
     log = {"snapshot-id": 1, "timestamp-ms": 2}
     each = json.dumps([snapshot, log]).encode()
-    assert 100_000 * sum(map(each.count, (b"{", b"[", b",", b":"))) < files.MAX_TABLE_SIGNS
+    assert 100_000 * sum(map(each.count, (b"{", b"[", b",", b":"))) < files.MAX_TABLE_SYMBOLS
     many = json.dumps({"snapshots": [snapshot] * 3_000, "snapshot-log": [log] * 3_000}).encode()
     assert len(parse_table(many, PLAIN)["snapshots"]) == 3_000
     column = json.dumps({"id": 1, "name": "n", "required": False, "type": "long", "doc": "what it is"}).encode()
-    assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < files.MAX_SIGNS
+    assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < files.MAX_SYMBOLS
 
 
 def test_what_could_not_be_read_again_is_not_written_for_its_signs() -> None:
-    value = metadata(properties={"comment": ":" * files.MAX_SIGNS})
+    value = metadata(properties={"comment": ":" * files.MAX_SYMBOLS})
     with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
         serialize(value, codec="gzip")
 

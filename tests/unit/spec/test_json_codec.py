@@ -10,7 +10,7 @@ from hypothesis import given
 
 from hive_views.errors import InvalidMetadataError
 from hive_views.spec.changes import AddVersion, SetProperties, apply
-from hive_views.spec.json_codec import nests_deeper, read, write
+from hive_views.spec.json_codec import nests_deeper, read_document, write_document
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import GOLDEN, NAME, NOW, document, golden
 
@@ -38,7 +38,7 @@ def holds(whole: Any, part: Any) -> bool:
 @pytest.mark.parametrize("name", [*SPARK_FILES, "java_ValidViewMetadata.json"])
 def test_a_file_of_others_is_written_back_with_the_drafts_key_added(name: str) -> None:
     original = golden(name)
-    written = write(read(copy.deepcopy(original), name))
+    written = write_document(read_document(copy.deepcopy(original), name))
     (current,) = [item for item in original["versions"] if item["version-id"] == original["current-version-id"]]
     assert written == {"properties": {}, **original, "current-schema-id": current["schema-id"]}
 
@@ -48,7 +48,7 @@ def test_there_are_files_that_spark_wrote() -> None:
 
 
 def test_javas_valid_file_has_its_values() -> None:
-    value = read(golden("java_ValidViewMetadata.json"), WHERE)
+    value = read_document(golden("java_ValidViewMetadata.json"), WHERE)
     assert value.properties == {"some-key": "some-value", "comment": "some-comment"}
     assert value.current_version().timestamp_ms == 5555
     assert value.current_version().default_namespace == ()
@@ -73,7 +73,7 @@ def test_javas_valid_file_has_its_values() -> None:
 )
 def test_broken_files_of_others_are_refused(name: str, path: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
-        read(golden(name), WHERE)
+        read_document(golden(name), WHERE)
     assert (caught.value.location, caught.value.path) == (WHERE, path)
 
 
@@ -82,7 +82,7 @@ def test_broken_files_of_others_are_refused(name: str, path: str) -> None:
 
 @pytest.mark.parametrize("name", ["draft_example_1.json", "draft_example_2.json"])
 def test_the_drafts_worked_example_is_read(name: str) -> None:
-    value = read(golden(name), WHERE)
+    value = read_document(golden(name), WHERE)
     version = value.current_version()
     (text,) = version.sql_representations
     assert version.default_catalog == "prod"
@@ -95,7 +95,7 @@ def test_the_drafts_worked_example_is_read(name: str) -> None:
 
 
 def test_a_drafts_version_without_a_schema_has_the_current_one() -> None:
-    second = read(golden("draft_example_2.json"), WHERE).version(2)
+    second = read_document(golden("draft_example_2.json"), WHERE).version(2)
     assert second is not None
     assert second.schema_id == 1
     assert second.sql_representations[0].field_comments is None
@@ -103,22 +103,25 @@ def test_a_drafts_version_without_a_schema_has_the_current_one() -> None:
 
 @pytest.mark.parametrize("name", ["draft_example_1.json", "draft_example_2.json"])
 def test_everything_in_a_drafts_file_is_written_back(name: str) -> None:
-    written = write(read(golden(name), WHERE))
+    written = write_document(read_document(golden(name), WHERE))
     assert holds(written, golden(name))
-    assert read(json.loads(json.dumps(written)), WHERE) == read(golden(name), WHERE)
+    assert read_document(json.loads(json.dumps(written)), WHERE) == read_document(golden(name), WHERE)
 
 
 def test_a_drafts_uuid_is_derived_from_its_location_and_stays() -> None:
-    first, second = read(golden("draft_example_1.json"), WHERE), read(golden("draft_example_2.json"), "another file")
+    first, second = (
+        read_document(golden("draft_example_1.json"), WHERE),
+        read_document(golden("draft_example_2.json"), "another file"),
+    )
     assert first.view_uuid == second.view_uuid == str(uuid.uuid5(uuid.NAMESPACE_URL, first.location))
     moved = {**golden("draft_example_1.json"), "location": "s3://elsewhere"}
-    assert read(moved, WHERE).view_uuid != first.view_uuid
-    assert write(first)["view-uuid"] == first.view_uuid
+    assert read_document(moved, WHERE).view_uuid != first.view_uuid
+    assert write_document(first)["view-uuid"] == first.view_uuid
 
 
 def test_a_drafts_location_with_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(InvalidMetadataError, match=r"location: .*unicode"):
-        read({**golden("draft_example_1.json"), "location": "s3://\ud800"}, WHERE)
+        read_document({**golden("draft_example_1.json"), "location": "s3://\ud800"}, WHERE)
 
 
 def test_defaults_are_lifted_from_the_first_text_that_has_them() -> None:
@@ -128,7 +131,7 @@ def test_defaults_are_lifted_from_the_first_text_that_has_them() -> None:
     texts.append(
         {"type": "sql", "sql": "s", "dialect": "trino", "default-namespace": ["other"], "default-catalog": "o"}
     )
-    version = read(draft, WHERE).current_version()
+    version = read_document(draft, WHERE).current_version()
     assert (version.default_catalog, version.default_namespace) == ("prod", ("default",))
     assert [text.default_namespace for text in version.sql_representations] == [None, ("default",), ("other",)]
 
@@ -136,7 +139,7 @@ def test_defaults_are_lifted_from_the_first_text_that_has_them() -> None:
 def test_a_draft_that_names_no_namespace_has_an_empty_one() -> None:
     draft = golden("draft_example_1.json")
     del draft["versions"][0]["representations"][0]["default-namespace"]
-    version = read(draft, WHERE).current_version()
+    version = read_document(draft, WHERE).current_version()
     assert (version.default_catalog, version.default_namespace) == ("prod", ())
 
 
@@ -144,29 +147,29 @@ def test_todays_version_is_not_changed_by_defaults_in_a_text() -> None:
     changed = document()
     changed["versions"][0]["representations"][0]["default-catalog"] = "elsewhere"
     del changed["versions"][0]["default-catalog"]
-    version = read(changed, WHERE).current_version()
+    version = read_document(changed, WHERE).current_version()
     assert version.default_catalog is None
-    assert "default-catalog" not in write(read(changed, WHERE))["versions"][0]
+    assert "default-catalog" not in write_document(read_document(changed, WHERE))["versions"][0]
 
 
 def test_a_contradicting_current_schema_id_gives_way_to_the_version() -> None:
     other = {"type": "struct", "schema-id": 4, "fields": []}
-    value = read(document(current_schema_id=4, schemas=[*document()["schemas"], other]), WHERE)
+    value = read_document(document(current_schema_id=4, schemas=[*document()["schemas"], other]), WHERE)
     assert value.current_schema_id == 0
-    assert write(value)["current-schema-id"] == 0
+    assert write_document(value)["current-schema-id"] == 0
 
 
 def test_the_type_of_a_text_is_read_in_any_case_as_java_does() -> None:
     changed = document()
     changed["versions"][0]["representations"][0]["type"] = "SQL"
-    value = read(changed, WHERE)
+    value = read_document(changed, WHERE)
     assert value.current_version().sql_representations[0].sql == "select x, y from t"
-    assert write(value)["versions"][0]["representations"][0]["type"] == "sql"
+    assert write_document(value)["versions"][0]["representations"][0]["type"] == "sql"
 
 
 def test_a_logged_version_may_have_expired() -> None:
     log = [{"timestamp-ms": 1, "version-id": 77}, {"timestamp-ms": 2, "version-id": 1}]
-    assert [entry.version_id for entry in read(document(version_log=log), WHERE).version_log] == [77, 1]
+    assert [entry.version_id for entry in read_document(document(version_log=log), WHERE).version_log] == [77, 1]
 
 
 # -- What is refused, and where ---------------------------------------------------------------------------------------
@@ -289,25 +292,25 @@ def changed_at(key: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("key", "value", "path"), REFUSED)
 def test_what_breaks_the_format_is_refused_with_its_place(key: str, value: Any, path: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
-        read(changed_at(key, value), WHERE)
+        read_document(changed_at(key, value), WHERE)
     assert caught.value.path == path
     assert caught.value.location == WHERE
 
 
 def test_the_document_that_these_changes_break_is_valid() -> None:
-    assert holds(write(read(document(), WHERE)), document())
+    assert holds(write_document(read_document(document(), WHERE)), document())
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])
 def test_a_file_holds_an_object(value: object) -> None:
-    with pytest.raises(InvalidMetadataError, match="must hold a JSON object"):
-        read(value, WHERE)
+    with pytest.raises(InvalidMetadataError, match="must be a JSON object"):
+        read_document(value, WHERE)
 
 
 @pytest.mark.parametrize("location", [None, 5])
 def test_a_draft_without_a_location_is_refused_for_that(location: object) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
-        read({**golden("draft_example_1.json"), "location": location}, WHERE)
+        read_document({**golden("draft_example_1.json"), "location": location}, WHERE)
     assert caught.value.path == "location"
 
 
@@ -315,9 +318,9 @@ def test_keys_named_like_our_attributes_are_unknown_keys() -> None:
     changed = document(raw_schemas_=1)
     changed |= {"raw_schemas": 1, "view_uuid": 2, "model_extra": 3}
     changed["versions"][0]["version_id"] = 4
-    value = read(changed, WHERE)
+    value = read_document(changed, WHERE)
     assert (value.view_uuid, value.current_version().version_id) == (examples.UUID, 1)
-    assert holds(write(value), changed)
+    assert holds(write_document(value), changed)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +332,7 @@ def test_a_key_named_like_an_attribute_does_not_stand_for_the_formats_key(holder
     place = changed["versions"][0] if holder else changed
     place[key.replace("-", "_")] = 1
     with pytest.raises(InvalidMetadataError, match="it is missing") as caught:
-        read(changed, WHERE)
+        read_document(changed, WHERE)
     assert caught.value.path == path
 
 
@@ -339,22 +342,22 @@ def test_a_key_named_like_an_attribute_does_not_stand_for_the_formats_key(holder
 @strategies.relaxed
 @given(strategies.documents())
 def test_what_is_read_is_written(original: dict[str, Any]) -> None:
-    value = read(copy.deepcopy(original), WHERE)
-    written = write(value)
+    value = read_document(copy.deepcopy(original), WHERE)
+    written = write_document(value)
     expected = {"properties": {}, **original, "current-schema-id": value.current_schema_id}
     assert canonical(written) == canonical(expected)
-    assert read(json.loads(json.dumps(written)), WHERE) == value
+    assert read_document(json.loads(json.dumps(written)), WHERE) == value
 
 
 @strategies.relaxed
 @given(strategies.documents(draft=True))
 def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
-    value = read(copy.deepcopy(original), WHERE)
-    written = write(value)
+    value = read_document(copy.deepcopy(original), WHERE)
+    written = write_document(value)
     assert holds(written, original)
-    again = read(json.loads(json.dumps(written)), WHERE)
+    again = read_document(json.loads(json.dumps(written)), WHERE)
     assert again == value
-    assert canonical(write(again)) == canonical(written)
+    assert canonical(write_document(again)) == canonical(written)
 
 
 @strategies.relaxed
@@ -362,9 +365,9 @@ def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
 def test_a_change_loses_nothing_else(original: dict[str, Any]) -> None:
     original.setdefault("properties", {})["version.history.num-entries"] = "100"
     original["properties"]["replace.drop-dialect.allowed"] = "true"
-    value = read(copy.deepcopy(original), WHERE)
+    value = read_document(copy.deepcopy(original), WHERE)
     changes = [SetProperties({"k": "v"}), AddVersion(examples.schema("only", "here"), examples.version("select 'new'"))]
-    written = write(apply(value, changes, identifier=NAME, now_ms=NOW))
+    written = write_document(apply(value, changes, identifier=NAME, now_ms=NOW))
     written["properties"].pop("k")
     assert written["versions"].pop()["representations"][0]["sql"] == "select 'new'"
     last = max((entry["timestamp-ms"] for entry in original["version-log"][-1:]), default=NOW)
@@ -379,11 +382,11 @@ def test_a_null_that_was_given_stays_and_one_that_was_not_stays_away() -> None:
     changed = document()
     changed["versions"][0]["default-catalog"] = None
     changed["versions"][0]["representations"][0] |= {"field-comments": ["x", None], "field-aliases": None, "new": None}
-    written = write(read(changed, WHERE))
+    written = write_document(read_document(changed, WHERE))
     assert canonical(written["versions"]) == canonical(changed["versions"])
     plain = document()
     del plain["versions"][0]["default-catalog"]
-    assert canonical(write(read(plain, WHERE))["versions"]) == canonical(plain["versions"])
+    assert canonical(write_document(read_document(plain, WHERE))["versions"]) == canonical(plain["versions"])
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_only_a_schema_with_an_unknown_type_raises_and_only_when_it_is_asked_for
     value = metadata(schemas=[VARIANT_SCHEMA, *document()["schemas"]])
     assert value.current_schema().schema_id == 0
     assert value.raw_schema(7) == VARIANT_SCHEMA
-    with pytest.raises(InvalidMetadataError, match=r"does not know the type 'variant'") as caught:
+    with pytest.raises(InvalidMetadataError, match=r"does not have the type 'variant'") as caught:
         value.schema(7)
     assert caught.value.path == "schemas[0].fields[0].type"
     with pytest.raises(InvalidMetadataError, match="variant"):
@@ -121,7 +121,7 @@ def test_only_a_schema_with_an_unknown_type_raises_and_only_when_it_is_asked_for
 def test_a_default_value_that_pyiceberg_cannot_convert_is_our_error() -> None:
     field = {"id": 1, "name": "x", "required": True, "type": "decimal(4, 2)", "initial-default": "many"}
     value = metadata(schemas=[{"type": "struct", "schema-id": 0, "fields": [field]}])
-    with pytest.raises(InvalidMetadataError, match=r"schemas\[0\]: PyIceberg refuses the schema"):
+    with pytest.raises(InvalidMetadataError, match=r"schemas\[0\]: PyIceberg does not accept the schema"):
         value.current_schema()
 
 

@@ -102,19 +102,19 @@ def changed(*path: str | int, value: Any) -> dict[str, Any]:
 def test_every_type_of_pyiceberg_comes_back() -> None:
     fields = [NestedField(index, f"c{index}", kind, required=False) for index, kind in enumerate(EVERY_TYPE, start=1)]
     schema = Schema(*fields, schema_id=3, identifier_field_ids=[])
-    document = schemas.from_pyiceberg(schema)
-    schemas.check(document, "file", "schemas[0]")
+    document = schemas.schema_from_pyiceberg(schema)
+    schemas.check_schema(document, "file", "schemas[0]")
     assert document["schema-id"] == 3
     assert "identifier-field-ids" not in document
-    assert schemas.to_pyiceberg(document, "file", "schemas[0]") == schema
+    assert schemas.schema_to_pyiceberg(document, "file", "schemas[0]") == schema
 
 
 def test_identifier_fields_and_defaults_come_back() -> None:
     schema = Schema(NestedField(1, "a", LongType(), required=True, initial_default=7), identifier_field_ids=[1])
-    document = schemas.from_pyiceberg(schema)
+    document = schemas.schema_from_pyiceberg(schema)
     assert document["identifier-field-ids"] == [1]
     assert document["fields"][0]["initial-default"] == 7
-    assert schemas.to_pyiceberg(document, "file", "p") == schema
+    assert schemas.schema_to_pyiceberg(document, "file", "p") == schema
 
 
 SAME: list[dict[str, Any]] = [
@@ -148,23 +148,23 @@ DIFFERENT: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("other", SAME)
 def test_schemas_with_the_same_columns_are_the_same(other: dict[str, Any]) -> None:
-    assert schemas.same(BASE, other)
-    assert schemas.same(other, BASE)
+    assert schemas.is_same_schema(BASE, other)
+    assert schemas.is_same_schema(other, BASE)
 
 
 @pytest.mark.parametrize("other", DIFFERENT)
 def test_schemas_with_other_columns_are_not(other: dict[str, Any]) -> None:
-    assert not schemas.same(BASE, other)
-    assert not schemas.same(other, BASE)
+    assert not schemas.is_same_schema(BASE, other)
+    assert not schemas.is_same_schema(other, BASE)
 
 
 def test_default_values_and_unknown_types_are_compared_as_json() -> None:
     one, true = (changed("fields", 0, "write-default", value=value) for value in (1, True))
-    assert not schemas.same(one, true)
+    assert not schemas.is_same_schema(one, true)
     new, reordered = (
         changed("fields", 0, "type", value=value) for value in ({"type": "f", "a": 1}, {"a": 1, "type": "f"})
     )
-    assert schemas.same(new, reordered)
+    assert schemas.is_same_schema(new, reordered)
 
 
 @pytest.mark.parametrize(
@@ -184,19 +184,19 @@ def test_default_values_and_unknown_types_are_compared_as_json() -> None:
 )
 def test_the_type_that_pyiceberg_does_not_know_is_named(kind: Any, path: str) -> None:
     document = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "a", "required": False, "type": kind}]}
-    schemas.check(document, "file", "s")
-    with pytest.raises(InvalidMetadataError, match="does not know the type") as caught:
-        schemas.to_pyiceberg(document, "file", "s")
+    schemas.check_schema(document, "file", "s")
+    with pytest.raises(InvalidMetadataError, match="does not have the type") as caught:
+        schemas.schema_to_pyiceberg(document, "file", "s")
     assert caught.value.path == path
 
 
 @strategies.relaxed
 @given(strategies.schemas())
 def test_any_schema_is_converted_or_refused_with_our_error(document: dict[str, Any]) -> None:
-    schemas.check(document, "file", "s")
-    assert schemas.same(document, copy.deepcopy(document))
+    schemas.check_schema(document, "file", "s")
+    assert schemas.is_same_schema(document, copy.deepcopy(document))
     try:
-        converted = schemas.to_pyiceberg(document, "file", "s")
+        converted = schemas.schema_to_pyiceberg(document, "file", "s")
     except InvalidMetadataError as error:
         assert error.location == "file"
     else:
@@ -207,6 +207,6 @@ def test_any_schema_is_converted_or_refused_with_our_error(document: dict[str, A
 @given(strategies.json_values)
 def test_checking_any_value_raises_our_error_or_nothing(value: object) -> None:
     try:
-        schemas.check(value, "file", "s")
+        schemas.check_schema(value, "file", "s")
     except InvalidMetadataError as error:
         assert error.path.startswith("s")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, agreed, stale_data_allowed
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, synchronize_properties
 
 PLAIN = '{"format-version":1,"storage-table-location":"x"}'
 
@@ -36,31 +36,31 @@ STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([with_field, with_prop
 def test_what_was_set_last_holds(first, steps):
     """Each step changes one of the two; some are commits of ours, others of programs that know only one."""
     held = with_property({METADATA: PLAIN, "team": "bi"}, first)
-    held, meant = agreed({}, held), first
+    held, meant = synchronize_properties({}, held), first
     for ours, change, value in steps:
-        settled = agreed(held, held)
+        settled = synchronize_properties(held, held)
         before = settled if ours else held
         after = change(before, value)
         if after == before or (not ours and held != settled):
             continue  # two others in a row, without a commit of ours between, cannot be told apart
-        held, meant = agreed(before, after) if ours else after, value
-        assert stale_data_allowed(held) is bool(meant)
-        done = agreed(held, held)
-        assert stale_data_allowed(done) is bool(meant) and bool(field(done)) is bool(meant)
+        held, meant = synchronize_properties(before, after) if ours else after, value
+        assert is_stale_data_allowed(held) is bool(meant)
+        done = synchronize_properties(held, held)
+        assert is_stale_data_allowed(done) is bool(meant) and bool(field(done)) is bool(meant)
         assert done.get(ALLOW_STALE_DATA, str(bool(meant)).lower()) == str(bool(meant)).lower()
-        assert agreed(done, done) == done and done["team"] == "bi"
+        assert synchronize_properties(done, done) == done and done["team"] == "bi"
 
 
 def test_what_an_earlier_release_wrote():
     """The field of the creation and a property that was set later: the property, which is the later one."""
     stored = {METADATA: with_field({METADATA: PLAIN}, True)[METADATA], ALLOW_STALE_DATA: "false"}
-    assert not stale_data_allowed(stored)
-    assert field(agreed(stored, stored)) is False
-    assert stale_data_allowed(with_property(stored, None)), "only the field is left"
+    assert not is_stale_data_allowed(stored)
+    assert field(synchronize_properties(stored, stored)) is False
+    assert is_stale_data_allowed(with_property(stored, None)), "only the field is left"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"allow-stale-data":"yes"}'])
 def test_what_cannot_be_read_stays_as_it_is(text):
     stored = {METADATA: text, ALLOW_STALE_DATA: "true"}
-    assert agreed({}, stored) == stored
-    assert agreed(stored, {"a": "b"}) == {"a": "b"}
+    assert synchronize_properties({}, stored) == stored
+    assert synchronize_properties(stored, {"a": "b"}) == {"a": "b"}

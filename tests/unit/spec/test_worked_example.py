@@ -15,7 +15,7 @@ from hive_views.spec.changes import (
     create,
 )
 from hive_views.spec.file_codec import serialize
-from hive_views.spec.json_codec import read, write
+from hive_views.spec.json_codec import read_document, write_document
 from hive_views.spec.metadata import (
     SQLViewRepresentation,
     ViewMetadata,
@@ -71,7 +71,7 @@ def renumbered(example: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("step", [0, 1])
 def test_the_drafts_worked_example_is_written_with_each_of_its_fields(step: int) -> None:
-    written = write(event_view()[step])
+    written = write_document(event_view()[step])
     added = {"view-uuid": written.pop("view-uuid")}
     for item in written["versions"]:
         added["default-catalog"] = item.pop("default-catalog")
@@ -92,7 +92,7 @@ def test_the_drafts_worked_example_is_readable_by_todays_readers(step: int) -> N
 def test_the_drafts_own_files_are_not_readable_by_java_and_become_so() -> None:
     for name in ("draft_example_1.json", "draft_example_2.json"):
         assert "Cannot parse view-uuid: None" in _problems_or_error(golden(name))
-        assert java_problems(write(read(golden(name), "x"))) == []
+        assert java_problems(write_document(read_document(golden(name), "x"))) == []
 
 
 def _problems_or_error(value: dict[str, Any]) -> list[str]:
