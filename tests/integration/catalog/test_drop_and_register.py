@@ -55,7 +55,7 @@ def test_an_earlier_state_is_registered_by_its_file(catalog: HiveViewCatalog, da
     ("content", "error", "reason"),
     [
         (None, MetadataFileNotFoundError, "does not exist"),
-        (b"", InvalidMetadataError, "not the JSON"),
+        (b"", InvalidMetadataError, "not valid JSON"),
         (b"{}", InvalidMetadataError, "missing|location"),
         (gzip.compress(b'{"format-version": 9}'), InvalidMetadataError, "location: it must be a string"),
         (b"\x1f\x8b broken", InvalidMetadataError, "gzip"),

@@ -91,25 +91,25 @@ def test_any_metadata_survives_its_file(original: dict[str, object], codec: file
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "not the JSON"),
-        (b"{", "not the JSON"),
-        (GOOD + b"}", "not the JSON"),
-        (b"\xef\xbb\xbf" + GOOD, "not the JSON"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (GOOD + b"}", "not valid JSON"),
+        (b"\xef\xbb\xbf" + GOOD, "not valid JSON"),
         (GOOD.decode().encode("utf-16"), "not UTF-8"),
         (GOOD.replace(b"the best", b"the b\xe9st"), "not UTF-8"),
-        (GOOD.replace(b"the best", b"the\nbest"), "not the JSON"),
+        (GOOD.replace(b"the best", b"the\nbest"), "not valid JSON"),
         (GOOD.replace(b"1000", b"NaN"), "NaN is not a JSON"),
         (GOOD.replace(b'"view-uuid"', b'"x": -Infinity, "view-uuid"'), "-Infinity is not a JSON"),
         (GOOD.replace(b'"view-uuid"', b'"x": 1e999, "view-uuid"'), "1e999 is too large"),
-        (GOOD.replace(b'"view-uuid"', b'"x": ' + b"9" * 5000 + b', "view-uuid"'), "not the JSON"),
+        (GOOD.replace(b'"view-uuid"', b'"x": ' + b"9" * 5000 + b', "view-uuid"'), "not valid JSON"),
         (GOOD.replace(b'"view-uuid"', b'"location": "a", "view-uuid"'), "'location' occurs twice"),
         (GOOD.replace(b'"comment"', b'"comment": "a", "comment"'), "'comment' occurs twice"),
-        (gzip.compress(GOOD)[:-1], "cut off"),
-        (gzip.compress(GOOD)[:20], "cut off"),
-        (gzip.compress(GOOD) + b"\0", "follows the gzip stream"),
-        (gzip.compress(GOOD) + gzip.compress(GOOD), "follows the gzip stream"),
+        (gzip.compress(GOOD)[:-1], "truncated"),
+        (gzip.compress(GOOD)[:20], "truncated"),
+        (gzip.compress(GOOD) + b"\0", "data after the gzip stream"),
+        (gzip.compress(GOOD) + gzip.compress(GOOD), "data after the gzip stream"),
         (gzip.compress(GOOD)[:-8] + bytes(8), "not valid gzip"),
-        (b"\x1f\x8b", "cut off"),
+        (b"\x1f\x8b", "truncated"),
         (b"\x1f\x8b\xff\xff\xff", "not valid gzip"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_file_that_its_name_calls_gzip_and_that_is_neither_is_refused_with_bot
 def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
     bomb = gzip.compress(b" " * (50 * 1024 * 1024))
     assert len(bomb) < 100_000
-    assert "longer than 33554432 bytes" in str(refused(bomb))
+    assert "larger than 33554432 bytes" in str(refused(bomb))
     tracemalloc.start()
     refused(bomb, max_bytes=1_000_000)
     _, peak = tracemalloc.get_traced_memory()
@@ -168,21 +168,21 @@ def test_what_could_not_be_read_again_is_not_written_for_its_signs() -> None:
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
 def test_the_limit_counts_the_decompressed_bytes(data: bytes) -> None:
     assert parse(data, PLAIN, max_bytes=len(GOOD)) == metadata()
-    assert f"longer than {len(GOOD) - 1} bytes" in str(refused(data, max_bytes=len(GOOD) - 1))
+    assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data, max_bytes=len(GOOD) - 1))
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (gzip.compress(b" " * (50 * 1024 * 1024)), "longer than 1000000 bytes"),
+        (gzip.compress(b" " * (50 * 1024 * 1024)), "larger than 1000000 bytes"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"deeper than {MAX_DEPTH} levels"),
         (b'{"a":' * 900 + b"1" + b"}" * 900, f"deeper than {MAX_DEPTH} levels"),
-        (gzip.compress(b"{}")[:-1], "cut off"),
-        (b"root:x:0:0:root:/root:/bin/bash", "not the JSON"),
-        (b"\xff{}", "not the JSON"),
+        (gzip.compress(b"{}")[:-1], "truncated"),
+        (b"root:x:0:0:root:/root:/bin/bash", "not valid JSON"),
+        (b"\xff{}", "not valid JSON"),
         (b"[]", "a JSON object, not list"),
     ],
-    ids=["bomb", "deep", "less deep", "cut off", "text", "bytes", "list"],
+    ids=["bomb", "deep", "less deep", "truncated", "text", "bytes", "list"],
 )
 def test_a_table_s_file_is_trusted_no_further(data: bytes, reason: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
@@ -194,12 +194,12 @@ def test_a_table_s_file_is_trusted_no_further(data: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (gzip.compress(b" " * (50 * 1024 * 1024)), "longer than 1000000 bytes"),
-        (b" " * 1_000_001, "longer than 1000000 bytes"),
-        (gzip.compress(b"{}")[:-1], "cut off"),
+        (gzip.compress(b" " * (50 * 1024 * 1024)), "larger than 1000000 bytes"),
+        (b" " * 1_000_001, "larger than 1000000 bytes"),
+        (gzip.compress(b"{}")[:-1], "truncated"),
         (b"\xff{}", "not UTF-8"),
     ],
-    ids=["bomb", "long", "cut off", "bytes"],
+    ids=["bomb", "long", "truncated", "bytes"],
 )
 def test_the_text_of_a_table_s_file_has_a_limit(data: bytes, reason: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:

@@ -142,7 +142,7 @@ def test_a_regular_file_has_no_irregularities() -> None:
 
 
 def test_several_texts_for_one_dialect_are_readable_and_reported() -> None:
-    value = examples.read(examples.golden("java_ViewMetadataMultipleSQLsForDialect.json"), "x")
+    value = examples.read_document(examples.golden("java_ViewMetadataMultipleSQLsForDialect.json"), "x")
     assert [text.sql for text in value.current_version().sql_representations] == [
         "select 'foo' foo",
         "select * from foo",
