@@ -1,4 +1,4 @@
-"""`hive-views doctor`: what the metastore can do, what is wrong, and what to do about it."""
+"""`hive-views doctor`: a diagnosis of the metastore."""
 
 from __future__ import annotations
 
@@ -27,23 +27,17 @@ def doctor(
     no_write: bool = False,
     tell: Callable[[Finding], None] | None = None,
 ) -> Report:
-    """Find out what the metastore can do, what is wrong, and what to do about it.
+    """Check what the metastore supports, what is wrong, and what to do about it.
 
-    A temporary row and a temporary file are made, and removed again: servers cannot be known otherwise, since their
-    version strings lie. The exit code is 1 if there is a problem.
+    Creates and removes a temporary row and a temporary file, since servers report wrong versions. The exit code is 1 if
+    there is a problem.
 
     Args:
         catalog: The catalog to examine.
-        database: Where the temporary row and file are made, and whose views are examined. By default the row is made in
+        database: The database of the temporary row and file, whose views are examined. By default the row is created in
             the database default, and no views are examined.
-        no_write: Make neither a row nor a file.
-        tell: Called with each finding as soon as it is made.
-
-    Returns:
-        All findings.
-
-    Raises:
-        InvalidIdentifierError: If `database` is no name of a database.
+        no_write: Create neither a row nor a file.
+        tell: Called with each finding as soon as it is available.
     """
     from hive_views.doctor import examine
 
@@ -51,32 +45,32 @@ def doctor(
 
 
 def exit_code(report: Report) -> ExitCode:
-    """The exit code of an examination: 1 if there is a problem."""
+    """Return the exit code: 1 if there is a problem."""
     return ExitCode.FAILED if report.level.value == "problem" else ExitCode.OK
 
 
 def print_finding(finding: Finding) -> None:
-    """Show a finding to people, at once."""
+    """Print a finding immediately."""
     from rich.table import Table
     from rich.text import Text
 
     sign, style = _SIGNS[finding.level.value]
-    said = Text(shown(finding.message))
+    text = Text(shown(finding.message))
     if finding.subject:
-        said = Text.assemble((shown(finding.subject), "cyan"), ": ", said)
+        text = Text.assemble((shown(finding.subject), "cyan"), ": ", text)
     if finding.advice:
-        said.append(f"\n-> {shown(finding.advice)}", style="italic")
+        text.append(f"\n-> {shown(finding.advice)}", style="italic")
     row = Table.grid(padding=0)
     row.add_column(width=_SIGN_WIDTH, style=style)
     row.add_column(width=_CHECK_WIDTH)
     row.add_column(overflow="fold")
-    row.add_row(sign, finding.check, said)
+    row.add_row(sign, finding.check, text)
     print_table(row)
     sys.stdout.flush()
 
 
 def print_summary(report: Report) -> None:
-    """Count the findings; they themselves were shown when they were made."""
+    """Print the numbers of findings, which were printed before."""
     levels = [finding.level.value for finding in report.findings]
     console().print(
         f"{_count(levels, 'problem')}, {_count(levels, 'warning')}, {levels.count('ok')} ok",

@@ -1,6 +1,6 @@
-// Layered layout of a graph (Sugiyama, Tagawa and Toda 1981): what is read stands left of who reads it.
+// Layered layout of a graph (Sugiyama, Tagawa and Toda 1981): each object is left of its readers.
 // layout(sizes, edges): sizes [{w, h}], edges [[from, to]] -> {places: [{x, y, w, h}], routes, width, height}.
-// Nothing is random: the same graph is always drawn in the same way. Places never overlap.
+// The layout is deterministic, and places never overlap.
 
 const GAP_X = 70, GAP_Y = 12, GAP_PARTS = 34, THIN = 6;
 
@@ -10,7 +10,7 @@ function layout(sizes, edges) {
   const area = parts.reduce((sum, part) => sum + (part.width + GAP_PARTS) * (part.height + GAP_PARTS), 0);
   const widest = Math.max(0, ...parts.map((part) => part.width));
   const limit = Math.max(widest, Math.sqrt(area * 1.7));
-  // Parts that have no connection are put in rows, like words.
+  // Unconnected components are arranged in rows.
   let x = 0, y = 0, row = 0, width = 0;
   for (const part of parts) {
     if (x > 0 && x + part.width > limit) { x = 0; y += row + GAP_PARTS; row = 0; }
@@ -23,7 +23,7 @@ function layout(sizes, edges) {
   return { places, routes, width, height: y + row };
 }
 
-// The connected parts, largest first, each as its nodes and its edges by their numbers.
+// Returns the connected components, largest first, each as the numbers of its nodes and edges.
 function connected(count, edges) {
   const root = Array.from({ length: count }, (_, node) => node);
   const find = (node) => {
@@ -68,7 +68,7 @@ function arrange(part, sizes, edges) {
   return draw(part, edges, layers, nodes, chains, backward);
 }
 
-// Which layer each node stands in: behind all that it reads. An edge that closes a cycle is taken backward.
+// Returns the layer of each node, after everything that it reads. Edges that close a cycle are reversed.
 function levels(part, edges) {
   const out = new Map(part.nodes.map((node) => [node, []]));
   for (const edge of part.edges) if (edges[edge][0] !== edges[edge][1]) out.get(edges[edge][0]).push(edge);
@@ -98,7 +98,7 @@ function levels(part, edges) {
     before.get(to).push(from);
   }
   for (const node of forward) for (const to of after.get(node)) level.set(to, Math.max(level.get(to), level.get(node) + 1));
-  // What reads nothing moves up to who reads it: shorter edges.
+  // Nodes that read nothing move next to their readers, which shortens edges.
   for (const node of part.nodes) {
     if (before.get(node).length || !after.get(node).length) continue;
     level.set(node, Math.min(...after.get(node).map((to) => level.get(to))) - 1);
@@ -106,7 +106,7 @@ function levels(part, edges) {
   return { level, backward };
 }
 
-// Crossing reduction: each layer in turn is sorted by where its neighbors stand; the best order that was seen stays.
+// Crossing reduction: sorts each layer by the positions of its neighbors, and keeps the best order.
 function order(layers, size) {
   const number = () => layers.forEach((layer) => layer.forEach((node, place) => { node.place = place; }));
   number();
@@ -131,7 +131,7 @@ function order(layers, size) {
   if (size <= 1000) exchange(layers, number);
 }
 
-// Neighbors change places where that takes crossings away.
+// Swaps neighbors if that removes crossings.
 function exchange(layers, number) {
   const crossed = (one, other) => {
     let count = 0;
@@ -155,7 +155,7 @@ function exchange(layers, number) {
   number();
 }
 
-// How many edges cross between all layers; by counting inversions (Barth, Mutzel and Jünger 2004).
+// Counts the edge crossings of all layers as inversions (Barth, Mutzel and Jünger 2004).
 function crossings(layers) {
   let count = 0;
   for (let index = 1; index < layers.length; index++) {
@@ -207,7 +207,7 @@ function draw(part, edges, layers, nodes, chains, backward) {
   return { places, routes, width: x, height };
 }
 
-// The points of an edge in pairs: it runs straight from one to the other of a pair, and curves to the next pair.
+// Returns the points of an edge in pairs: straight between the points of a pair, curved to the next pair.
 function route([from], chain, nodes, backward) {
   if (!chain) {
     const node = nodes.get(from), right = node.x + node.w, low = node.y + node.h / 2;
@@ -221,8 +221,8 @@ function route([from], chain, nodes, backward) {
   return backward ? points.reverse() : points;
 }
 
-// Places for a layer, in its order and without overlap, as near as can be to those that are wanted (least squares:
-// isotonic regression by pooling neighbors that are in each other's way).
+// Places a layer in its order and without overlap, as near as possible to the desired positions (least squares:
+// isotonic regression that pools conflicting neighbors).
 function settle(layer, wanted, weights) {
   const offsets = [];
   let offset = 0;
