@@ -1,4 +1,4 @@
-"""deps tree, graph, impact, check; recompile, adopt, repair; drop with its keywords: against the real metastore."""
+"""deps tree, graph, impact, check; recompile, adopt, repair; drop with its keywords, on a real metastore."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.metastore.rpc import connect
 
 @pytest.fixture
 def shop(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
-    """orders <- big <- ids, orders <- all_orders (a star); gone <- lost: nothing has the name `gone`."""
+    """orders <- big <- ids, orders <- all_orders (a star); gone <- lost, where `gone` does not exist."""
     for name in ("orders", "gone"):
         row = hive_row(database, name, "MANAGED_TABLE")
         row.sd.cols = [FieldSchema(name=column, type="bigint", comment=None) for column in ("id", "total")]
@@ -39,7 +39,7 @@ def shop(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
 
 
 def alter(metastore: EmbeddedMetastore, database: str, name: str, *columns: tuple[str, str]) -> None:
-    """Another program gives a table other columns."""
+    """Change the columns of a table, as another program."""
     with connect(metastore.port) as client:
         row = client.get_table(database, name)
         row.sd.cols = [FieldSchema(name=column, type=kind, comment=None) for column, kind in columns]
@@ -47,7 +47,7 @@ def alter(metastore: EmbeddedMetastore, database: str, name: str, *columns: tupl
 
 
 def drift(metastore: EmbeddedMetastore, database: str, name: str, text: str) -> None:
-    """Another program changes a view's text behind its metadata file."""
+    """Change a view's text in its row only, as another program."""
     with connect(metastore.port) as client:
         row = client.get_table(database, name)
         row.viewOriginalText = row.viewExpandedText = text
@@ -81,8 +81,8 @@ def test_tree_shows_missing_dependency(cli: Cli, shop: str) -> None:
 
 
 def test_tree_shows_readers_of_missing_object(cli: Cli, shop: str) -> None:
-    found = cli("deps", "tree", f"{shop}.gone", "--json").json
-    assert [[line["name"] for line in tree["lines"]] for tree in found["trees"]] == [
+    result = cli("deps", "tree", f"{shop}.gone", "--json").json
+    assert [[line["name"] for line in tree["lines"]] for tree in result["trees"]] == [
         [f"{shop}.gone"],
         [f"{shop}.gone", f"{shop}.lost"],
     ]
@@ -91,9 +91,9 @@ def test_tree_shows_readers_of_missing_object(cli: Cli, shop: str) -> None:
 
 
 def test_tree_as_json(cli: Cli, shop: str) -> None:
-    found = cli("deps", "tree", f"{shop}.ids", "--up", "--json").json
-    assert (found["name"], [tree["direction"] for tree in found["trees"]]) == (f"{shop}.ids", ["up"])
-    assert found["trees"][0]["lines"][1] == {
+    result = cli("deps", "tree", f"{shop}.ids", "--up", "--json").json
+    assert (result["name"], [tree["direction"] for tree in result["trees"]]) == (f"{shop}.ids", ["up"])
+    assert result["trees"][0]["lines"][1] == {
         "name": f"{shop}.big",
         "kind": "view",
         "standing": "valid",
@@ -118,8 +118,8 @@ def test_graph_as_tree(cli: Cli, shop: str) -> None:
 
 
 def test_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
-    found = cli("deps", "graph", shop, "--json").json
-    assert [(node["name"], node["kind"], node["standing"]) for node in found["nodes"]] == [
+    result = cli("deps", "graph", shop, "--json").json
+    assert [(node["name"], node["kind"], node["standing"]) for node in result["nodes"]] == [
         (f"{shop}.all_orders", "view", "valid"),
         (f"{shop}.big", "view", "valid"),
         (f"{shop}.gone", "missing", "missing"),
@@ -127,14 +127,14 @@ def test_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
         (f"{shop}.lost", "view", "invalid"),
         (f"{shop}.orders", "hive-table", "unchecked"),
     ]
-    assert {"view": f"{shop}.lost", "reads": f"{shop}.gone", "state": "missing"} in found["edges"]
-    assert (found["format"], found["cycles"]) == ("tree", [])
-    assert found["picture"].startswith(f"{shop}.all_orders  view\n")
+    assert {"view": f"{shop}.lost", "reads": f"{shop}.gone", "state": "missing"} in result["edges"]
+    assert (result["format"], result["cycles"]) == ("tree", [])
+    assert result["picture"].startswith(f"{shop}.all_orders  view\n")
     file = tmp_path / "graph.json"
     assert cli("deps", "graph", shop, "-f", "json", "-o", str(file)).code == 0
     written = json.loads(file.read_text())
-    assert written == {**found, "format": "json", "output": str(file), "picture": None}
-    assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {**found, "format": "json", "picture": None}
+    assert written == {**result, "format": "json", "output": str(file), "picture": None}
+    assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {**result, "format": "json", "picture": None}
 
 
 def test_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> None:
@@ -159,24 +159,24 @@ def test_graph_as_html_page(cli: Cli, shop: str, browser, tmp_path: Path) -> Non
     assert browser.run("return document.getElementById('typed').textContent") == (
         "SELECT id, total FROM orders WHERE total > 100"
     )
-    said = browser.run("return document.getElementById('details').innerText")
-    assert f"FROM `{shop}`.`orders`" in said
-    assert "bigint" in said
+    details = browser.run("return document.getElementById('details').innerText")
+    assert f"FROM `{shop}`.`orders`" in details
+    assert "bigint" in details
     assert cli("deps", "graph", shop, "-f", "html", "-o", "-").out == file.read_text()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--format", "png"], "'png' is none of tree, dot, mermaid, html, json"),
         (["--format", "html"], "name the page's file"),
         (["--output", "/nowhere/at/all"], "cannot be written"),
     ],
 )
-def test_graph_rejects_invalid_format_and_output(cli: Cli, shop: str, words: list[str], said: str) -> None:
+def test_graph_rejects_invalid_format_and_output(cli: Cli, shop: str, words: list[str], message: str) -> None:
     done = cli("deps", "graph", shop, *words)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize("command", [["graph"], ["check"]])
@@ -189,10 +189,10 @@ def test_missing_database_is_reported(cli: Cli, command: list[str]) -> None:
 
 def test_impact_command_for_drop(cli: Cli, shop: str) -> None:
     done = cli("deps", "impact", f"{shop}.orders", "--json")
-    found = json.loads(done.out)
+    result = json.loads(done.out)
     assert done.code == 1
-    assert (found["name"], found["columns"], found["breaks"]) == (f"{shop}.orders", None, True)
-    assert {item["view"]: item["effect"] for item in found["views"]} == {
+    assert (result["name"], result["columns"], result["breaks"]) == (f"{shop}.orders", None, True)
+    assert {item["view"]: item["effect"] for item in result["views"]} == {
         f"{shop}.all_orders": "breaks",
         f"{shop}.big": "breaks",
         f"{shop}.ids": "breaks",
@@ -213,8 +213,8 @@ def test_impact_command_for_drop(cli: Cli, shop: str) -> None:
 )  # fmt: skip
 def test_impact_command_for_columns(cli: Cli, shop: str, words: list[str], code: int, effects: dict[str, str]) -> None:
     done = cli("deps", "impact", f"{shop}.orders", *words, "--json")
-    found = {item["view"].split(".")[1]: item["effect"] for item in json.loads(done.out)["views"]}
-    assert (done.code, found) == (code, effects)
+    result = {item["view"].split(".")[1]: item["effect"] for item in json.loads(done.out)["views"]}
+    assert (done.code, result) == (code, effects)
 
 
 def test_impact_command_parses_column_options(cli: Cli, shop: str) -> None:
@@ -245,10 +245,10 @@ def test_impact_command_rejects_contradicting_options(cli: Cli, shop: str, words
 def test_check_of_database(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     done = cli("deps", "check", shop, "--workers", "2", "--json")
-    found = json.loads(done.out)
-    assert (done.code, found["ok"]) == (1, False)
-    assert found["counts"] == {"invalid": 1, "outdated": 1, "valid": 2}
-    views = {view["view"].split(".")[1]: view for view in found["views"]}
+    result = json.loads(done.out)
+    assert (done.code, result["ok"]) == (1, False)
+    assert result["counts"] == {"invalid": 1, "outdated": 1, "valid": 2}
+    views = {view["view"].split(".")[1]: view for view in result["views"]}
     assert views["big"] == {"view": f"{shop}.big", "validity": "valid", "problems": []}
     (problem,) = views["lost"]["problems"]
     assert (problem["validity"], problem["line"], problem["column"]) == ("invalid", 1, 16)
@@ -288,7 +288,7 @@ def test_recompile(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetast
 def test_recompile_of_database_continues_after_failure(
     cli: Cli, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, shop: str
 ) -> None:
-    """A star over a star: each view is recompiled behind what it reads, so both take the column in."""
+    """A star over a star: each view is recompiled after what it reads, so both get the new column."""
     assert cli("sql", f"CREATE VIEW {shop}.above AS SELECT * FROM {shop}.all_orders").code == 0
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     done = cli("recompile", "--database", shop)
@@ -312,7 +312,7 @@ def test_recompile_of_database_continues_after_failure(
 def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
     cli: Cli, catalog: HiveViewCatalog, shop: str, sql: str, columns: list[str]
 ) -> None:
-    """They are in the schema alone where a view was made with its columns."""
+    """A view created with explicit columns has them only in its schema."""
     words = [word for column in columns for word in ("-c", column)]
     assert cli("create", f"{shop}.named", "--sql", sql, *words).code == 0
     before = [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields]

@@ -1,4 +1,4 @@
-"""deps partitions, against the real metastore."""
+"""deps partitions, on a real metastore."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def view(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
 
 
 def test_complete_partition_exits_with_0(cli: Cli, view: str, database: str) -> None:
-    found = cli("deps", "partitions", view, "ds=1", "--json").json
-    assert (found["complete"], found["partition"]) == (True, {"ds": "1"})
-    assert found["fresh_as_of"] == "2027-01-15T08:00:00Z"
-    assert [(item["table"], item["restricted"]) for item in found["tables"]] == [
+    result = cli("deps", "partitions", view, "ds=1", "--json").json
+    assert (result["complete"], result["partition"]) == (True, {"ds": "1"})
+    assert result["fresh_as_of"] == "2027-01-15T08:00:00Z"
+    assert [(item["table"], item["restricted"]) for item in result["tables"]] == [
         (f"{database}.orders", {"ds": "ds"}),
         (f"{database}.rates", {"ds": "ds"}),
     ]
-    assert found["tables"][0]["partitions"] == [{"name": "ds=1", "written": "2027-01-15T08:00:00Z", "trust": "row"}]
+    assert result["tables"][0]["partitions"] == [{"name": "ds=1", "written": "2027-01-15T08:00:00Z", "trust": "row"}]
 
 
 def test_incomplete_partition_exits_with_1(cli: Cli, view: str, database: str) -> None:

@@ -1,4 +1,4 @@
-"""A small shop: two Hive tables, one Iceberg table, and views over them made by the catalog's own author."""
+"""Fixtures: Hive tables, Hive views, and Iceberg views defined with `catalog.author`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MakeView = Callable[..., HiveView]
 
 @pytest.fixture
 def hive_table(raw, database) -> MakeTable:
-    """Makes a plain Hive table with bigint columns; gives its full name."""
+    """Creates a plain Hive table with bigint columns; returns its full name."""
 
     def make(name: str, *columns: str, in_database: str | None = None, **parameters: str) -> str:
         row = hive_row(in_database or database, name, "MANAGED_TABLE", **parameters)
@@ -34,7 +34,7 @@ def hive_table(raw, database) -> MakeTable:
 
 @pytest.fixture
 def hive_view(raw, database) -> MakeTable:
-    """Makes a plain Hive view; gives its full name."""
+    """Creates a plain Hive view; returns its full name."""
 
     def make(name: str, expanded: str, *columns: str) -> str:
         row = hive_row(database, name, "VIRTUAL_VIEW")
@@ -48,20 +48,20 @@ def hive_view(raw, database) -> MakeTable:
 
 @pytest.fixture
 def view(catalog: HiveViewCatalog, database: str) -> MakeView:
-    """Creates a view, or replaces it, from what an author typed with `database` as current database."""
+    """Creates or replaces a view from a text typed with `database` as the current database."""
 
     def make(name: str, sql: str, *, replace: bool = False, in_catalog: HiveViewCatalog | None = None) -> HiveView:
         to = in_catalog or catalog
         identifier = name if "." in name else f"{database}.{name}"
-        made = to.author(identifier, sql, analyzer=longs(to, sql, database), database=database)
+        definition = to.author(identifier, sql, analyzer=longs(to, sql, database), database=database)
         create = to.create_or_replace_view if replace else to.create_view
-        return create(identifier, made.schema, made.version)
+        return create(identifier, definition.schema, definition.version)
 
     return make
 
 
 def longs(catalog: HiveViewCatalog, sql: str, database: str) -> Callable[[str], Schema]:
-    """An analyzer for queries whose columns are all bigint: names by the resolver, which the tests do not test."""
+    """Return an analyzer that types all columns as bigint, with names from the resolver."""
 
     def schema(query: str) -> Schema:
         from hive_views.metastore.table_schemas import MetastoreSchemas

@@ -1,4 +1,4 @@
-"""Column-level lineage, directly and down to tables."""
+"""Column lineage, direct and to tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.integration.catalog.samples import version
 from tests.integration.dependencies.test_graph import COLUMNS
 
 
-def short(found):
-    return {column: [f"{item.table.name}.{item.column}" for item in items] for column, items in found.items()}
+def short(sources):
+    return {column: [f"{item.table.name}.{item.column}" for item in items] for column, items in sources.items()}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Two changes at the same moment which together would close a circle: one of them is refused."""
+"""Of two concurrent changes that together would create a cycle, one is rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def define(how, database, name, reads):
 
 @pytest.fixture(params=["replace", "create", "rename"])
 def changes(request, catalog, database, hive_table, view):
-    """Two changes that are harmless alone, and the call of the metastore by which the first is made."""
+    """Two changes that are valid alone, and the metastore call of the first."""
     if request.param == "create":
         return (
             lambda to: define(to.create_view, database, "one", "other"),
@@ -48,7 +48,7 @@ def changes(request, catalog, database, hive_table, view):
 
 
 def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog, metastore, database):
-    """The first asks for its lock, held at the server's door; meanwhile the second makes its change."""
+    """The second change is applied while the lock request of the first is delayed."""
     first, second, _ = changes
     with ThriftProxy(metastore.port) as proxy:
         held = proxy.on("lock", Hold())
@@ -61,7 +61,7 @@ def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog
 
 
 def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_catalog, metastore, database):
-    """The first has its lock, and its change is held at the server's door; the second does not slip by."""
+    """The second change waits while the first holds its lock and its request is delayed."""
     first, second, call = changes
     with ThriftProxy(metastore.port) as proxy:
         held = proxy.on(call, Hold())
@@ -113,7 +113,7 @@ def test_concurrent_change_without_cycle_does_not_fail_commit(
 
 
 def run(change, catalog):
-    """Start a change in a thread; gives what waits for it and returns its error."""
+    """Start a change in a thread; return a function that waits for it and returns its error."""
     errors: list[HiveViewsError] = []
 
     def work():

@@ -1,4 +1,4 @@
-"""DROP … RESTRICT and CASCADE on a real metastore, killed half way and raced."""
+"""DROP … RESTRICT and CASCADE: plans, reports, concurrent changes, and a killed process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongT
 
 @pytest.fixture
 def shop(catalog, database, hive_view, view):
-    """orders <- a <- c <- d, orders <- b <- c, orders <- old (Hive's own); `d` also reads orders directly."""
+    """orders <- a <- c <- d, orders <- b <- c, orders <- old (plain Hive); `d` also reads orders directly."""
     catalog.create_table(f"{database}.orders", COLUMNS)
     view("a", "SELECT id, total FROM orders")
     view("b", "SELECT id, total FROM orders")
@@ -58,7 +58,7 @@ def test_restrict_names_every_dependent_and_drops_nothing(shop, raw, database):
 
 
 def test_purge_of_shared_files_fails_before_dependents_are_dropped(shop, raw, database):
-    """Files that a second name needs: of the view itself, and of one that goes with it."""
+    """Another name uses the files of the view itself, and of a dependent."""
     again = f"{database}.again"
     shop.register_view(again, shop.load_view(f"{database}.c").metadata_location)
     before = left(raw, database)
@@ -79,7 +79,7 @@ def test_restrict_drops_object_without_dependents(shop, raw, database):
 
 
 def test_cascade_drops_views_of_a_cycle(catalog, raw, database, hive_table, view):
-    """Two changes at the same moment, or a rename by another program, can close a circle."""
+    """A concurrent change or a rename by another program can create a cycle."""
     hive_table("r")
     view("p", "SELECT id, total FROM r")
     view("q", "SELECT id, total FROM p")
@@ -186,7 +186,7 @@ def test_cascade_with_purge_deletes_files_of_dependents(shop, metastore, databas
 
 
 def test_cascade_drops_dependents_created_meanwhile(shop, open_catalog, raw, metastore, database, view):
-    """The drop of the first dependent is held at the server's door; meanwhile another view over it is created."""
+    """A view over the first dependent is created while the request to drop that is delayed."""
     with ThriftProxy(metastore.port) as proxy:
         hold = Hold()
         proxy.on("drop_table", hold)
@@ -225,7 +225,7 @@ catalog.drop_table(sys.argv[3], cascade=True)
 
 @pytest.mark.parametrize("nth", [1, 2, 4])
 def test_killed_cascade_leaves_no_dangling_view_and_is_repeatable(shop, raw, metastore, database, nth):
-    """SIGKILL while its n-th drop is under way, before or after the server has carried it out."""
+    """SIGKILL during the n-th drop, before or after the server has applied it."""
     with ThriftProxy(metastore.port) as proxy:
         hold = Hold()
         proxy.on("drop_table", hold, nth=nth)

@@ -1,4 +1,4 @@
-"""Who depends on whom: the server's filter, the scan, cycles and renames."""
+"""Dependents and the graph: the server's filter, the scan, cycles and renames."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.proxy import EVERY
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
 
 
-def names(found):
-    return [dependent.name.name for dependent in found]
+def names(dependents):
+    return [dependent.name.name for dependent in dependents]
 
 
 @pytest.fixture
 def shop(catalog, database, hive_table, hive_view, view):
-    """orders <- bottom <- top; orders <- old (Hive's own); top <- foreign (no lineage); refunds <- nobody."""
+    """orders <- bottom <- top; orders <- old (plain Hive); top <- foreign (no lineage); refunds has no dependents."""
     hive_table("orders")
     hive_table("refunds")
     view("bottom", "SELECT id, total FROM orders")
@@ -64,7 +64,7 @@ def test_dependents_of_table_with_common_name_prefix(shop, database, hive_table,
 
 
 def test_dependent_changed_by_java_is_found(shop, raw, database, view):
-    """Its row still says what it read before; the file's name gives it away."""
+    """The row's lineage is outdated, which the name of the metadata file reveals."""
     view("top", "SELECT id, total FROM refunds", replace=True)
     assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == []
 
@@ -74,7 +74,7 @@ def test_dependent_changed_by_java_is_found(shop, raw, database, view):
 
 
 def test_dependents_of_table_converted_to_view(shop, raw, database, view):
-    """What recorded it as a table depends on what the view in its place reads."""
+    """A view that recorded it as a table depends on what the view of the same name reads."""
     rename(raw, database, "orders", "orders_v1")
     view("orders", "SELECT id, total FROM orders_v1")
     assert names(shop.dependents(f"{database}.orders_v1", namespaces=[database])) == [
@@ -99,14 +99,14 @@ def test_server_without_filter_is_scanned(shop, open_catalog, metastore, databas
         server.on("get_table_names_by_filter", answer, nth=EVERY)
         other = open_catalog({"uri": server.uri})
         for recorded_only in (True, False):
-            found = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
-            assert names(found) == ["bottom", "old", "top", "foreign"]
+            dependents = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
+            assert names(dependents) == ["bottom", "old", "top", "foreign"]
         assert "get_table_names_by_filter" in server.methods
-        # One scan for all steps of a question.
+        # One scan for all levels.
         listed = server.methods.count("get_tables_by_type")
         unknown = shop.create_view(f"{database}.strange", COLUMNS, version(database, ("spark", "not a query")))
-        found = other.dependents(f"{database}.orders", namespaces=[database])
-        assert [lineage.view for lineage in found.unknown] == [ViewName(*unknown.name())]
+        dependents = other.dependents(f"{database}.orders", namespaces=[database])
+        assert [lineage.view for lineage in dependents.unknown] == [ViewName(*unknown.name())]
         assert server.methods.count("get_tables_by_type") - listed == 1
 
 
@@ -119,9 +119,9 @@ def test_dependent_with_too_many_dependencies_for_row_is_found(catalog, database
     tables = [f"table_with_a_rather_long_name_{number}" for number in range(70)]
     for table in tables:
         hive_table(table, "id")
-    made = view("wide", " UNION ALL ".join(f"SELECT id FROM {table}" for table in tables))
-    assert FILE_NODE not in made.metadata_location
-    assert "hive_views_lineage" not in made.parameters
+    created = view("wide", " UNION ALL ".join(f"SELECT id FROM {table}" for table in tables))
+    assert FILE_NODE not in created.metadata_location
+    assert "hive_views_lineage" not in created.parameters
     assert names(catalog.dependents(f"{database}.{tables[69]}", namespaces=[database])) == ["wide"]
 
 
@@ -188,11 +188,11 @@ def test_create_that_closes_cycle_is_rejected(shop, database, view):
 
 
 def test_register_that_closes_cycle_is_rejected(shop, database, view):
-    made = view("loop", "SELECT id, total FROM top")
+    created = view("loop", "SELECT id, total FROM top")
     shop.drop_view(f"{database}.loop")
     shop.drop_view(f"{database}.bottom")
     with pytest.raises(CyclicViewError):
-        shop.register_view(f"{database}.bottom", made.metadata_location)
+        shop.register_view(f"{database}.bottom", created.metadata_location)
 
 
 def test_rename_that_closes_cycle_is_rejected(shop, database, view):

@@ -1,4 +1,4 @@
-"""The mark in a Hive table's row: written once, by one of several, and done without where it cannot be."""
+"""UUID marks in rows of Hive tables: written once, also concurrently, and optional."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_concurrent_marks_of_table_agree(open_catalog, raw, database, hive_table
     catalogs = [open_catalog() for _ in range(6)]
     rows = [catalog.store.get_row(ViewName(database, "orders")) for catalog in catalogs]
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda pair: identify(pair[0].store, pair[1]), zip(catalogs, rows, strict=True)))
-    assert {(item.uuid, item.by_name) for item in found} == {
+        identified = list(pool.map(lambda pair: identify(pair[0].store, pair[1]), zip(catalogs, rows, strict=True)))
+    assert {(item.uuid, item.by_name) for item in identified} == {
         (raw.get_table(database, "orders").parameters[HIVE_UUID], False)
     }
 
@@ -38,11 +38,11 @@ def test_locked_table_is_not_marked(catalog, open_catalog, raw, database, hive_t
     name = ViewName(database, "orders")
     hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
     with hold_lock(catalog.store.client, catalog._config.lock, name):
-        found = child(hurried, name)
-    assert found.by_name
+        identified = child(hurried, name)
+    assert identified.by_name
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters
-    # Whoever marks it later gives it the same UUID.
-    assert child(catalog, name).uuid == found.uuid
+    # A later mark is the same UUID.
+    assert child(catalog, name).uuid == identified.uuid
 
 
 def test_mark_keeps_concurrent_change(catalog, raw, database, hive_table):
@@ -63,14 +63,14 @@ def test_broken_connection_gives_same_derived_uuid(open_catalog, raw, metastore,
     name = ViewName(database, "orders")
     with ThriftProxy(metastore.port) as proxy:
         proxy.on("alter_table_with_environment_context", fault, nth=EVERY)
-        found = child(open_catalog({"uri": proxy.uri}), name)
-    assert found.by_name
+        identified = child(open_catalog({"uri": proxy.uri}), name)
+    assert identified.by_name
     assert (HIVE_UUID in raw.get_table(database, "orders").parameters) is marked
-    assert child(open_catalog(), name).uuid == found.uuid
+    assert child(open_catalog(), name).uuid == identified.uuid
 
 
 def test_recreated_table_gets_other_uuid(catalog, raw, database, hive_table):
-    """The second of its creation tells them apart."""
+    """The UUID is derived from the creation time in seconds."""
     hive_table("orders")
     name = ViewName(database, "orders")
     first = child(catalog, name)
@@ -96,6 +96,6 @@ def test_iceberg_table_without_metadata_file_is_unidentified(catalog, raw, datab
     )
     with pytest.raises(UnidentifiedError, match="nowhere"):
         child(catalog, ViewName(database, "lost"))
-    # A view over it gets no lineage rather than a wrong one; it is rebuilt from the text when asked for.
-    made = view("top", "SELECT one FROM lost")
-    assert made.current_version().summary.keys() & {"hive-views.lineage"} == set()
+    # A view over it gets no lineage instead of a wrong one; it is rebuilt from the text on request.
+    created = view("top", "SELECT one FROM lost")
+    assert created.current_version().summary.keys() & {"hive-views.lineage"} == set()

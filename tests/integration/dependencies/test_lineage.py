@@ -1,4 +1,4 @@
-"""L on real rows: children and their UUIDs, what survives a rename and a foreign writer, and the walk down."""
+"""Recorded lineage: UUIDs, renames, commits of other writers, and transitive lineage."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_unmarked_table_is_recorded_by_name(open_catalog, catalog, raw, database
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters
     (child,) = read(catalog, database, "top").dependencies
     assert child.by_name
-    # The mark that another writer gives later is the same UUID.
+    # A later mark by another writer is the same UUID.
     view("other", "SELECT id FROM orders")
     assert raw.get_table(database, "orders").parameters[HIVE_UUID] == child.uuid
 
@@ -108,7 +108,7 @@ def test_row_lineage_follows_every_commit(catalog, database, hive_table, view):
 
 
 def foreign_commit(catalog, raw, identifier, change):
-    """What Iceberg's Java catalog does to a row: new file, new pointer, unknown parameters kept."""
+    """Change a row as Iceberg's Java catalog does: new file, new pointer, unknown parameters kept."""
     loaded = catalog.load_view(identifier)
     metadata = change(loaded.metadata)
     location = f"{metadata.location}/metadata/00007-{uuid.uuid4()}.gz.metadata.json"
@@ -215,7 +215,7 @@ def test_state_of_renamed_or_replaced_dependency(catalog, raw, database, hive_ta
 
 
 def test_rename_of_iceberg_table_without_row_uuid_is_followed(catalog, metastore, raw, database, view):
-    """PyIceberg writes no UUID into a table's row, so no filter finds where it went."""
+    """PyIceberg writes no UUID into a table's row, so the server's filter cannot find it."""
     plain = HiveCatalog("plain", uri=metastore.uri)
     plain.create_table(f"{database}.orders", Schema(NestedField(1, "id", LongType())))
     assert "uuid" not in raw.get_table(database, "orders").parameters
@@ -233,7 +233,7 @@ def test_rename_of_iceberg_table_without_row_uuid_is_followed(catalog, metastore
 
 
 def test_unknown_name_in_text_is_missing(catalog, database, hive_table, hive_view, view):
-    """No UUID was recorded: what a text names and is not there must not vanish from the walk."""
+    """Missing names of a text without recorded UUIDs are part of the transitive lineage."""
     hive_table("orders")
     hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
     view("top", "SELECT id FROM old")

@@ -1,4 +1,4 @@
-"""Which columns of tables a view's column restricts: case by case, and against a database over random queries."""
+"""Partition restrictions: a table of cases, and random queries compared with a database."""
 
 # ruff: noqa: E501  (a case is a line)
 from __future__ import annotations
@@ -19,14 +19,14 @@ TABLES = {ViewName("d", name): Relation(ViewName("d", name), TYPES) for name in 
 VIEW = ViewName("d", "v")
 
 
-def found(sql: str, columns: Mapping[str, str] | None = None, **views: Relation) -> list[TableUse]:
-    known = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
+def table_uses(sql: str, columns: Mapping[str, str] | None = None, **views: Relation) -> list[TableUse]:
+    relations = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
     view = Relation(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, "hive"))
-    return find_table_uses(view, known.get, ["ds"])
+    return find_table_uses(view, relations.get, ["ds"])
 
 
-def said(use: TableUse) -> str:
-    """`a.ds=ds`, or `a` where nothing is restricted."""
+def describe(use: TableUse) -> str:
+    """Return e.g. `a(ds=ds)`, or `a` without restrictions."""
     restricted = [
         f"{column}={bound.column or repr(bound.literal)}"
         for column, bounds in use.columns
@@ -94,8 +94,8 @@ CASES = [
 
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_restrictions_of_query(sql: str, expected: str) -> None:
-    got = found(sql)
-    assert " ".join(sorted(said(use) for use in got)) == " ".join(sorted(_split(expected)))
+    uses = table_uses(sql)
+    assert " ".join(sorted(describe(use) for use in uses)) == " ".join(sorted(_split(expected)))
 
 
 def _split(expected: str) -> list[str]:
@@ -104,16 +104,16 @@ def _split(expected: str) -> list[str]:
 
 def test_restrictions_through_views() -> None:
     w = Relation(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
-    got = found("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
-    assert [said(use) for use in got] == ["a(ds=ds)", "b(hr=ds)"]
+    uses = table_uses("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
+    assert [describe(use) for use in uses] == ["a(ds=ds)", "b(hr=ds)"]
 
 
 def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
     w = Relation(
         ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone"))
     )
-    got = found("SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", w=w)
-    assert [(said(use), use.reasons) for use in got] == [
+    uses = table_uses("SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", w=w)
+    assert [(describe(use), use.reasons) for use in uses] == [
         ("a()", ("no text",)),
         ("gone()", ("no text",)),
         ("b(ds=ds)", ()),
@@ -122,7 +122,7 @@ def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
 
 def test_cyclic_views_terminate() -> None:
     w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
-    assert found("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
+    assert table_uses("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
 
 
 @pytest.mark.parametrize("sql", ["", "not sql (", "SELECT 1 ds, 2 n; SELECT 2", "INSERT INTO d.a SELECT 1"])
@@ -135,7 +135,7 @@ def test_text_that_is_no_query_restricts_nothing(sql: str) -> None:
 
 
 class Grammar:
-    """Queries over three tables that SQLite and Hive read alike; every one gives `ds` and `n`."""
+    """Queries over three tables with the same meaning in SQLite and Hive; all return `ds` and `n`."""
 
     def __init__(self, source: random.Random) -> None:
         self.pick = source
@@ -193,9 +193,9 @@ class Grammar:
 @settings(max_examples=1_000, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> None:
-    """A row of the view with ds = X is the same if the tables hold nothing but the partitions that are named."""
+    """Rows of the view with ds = X do not depend on partitions outside the result."""
     sql = Grammar(source).query(2)
-    known = found(sql, {"ds": "string", "n": "bigint"})
+    uses = table_uses(sql, {"ds": "string", "n": "bigint"})
     connection = sqlite3.connect(":memory:")
     connection.execute("ATTACH ':memory:' AS d")
     rows = {
@@ -209,12 +209,12 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
         wanted = "0"
         before = _rows(connection, sql, wanted)
         for name, values in rows.items():
-            kept = [row for row in values if any(_behind(use, row, wanted) for use in known if use.table.name == name)]
+            kept = [row for row in values if any(_behind(use, row, wanted) for use in uses if use.table.name == name)]
             connection.execute(f"DELETE FROM d.{name}")
             connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", kept)
         after = _rows(connection, sql, wanted)
     except sqlite3.OperationalError as error:
-        assume("tables to its right" not in str(error))  # joins that SQLite does not do
+        assume("tables to its right" not in str(error))  # joins that SQLite does not support
         raise
     finally:
         connection.close()
@@ -222,7 +222,7 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
 
 
 def _rows(connection: sqlite3.Connection, sql: str, wanted: str) -> list[tuple[str, int]]:
-    # Compared here: SQLite 3.40 pushes a filter into a union with a RIGHT JOIN, where it gets lost.
+    # Compared here: SQLite 3.40 pushes a filter into a union with a RIGHT JOIN, where it is lost.
     return sorted((row for row in connection.execute(sql) if row[0] == wanted), key=repr)
 
 

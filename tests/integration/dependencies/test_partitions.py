@@ -1,4 +1,4 @@
-"""The partitions of tables behind a view's partition, on a real metastore."""
+"""Partition dependencies of views, on a real metastore."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EARLY, LATE = 1_700_000_000, 1_800_000_000
 
 @pytest.fixture
 def table(raw, database):
-    """Makes a Hive table partitioned by text columns, with partitions and the time of each."""
+    """Creates a Hive table partitioned by text columns, with partitions and the time of each."""
 
     def make(name: str, keys: str = "ds", **partitions: int | None) -> None:
         row = hive_row(database, name, "EXTERNAL_TABLE", EXTERNAL="TRUE")
@@ -159,7 +159,7 @@ def test_unrestricted_column_is_reported_besides_restricted_one(table, run, ask)
 def test_types_with_equal_values_of_different_text_restrict_nothing(
     raw, run, ask, database, kind, partitions, asked, expected
 ):
-    """The answer names at least what an engine reads."""
+    """The result contains at least the partitions that an engine reads."""
     row = hive_row(database, "orders", "EXTERNAL_TABLE", EXTERNAL="TRUE")
     row.partitionKeys = [FieldSchema("p", kind, None)]
     raw.create_table(row)
@@ -235,12 +235,12 @@ def test_partitions_of_table_are_rejected(table, ask):
 def test_partitions_of_iceberg_table(catalog, run, ask, database):
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds_part"))
-    made = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
+    events = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
     run("CREATE VIEW v AS SELECT id, ds FROM events")
     assert (ask("v", ds="1").complete, of(ask("v"), "events").partitions) == (False, ())
-    made.append(pa.table({"id": [1, 2], "ds": ["1", "2"]}))
-    first = made.current_snapshot()
-    made.append(pa.table({"id": [3], "ds": ["2"]}))
+    events.append(pa.table({"id": [1, 2], "ds": ["1", "2"]}))
+    first = events.current_snapshot()
+    events.append(pa.table({"id": [3], "ds": ["2"]}))
     answer = ask("v", ds="1")
     assert names(answer, "events") == ["ds=1"]
     assert answer.complete is True
@@ -251,11 +251,11 @@ def test_partitions_of_iceberg_table(catalog, run, ask, database):
 
 def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask, database):
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
-    made = catalog.create_table(f"{database}.events", schema)
-    made.append(pa.table({"id": [1], "ds": ["1"]}))
-    with made.update_spec() as change:
+    events = catalog.create_table(f"{database}.events", schema)
+    events.append(pa.table({"id": [1], "ds": ["1"]}))
+    with events.update_spec() as change:
         change.add_identity("ds")
-    made.append(pa.table({"id": [2], "ds": ["2"]}))
+    events.append(pa.table({"id": [2], "ds": ["2"]}))
     run("CREATE VIEW v AS SELECT id, ds FROM events")
     answer = ask("v", ds="2")
     assert names(answer, "events") == ["ds=2", "ds=__HIVE_DEFAULT_PARTITION__"]

@@ -1,4 +1,4 @@
-"""Which views still hold after their tables changed, what a change would do, RECOMPILE, and drift."""
+"""Validity of views after changes of tables, impact of changes, RECOMPILE, and drift."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def columns(*pairs):
 
 @pytest.fixture
 def shop(catalog, raw, database, hive_table, hive_view, view):
-    """orders(id, total) <- star, named, over(star), old (Hive's own); untouched reads another table."""
+    """orders(id, total) <- star, named, over(star), old (plain Hive); untouched reads another table."""
     hive_table("orders")
     hive_table("refunds")
     view("star", "SELECT *\nFROM orders")
@@ -43,22 +43,22 @@ def shop(catalog, raw, database, hive_table, hive_view, view):
     return catalog
 
 
-def found(catalog, database):
+def checked_views(catalog, database):
     return {finding.view.name: finding for finding in catalog.check_views(database)}
 
 
 def validity(catalog, database):
-    return {name: finding.validity.value for name, finding in found(catalog, database).items()}
+    return {name: check.validity.value for name, check in checked_views(catalog, database).items()}
 
 
 def test_unchanged_views_are_valid(shop, database):
     assert set(validity(shop, database).values()) == {"valid"}
-    assert len(found(shop, database)) == 6
+    assert len(checked_views(shop, database)) == 6
 
 
 def test_dropped_table_invalidates_its_readers(shop, raw, database):
     raw.drop_table(database, "orders", False)
-    checked = found(shop, database)
+    checked = checked_views(shop, database)
     assert {name for name, item in checked.items() if item.validity is Validity.INVALID} == {
         "star",
         "named",
@@ -67,7 +67,7 @@ def test_dropped_table_invalidates_its_readers(shop, raw, database):
     }
     (problem,) = checked["star"].problems
     assert "orders" in problem.reason
-    assert (problem.line, problem.column) == (2, 6)  # in what was typed
+    assert (problem.line, problem.column) == (2, 6)  # in the typed text
     assert checked["untouched"].problems == ()
 
 
@@ -81,7 +81,7 @@ def test_dropped_column_invalidates_views_that_name_it(shop, raw, database):
         "over": "valid",
         "untouched": "valid",
     }
-    problem = found(shop, database)["named"].problems[0]
+    problem = checked_views(shop, database)["named"].problems[0]
     assert (problem.line, "total" in problem.reason) == (2, True)
 
 
@@ -94,8 +94,8 @@ def test_new_column_makes_star_view_outdated(shop, raw, database):
 def test_dialect_specific_literals_are_no_change(catalog, database, hive_table, view):
     hive_table("orders")
     view("quoted", "SELECT id -- goes on \\\n , total\nFROM orders WHERE 'it''s' <> '${a}'")
-    made = catalog.author(f"{database}.trino", 'select "id" from orders', dialect="trino", database=database)
-    catalog.create_view(f"{database}.trino", made.schema, made.version)
+    definition = catalog.author(f"{database}.trino", 'select "id" from orders', dialect="trino", database=database)
+    catalog.create_view(f"{database}.trino", definition.schema, definition.version)
     assert validity(catalog, database) == {"quoted": "valid", "trino": "valid"}
     assert catalog.load_view(f"{database}.quoted").expanded_text.count("\n") == 1
 
@@ -106,7 +106,7 @@ def test_changed_column_type_is_invalid(shop, raw, database):
     assert finding.validity is Validity.INVALID
     assert "bigint" in finding.problems[0].reason
     assert "string" in finding.problems[0].reason
-    # What is computed has the types that an engine gives it, which are not ours to tell.
+    # The types of computed columns depend on the engine, and are not compared.
     assert shop.check_view(f"{database}.untouched").validity is Validity.VALID
 
 
@@ -126,16 +126,16 @@ def test_registered_functions_are_assumed_to_exist(catalog, database, hive_table
     hive_table("orders")
     columns = f"{database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
     hive_view("old", f"select {columns} from `{database}`.`orders` `o`")
-    made = version(database, ("spark", f"select {database}.plus_one(id) as id, total from orders"))
-    catalog.create_view(f"{database}.top", COLUMNS, made)
+    definition = version(database, ("spark", f"select {database}.plus_one(id) as id, total from orders"))
+    catalog.create_view(f"{database}.top", COLUMNS, definition)
     assert validity(catalog, database) == {"old": "valid", "top": "valid"}
 
 
 def test_missing_metadata_file_is_invalid(shop, database):
     location = shop.load_view(f"{database}.named").metadata_location
     shop.store.files.delete(location)
-    assert found(shop, database)["named"].validity is Validity.INVALID
-    assert "does not exist" in found(shop, database)["named"].problems[0].reason
+    assert checked_views(shop, database)["named"].validity is Validity.INVALID
+    assert "does not exist" in checked_views(shop, database)["named"].problems[0].reason
 
 
 def test_unsupported_dialect_is_unknown(catalog, database):
@@ -147,7 +147,7 @@ def test_unsupported_dialect_is_unknown(catalog, database):
 
 
 def alter_view_as(raw, database, name, text, *pairs):
-    """What Hive's and plain Spark's ALTER VIEW AS do: texts and columns change, the pointer stays."""
+    """Change a row as ALTER VIEW AS of Hive and plain Spark does: texts and columns, but not the pointer."""
 
     def change(row):
         row.viewOriginalText = row.viewExpandedText = text
@@ -184,7 +184,7 @@ def test_drifted_row_is_adopted(shop, raw, database):
 
 
 def test_adopt_keeps_names_and_comments_of_row(shop, raw, database):
-    """Plain Spark's names in front of AS stand in the row's columns alone."""
+    """Plain Spark stores the column list before AS only in the row's columns."""
 
     def change(row):
         row.viewOriginalText = row.viewExpandedText = "SELECT total, id FROM orders"
@@ -207,7 +207,7 @@ def test_adopt_keeps_column_renamed_in_row(shop, raw, database):
 
 
 def test_adopt_rejects_row_with_other_columns_than_text(shop, raw, database):
-    """Plain Spark wrote a star when the table had one column less."""
+    """Plain Spark stored a star when the table had one column less."""
     before = shop.load_view(f"{database}.named").metadata_location
     alter_view_as(raw, database, "named", f"SELECT * FROM {database}.orders", ("id", "bigint"))
     with pytest.raises(InvalidViewError, match="its text gives 2"):
@@ -253,10 +253,10 @@ def test_recompile_records_uuid_of_recreated_table(shop, raw, database, hive_tab
 
 
 def by_schema(catalog, database, name, sql, *columns, **more):
-    """A view as Spark or `hive-views create` make it: its columns' names and comments are in its schema alone."""
+    """Create a view as Spark or `hive-views create` do: column names and comments are only in its schema."""
     schema = Schema(*(NestedField(number, column, LongType(), doc=doc) for number, (column, doc) in enumerate(columns)))
-    made = define(sql, dialect="spark", default_namespace=(database,), **more)
-    return catalog.create_view(f"{database}.{name}", schema, made)
+    definition = define(sql, dialect="spark", default_namespace=(database,), **more)
+    return catalog.create_view(f"{database}.{name}", schema, definition)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_recompile_keeps_spelling_and_comments(shop, raw, database):
 
 
 def test_recompile_keeps_nested_fields(shop, raw, database):
-    """Ids, spelling and comments of nested fields are no other type."""
+    """Ids, spelling and comments of nested fields do not make another type."""
     alter(
         raw,
         database,
@@ -301,8 +301,8 @@ def test_recompile_keeps_nested_fields(shop, raw, database):
     )
     place = StructType(NestedField(7, "Street", StringType(), doc="and number"), NestedField(9, "Zip", IntegerType()))
     schema = Schema(NestedField(4, "id", LongType()), NestedField(5, "place", place))
-    made = define("SELECT id, place FROM orders", dialect="spark", default_namespace=(database,))
-    shop.create_view(f"{database}.v", schema, made)
+    definition = define("SELECT id, place FROM orders", dialect="spark", default_namespace=(database,))
+    shop.create_view(f"{database}.v", schema, definition)
     assert shop.recompile_view(f"{database}.v").retyped == ()
     kept = shop.load_view(f"{database}.v").schema().find_field("place").field_type
     assert [(field.name, field.doc) for field in kept.fields] == [("Street", "and number"), ("Zip", None)]
@@ -325,10 +325,10 @@ def test_recompile_rejects_tables_of_other_catalogs(shop, database, sql, default
 
 @pytest.mark.parametrize("allowed", ["true", "false"])
 def test_recompile_rejects_loss_of_dialect(shop, database, allowed):
-    made = version(database, ("spark", "SELECT id FROM orders"), ("trino", "SELECT id FROM orders"))
+    definition = version(database, ("spark", "SELECT id FROM orders"), ("trino", "SELECT id FROM orders"))
     properties = {"replace.drop-dialect.allowed": allowed}
     schema = Schema(NestedField(1, "id", LongType()))
-    before = shop.create_view(f"{database}.v", schema, made, properties=properties)
+    before = shop.create_view(f"{database}.v", schema, definition, properties=properties)
     with pytest.raises(DialectLossError):
         shop.recompile_view(f"{database}.v")
     assert shop.load_view(f"{database}.v") == before
@@ -374,7 +374,7 @@ def test_impact_of_changed_type(shop, database):
         item.view.name: item for item in shop.impact(f"{database}.orders", [("id", "bigint"), ("total", "double")])
     }
     assert affected["star"].types == (("total", "bigint", "double"),)
-    assert affected["over"].types == (("total", "bigint", "double"),)  # passed on by star
+    assert affected["over"].types == (("total", "bigint", "double"),)  # passed on by a star
     assert affected["computed"].types == (("s", "bigint", "double"),)
     assert affected["named"].effect is Effect.NONE
 
@@ -408,8 +408,8 @@ def test_strict_mode_rejects_columns_that_break_dependents(strict, shop, databas
     view("star", "SELECT id, total, id AS more FROM orders", replace=True, in_catalog=strict)
     with pytest.raises(DependentsError):
         loaded = strict.load_view(f"{database}.star")
-        made = strict.author(f"{database}.star", "SELECT total FROM orders", analyzer=longs(strict, "", database))
-        loaded.update().replace_version(made.version, made.schema).commit()
+        definition = strict.author(f"{database}.star", "SELECT total FROM orders", analyzer=longs(strict, "", database))
+        loaded.update().replace_version(definition.version, definition.schema).commit()
     view("star", "SELECT id FROM orders", replace=True)
     assert validity(shop, database)["over"] == "invalid"
 

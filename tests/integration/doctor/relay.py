@@ -1,4 +1,4 @@
-"""A TCP relay that replaces bytes on the way: a real metastore looks like one with a defect."""
+"""A TCP relay that replaces bytes, to give a real metastore a defect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor, on the real metastore: healthy, out of reach, and with defects that a relay or a proxy gives it."""
+"""The doctor on a real metastore: healthy, unreachable, and with defects injected by a relay or a proxy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOWHERE = "thrift://127.0.0.1:1"
 def checked(
     uri: str, database: str | None = None, *, write: bool = True, **properties: str
 ) -> tuple[Report, dict[str, Finding]]:
-    """A report, and its findings by check; the last one of each."""
+    """Return a report and the last finding of each check."""
     with_catalog = HiveViewCatalog("test", **{"uri": uri, **properties})
     report = examine(with_catalog, database=database, write=write)
     with_catalog.close()
@@ -35,12 +35,12 @@ def checked(
 
 
 def levels(report: Report) -> dict[str, str]:
-    """What is not as it should be."""
+    """Return the findings that are warnings or problems."""
     return {finding.check: finding.level.value for finding in report.findings if finding.level is not Level.OK}
 
 
 def left_behind(metastore: EmbeddedMetastore, database: str) -> list[str]:
-    """Rows, locks and files that nobody may leave."""
+    """Return rows, locks and files that an examination must remove."""
     with connect(metastore.port) as client:
         rows = [name for name in client.get_all_tables(database) if name.startswith(TEMPORARY_ROW_PREFIX)]
         locks = [lock.tablename for lock in client.show_locks(ShowLocksRequest(dbname=database)).locks]
@@ -55,41 +55,41 @@ def make_view(catalog: HiveViewCatalog, name: str) -> None:
 
 
 def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:
-    told: list[Finding] = []
+    reported: list[Finding] = []
     catalog = HiveViewCatalog("test", **properties)
     make_view(catalog, f"{database}.v")
-    report = examine(catalog, database=database, tell=told.append)
+    report = examine(catalog, database=database, tell=reported.append)
     assert (report.level, levels(report)) == (Level.OK, {})
-    assert tuple(told) == report.findings
-    found = {finding.check: finding for finding in report.findings}
-    assert list(found) == [
+    assert tuple(reported) == report.findings
+    findings = {finding.check: finding for finding in report.findings}
+    assert list(findings) == [
         "java", "pyspark", "reachable", "version", "lock-expiry", "row", "clock", "compare-and-swap", "locks", "filter",
         "characters", "text-size", "parameter-size", "comment-size", "row-removed", "storage", "views",
     ]  # fmt: skip
-    assert found["reachable"].subject == metastore.uri
-    assert found["version"].details["sign"] == "2.3"
-    assert found["version"].details["called"] == "3.0"
-    methods = found["version"].details["methods"]
+    assert findings["reachable"].subject == metastore.uri
+    assert findings["version"].details["sign"] == "2.3"
+    assert findings["version"].details["called"] == "3.0"
+    methods = findings["version"].details["methods"]
     assert (methods["get_table_req"], methods["alter_table_req"], methods["get_catalogs"]) == (True, False, False)
-    assert found["compare-and-swap"].details == {"honored": True, "by_methods": True}
-    assert found["filter"].details == {"like": True, "equals": True}
-    assert found["text-size"].details["kept"] == 30_000
-    assert found["parameter-size"].details["kept"] == 32_672
-    assert found["comment-size"].details["kept"] == 255
-    assert found["views"].details == {"views": 1, "good": 1}
-    assert found["storage"].subject.endswith(f"/{database}.db")
+    assert findings["compare-and-swap"].details == {"honored": True, "by_methods": True}
+    assert findings["filter"].details == {"like": True, "equals": True}
+    assert findings["text-size"].details["kept"] == 30_000
+    assert findings["parameter-size"].details["kept"] == 32_672
+    assert findings["comment-size"].details["kept"] == 255
+    assert findings["views"].details == {"views": 1, "good": 1}
+    assert findings["storage"].subject.endswith(f"/{database}.db")
     assert left_behind(metastore, database) == []
 
 
 def test_no_write_skips_row_and_file(metastore: EmbeddedMetastore) -> None:
     with ThriftProxy(metastore.port) as proxy:
-        report, found = checked(proxy.uri, write=False)
+        report, findings = checked(proxy.uri, write=False)
         called = set(proxy.methods)
     assert levels(report) == {"row": "skipped", "views": "skipped"}
     assert report.level is Level.OK
-    # `lock` is called without its fields, which tells whether the server knows it.
+    # `lock` is called without its fields, to find out whether the server supports it.
     assert not called & {"create_table", "alter_table_with_environment_context", "drop_table"}
-    assert "storage" not in found
+    assert "storage" not in findings
 
 
 def test_one_unreachable_metastore_is_warning(metastore: EmbeddedMetastore, database: str) -> None:
@@ -101,11 +101,11 @@ def test_one_unreachable_metastore_is_warning(metastore: EmbeddedMetastore, data
 
 
 def test_no_reachable_metastore_is_problem() -> None:
-    report, found = checked(NOWHERE)
-    assert (report.level, found["reachable"].level) == (Level.PROBLEM, Level.PROBLEM)
-    assert set(found) == {"java", "pyspark", "reachable"}
-    report, found = checked(f"{NOWHERE},thrift://127.0.0.1:2")
-    assert (report.level, found["reachable"].message) == (Level.PROBLEM, "none of the metastores can be reached")
+    report, findings = checked(NOWHERE)
+    assert (report.level, findings["reachable"].level) == (Level.PROBLEM, Level.PROBLEM)
+    assert set(findings) == {"java", "pyspark", "reachable"}
+    report, findings = checked(f"{NOWHERE},thrift://127.0.0.1:2")
+    assert (report.level, findings["reachable"].message) == (Level.PROBLEM, "none of the metastores can be reached")
 
 
 @pytest.mark.parametrize("fault", ["no answer", "no thrift"])
@@ -113,20 +113,20 @@ def test_other_service_is_reported(metastore: EmbeddedMetastore, fault: str) -> 
     if fault == "no answer":
         with ThriftProxy(metastore.port) as proxy:
             proxy.on(ANY, BlackHole(), nth=EVERY)
-            _, found = checked(proxy.uri, **{"hive-views.call-timeout-ms": "200"})
-        assert "no answer within 200 ms" in found["reachable"].message
+            _, findings = checked(proxy.uri, **{"hive-views.call-timeout-ms": "200"})
+        assert "no answer within 200 ms" in findings["reachable"].message
     else:
         with Relay(metastore.port, answers={b"\x80\x01\x00": b"HTT"}) as relay:
-            _, found = checked(relay.uri)
-        assert "cannot be read" in found["reachable"].message
-    assert found["reachable"].level is Level.PROBLEM
-    assert "Kerberos" in (found["reachable"].advice or "")
+            _, findings = checked(relay.uri)
+        assert "cannot be read" in findings["reachable"].message
+    assert findings["reachable"].level is Level.PROBLEM
+    assert "Kerberos" in (findings["reachable"].advice or "")
 
 
 def test_missing_database_is_reported(metastore: EmbeddedMetastore) -> None:
-    report, found = checked(metastore.uri, "nothere")
+    report, findings = checked(metastore.uri, "nothere")
     assert levels(report) == {"database": "problem"}
-    assert found["database"].message == "Namespace does not exist: nothere"
+    assert findings["database"].message == "Namespace does not exist: nothere"
 
 
 IGNORES = {b"expected_parameter_key": b"expected_parameter_kex"}
@@ -134,10 +134,10 @@ IGNORES = {b"expected_parameter_key": b"expected_parameter_kex"}
 
 def test_ignored_compare_and_swap_is_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with Relay(metastore.port, requests=IGNORES) as relay:
-        report, found = checked(relay.uri, database)
-    # This server has the methods of one that honors it, so commits would trust it.
+        report, findings = checked(relay.uri, database)
+    # This server has the methods of one that honors it, so commits would rely on it.
     assert levels(report) == {"compare-and-swap": "problem"}
-    assert found["compare-and-swap"].details == {"honored": False, "by_methods": True}
+    assert findings["compare-and-swap"].details == {"honored": False, "by_methods": True}
     assert left_behind(metastore, database) == []
 
 
@@ -146,51 +146,51 @@ def test_unavailable_locks_are_reported(metastore: EmbeddedMetastore, database: 
     answers = {b"\x00\x00\x00\x04lokk": b"\x00\x00\x00\x04lock", b"shew_locks": b"show_locks"}
     for enabled, level in (("true", "problem"), ("false", "warning")):
         with Relay(metastore.port, requests=broken, answers=answers) as relay:
-            report, found = checked(relay.uri, database, **{"iceberg.engine.hive.lock-enabled": enabled})
+            report, findings = checked(relay.uri, database, **{"iceberg.engine.hive.lock-enabled": enabled})
         assert levels(report)["locks"] == level
-        assert "this metastore cannot lock" in found["locks"].message
+        assert "this metastore cannot lock" in findings["locks"].message
     assert left_behind(metastore, database) == []
 
 
 def test_heartbeat_interval_longer_than_expiry_is_reported(metastore: EmbeddedMetastore) -> None:
-    _, found = checked(metastore.uri, write=False, **{"iceberg.hive.lock-heartbeat-interval-ms": "300000"})
-    assert found["lock-expiry"].level is Level.PROBLEM
-    assert found["lock-expiry"].advice == "Set iceberg.hive.lock-heartbeat-interval-ms to 100000 or less"
+    _, findings = checked(metastore.uri, write=False, **{"iceberg.hive.lock-heartbeat-interval-ms": "300000"})
+    assert findings["lock-expiry"].level is Level.PROBLEM
+    assert findings["lock-expiry"].advice == "Set iceberg.hive.lock-heartbeat-interval-ms to 100000 or less"
 
 
 def test_broken_filter_is_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with Relay(metastore.port, requests={b"hive_filter_field_params__": b"hive_filter_field_paramz__"}) as relay:
-        report, found = checked(relay.uri, database)
+        report, findings = checked(relay.uri, database)
     assert levels(report) == {"filter": "warning"}
-    assert isinstance(found["filter"].details["like"], str)
+    assert isinstance(findings["filter"].details["like"], str)
 
 
 def test_damaged_characters_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
     # What MariaDB does with Hive's latin1 schema.
     greek = "Ελλάδα".encode()
     with Relay(metastore.port, requests={greek: b"?" * len(greek)}) as relay:
-        report, found = checked(relay.uri, database)
+        report, findings = checked(relay.uri, database)
     assert levels(report) == {"characters": "warning"}
-    assert found["characters"].details["damaged"] == ["text", "parameter", "comment"]
+    assert findings["characters"].details["damaged"] == ["text", "parameter", "comment"]
     emoji = "😀".encode()
     with Relay(metastore.port, requests={emoji: b"????"}) as relay:
-        _, found = checked(relay.uri, database)
-    assert "beyond 16 bits" in found["characters"].message
+        _, findings = checked(relay.uri, database)
+    assert "beyond 16 bits" in findings["characters"].message
 
 
 @pytest.mark.filterwarnings("ignore:No preferred file implementation")
 def test_unwritable_storage_is_reported(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     place = (tmp_path / "file").as_uri()
-    _, found = checked(metastore.uri, warehouse=place)
-    assert (found["storage"].level, found["storage"].subject) == (Level.PROBLEM, place)
-    _, found = checked(metastore.uri, warehouse="nosuch://bucket/x")
-    assert found["storage"].level is Level.PROBLEM
+    _, findings = checked(metastore.uri, warehouse=place)
+    assert (findings["storage"].level, findings["storage"].subject) == (Level.PROBLEM, place)
+    _, findings = checked(metastore.uri, warehouse="nosuch://bucket/x")
+    assert findings["storage"].level is Level.PROBLEM
 
 
 def test_created_directories_are_removed(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
-    _, found = checked(metastore.uri, warehouse=(tmp_path / "a" / "b c").as_uri())
-    assert found["storage"].level is Level.OK
+    _, findings = checked(metastore.uri, warehouse=(tmp_path / "a" / "b c").as_uri())
+    assert findings["storage"].level is Level.OK
     assert list(tmp_path.iterdir()) == []
 
 
@@ -205,7 +205,7 @@ def test_problems_of_views_are_reported(
         row = client.get_table(database, "changed")
         row.viewExpandedText = "SELECT 2"
         client.alter_table_with_environment_context(database, "changed", row, EnvironmentContext(properties={}))
-    report, found = checked(metastore.uri, database)
+    report, findings = checked(metastore.uri, database)
     assert report.level is Level.PROBLEM
     bad = {item.subject: item for item in report.findings if item.check == "views" and item.level is not Level.OK}
     assert {name: item.level.value for name, item in bad.items()} == {
@@ -213,15 +213,15 @@ def test_problems_of_views_are_reported(
         f"{database}.lost": "problem",
     }
     assert bad[f"{database}.changed"].details == {"drift": ["expanded-text"]}
-    assert found["views"].details == {"views": 3, "good": 1}
-    # What the advice says to do.
+    assert findings["views"].details == {"views": 3, "good": 1}
+    # Follow the advice.
     assert f"hive-views repair {database}.changed" in (bad[f"{database}.changed"].advice or "")
     catalog.repair_view(f"{database}.changed")
     assert catalog.load_view(f"{database}.changed").drift == ()
 
 
 class Interruption(BaseException):
-    """Like KeyboardInterrupt, at a place of the test's choosing."""
+    """Stands for KeyboardInterrupt."""
 
 
 @pytest.mark.parametrize("check", ["row", "compare-and-swap", "locks", "characters", "comment-size"])
@@ -247,9 +247,9 @@ def test_lost_reply_removes_temporary_row(metastore: EmbeddedMetastore, database
 
 def test_leftover_rows_are_reported(metastore: EmbeddedMetastore, database: str) -> None:
     with MetastoreClient(ConnectionConfig(uris=(metastore.uri,))) as client, TemporaryRow(client, database) as other:
-        report, found = checked(metastore.uri, database)
+        report, findings = checked(metastore.uri, database)
         assert levels(report) == {"leftovers": "warning"}
-        assert found["leftovers"].details == {"rows": [other.name.name]}
+        assert findings["leftovers"].details == {"rows": [other.name.name]}
     assert left_behind(metastore, database) == []
 
 

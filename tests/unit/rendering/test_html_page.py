@@ -1,4 +1,4 @@
-"""Pages of one file: hostile data stay data, and nothing but the page's own script runs."""
+"""Self-contained pages: hostile data is not executed, and only the page's own script runs."""
 
 import json
 import re
@@ -50,14 +50,14 @@ def test_page_rejects_script_that_closes_its_element(wrong):
 
 
 def test_page_title_is_escaped():
-    made = page("</title><b>\u202e&é\ud800", style="", body="", script="", data=None)
-    assert "<title>&lt;/title&gt;&lt;b&gt;\\u202e&amp;&#233;\\ud800</title>" in made
-    assert made.isascii()
+    document = page("</title><b>\u202e&é\ud800", style="", body="", script="", data=None)
+    assert "<title>&lt;/title&gt;&lt;b&gt;\\u202e&amp;&#233;\\ud800</title>" in document
+    assert document.isascii()
 
 
 def test_page_references_no_other_resource():
-    made = page("t", style="p {}", body="<p>", script="data;", data=1)
-    assert not re.search(r"https?:|src=|href=|@import|url\(", made)
+    document = page("t", style="p {}", body="<p>", script="data;", data=1)
+    assert not re.search(r"https?:|src=|href=|@import|url\(", document)
 
 
 def test_part_reads_package_file():
@@ -94,10 +94,10 @@ def test_content_security_policy_blocks_other_scripts_and_resources(browser):
 
 
 def test_page_has_light_and_dark_theme(browser):
-    made = page("t", style="", body="", script="", data=None)
+    document = page("t", style="", body="", script="", data=None)
     colors = {}
     for scheme in ("light", "dark"):
         browser.prefer(scheme)
-        browser.open(made)
+        browser.open(document)
         colors[scheme] = browser.run("return getComputedStyle(document.body).backgroundColor")
     assert colors == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 29)"}

@@ -1,4 +1,4 @@
-"""Graphs to draw: written down in a line, hostile, random, or as large as a warehouse."""
+"""Graphs for the tests of pictures: literal, hostile, random, and large."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = [
 
 
 def graph(reads: Mapping[str, Sequence[str]], **kinds: ObjectKind | None) -> Graph:
-    """A graph of `name` or `database.name`s; a name with a key in `kinds` is that, None is missing."""
+    """Return a graph of `name` or `database.name`s; `kinds` overrides the kinds, None is missing."""
 
     def full(name: str) -> ViewName:
         return ViewName.parse(name if "." in name else f"d.{name}")
@@ -71,7 +71,7 @@ def valid(*names: str) -> list[CheckedView]:
 
 
 def hostile() -> Graph:
-    """Each hostile name is a view in a database of the same name, and reads the one before it."""
+    """Return a graph of views with hostile names in databases of the same name; each reads the previous one."""
     names = [ViewName(text, text) for text in HOSTILE]
     nodes = {name: Node(name, ObjectKind.VIEW, None) for name in names}
     edges = [
@@ -82,19 +82,21 @@ def hostile() -> Graph:
 
 
 def warehouse(views: int = 200, seed: int = 7) -> Graph:
-    """Views in four layers over tables, most over the layer below them."""
+    """Return a graph of views in four layers over tables; most read the next lower layer."""
     pick = random.Random(seed)
     tables = [f"raw.source_{number}" for number in range(views // 5)]
     layers, reads = [tables], {}
     for database, share in (("staging", 0.3), ("core", 0.3), ("mart", 0.25), ("report", 0.15)):
-        made = []
+        names_of_layer = []
         for number in range(round(views * share)):
             below = {pick.choice(layers[-1]) for _ in range(pick.choice([1, 1, 2, 2, 3]))}
             if pick.random() < 0.2:
                 below.add(pick.choice(pick.choice(layers)))
-            made.append(f"{database}.{pick.choice(['daily', 'clean', 'by_region', 'enriched_rolling_30d'])}_{number}")
-            reads[made[-1]] = sorted(below)
-        layers.append(made)
+            names_of_layer.append(
+                f"{database}.{pick.choice(['daily', 'clean', 'by_region', 'enriched_rolling_30d'])}_{number}"
+            )
+            reads[names_of_layer[-1]] = sorted(below)
+        layers.append(names_of_layer)
     return graph(reads)
 
 
@@ -103,7 +105,7 @@ NAMES = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), min_size=1,
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Any graph: cycles, loops, missing children, all states, any names."""
+    """Draw any graph: cycles, self-references, missing dependencies, all states, any names."""
     names = draw(st.lists(st.builds(ViewName, NAMES, NAMES), min_size=1, max_size=10, unique=True))
     kinds = {name: draw(st.sampled_from([*ObjectKind, None])) for name in names}
     nodes = {name: Node(name, kinds[name], None) for name in sorted(names)}

@@ -1,4 +1,4 @@
-"""DOT: read back by the rules of its grammar, and by Graphviz itself where it is installed."""
+"""DOT text, parsed by its grammar, and by Graphviz if installed."""
 
 import re
 import shutil
@@ -19,13 +19,13 @@ TOKEN = re.compile(rf"\s*({STRING}|->|[A-Za-z_0-9]+|[\[\]{{}}=,;])", re.DOTALL)
 
 
 def statements(text):
-    """The tokens of each statement; fails where something is no token."""
+    """Return the tokens of each statement; fail on anything else."""
     tokens, at = [], 0
     while text[at:].strip():
-        found = TOKEN.match(text, at)
-        assert found, text[at : at + 80]
-        tokens.append(found[1])
-        at = found.end()
+        token = TOKEN.match(text, at)
+        assert token, text[at : at + 80]
+        tokens.append(token[1])
+        at = token.end()
     lines, depth = [[]], 0
     for token in tokens:
         depth += (token == "{") - (token == "}")
@@ -38,13 +38,13 @@ def statements(text):
 
 
 @given(graphs())
-def test_dot_text_parses_to_the_same_graph(found):
-    parsed = statements(dot(make_picture(found)))
+def test_dot_text_parses_to_the_same_graph(generated):
+    parsed = statements(dot(make_picture(generated)))
     nodes = [line[0] for line in parsed if line[0].startswith('"') and line[1] == "["]
     edges = [(line[0], line[2]) for line in parsed if len(line) > 1 and line[1] == "->"]
-    assert sorted(nodes) == sorted(node_id(name) for name in found.nodes)
+    assert sorted(nodes) == sorted(node_id(name) for name in generated.nodes)
     assert len(set(nodes)) == len(nodes)
-    assert sorted(edges) == sorted({(node_id(edge.target), node_id(edge.view)) for edge in found.edges})
+    assert sorted(edges) == sorted({(node_id(edge.target), node_id(edge.view)) for edge in generated.edges})
 
 
 def test_dot_shows_kinds_standings_and_databases():
@@ -68,13 +68,13 @@ def test_graphviz_renders_hostile_names_unchanged():
     program = shutil.which("dot")
     if program is None:
         pytest.skip("needs Graphviz: apt-get install graphviz")
-    found = hostile()
+    generated = hostile()
     done = subprocess.run(
-        [program, "-Tsvg"], input=dot(make_picture(found)), capture_output=True, text=True, encoding="utf-8"
+        [program, "-Tsvg"], input=dot(make_picture(generated)), capture_output=True, text=True, encoding="utf-8"
     )
     assert (done.returncode, done.stderr) == (0, "")
     texts = [element.text for element in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}text")]
-    for name in found.nodes:
+    for name in generated.nodes:
         # Once for the database, once for the view.
         assert texts.count(escape(name.name)) == 2, name
-    assert len(texts) == 3 * len(found.nodes)
+    assert len(texts) == 3 * len(generated.nodes)

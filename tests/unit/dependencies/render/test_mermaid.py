@@ -1,4 +1,4 @@
-"""Mermaid: nothing but letters, digits, blanks and entity codes stands in a label, and nothing of a name elsewhere."""
+"""Mermaid text: labels contain only letters, digits, blanks and entity codes; names occur in labels only."""
 
 import re
 
@@ -20,12 +20,12 @@ LINES = [
 
 
 def label(text):
-    return re.sub(r"#(\d+);", lambda found: chr(int(found[1])), re.search(LABEL, text)[1])
+    return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), re.search(LABEL, text)[1])
 
 
 @given(graphs())
-def test_mermaid_lines_have_one_of_six_forms(found):
-    picture = make_picture(found)
+def test_mermaid_lines_have_one_of_six_forms(generated):
+    picture = make_picture(generated)
     lines = mermaid(picture).splitlines()
     assert "\n".join(lines) + "\n" == mermaid(picture)
     forms = [[line for line in lines if re.fullmatch(form, line)] for form in LINES]
@@ -34,7 +34,7 @@ def test_mermaid_lines_have_one_of_six_forms(found):
     shown = [label(line) for line in forms[2]]
     for box, text in zip((box for boxes in picture.databases().values() for box in boxes), shown, strict=True):
         assert text.startswith(escape(box.name.name))
-    assert len(forms[4]) == len({(edge.view, edge.target) for edge in found.edges})
+    assert len(forms[4]) == len({(edge.view, edge.target) for edge in generated.edges})
     styled = {line.split()[1] for line in forms[5]}
     assert styled == {line.rpartition(":::")[2] for line in forms[2]}
 

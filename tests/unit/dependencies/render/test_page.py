@@ -1,4 +1,4 @@
-"""The page, in a real browser: all is drawn, nothing overlaps, search and highlights are right, names stay text."""
+"""The HTML page in a real browser: layout, search, highlights, and hostile names."""
 
 import dataclasses
 import json
@@ -24,13 +24,13 @@ CLASSES = """return [...document.querySelectorAll(arguments[0])].filter((node) =
 
 
 def overlapping(boxes):
-    """Pairs of rectangles that share some of their area."""
-    found = []
+    """Return the pairs of rectangles that overlap."""
+    pairs = []
     for place, (one, left, top, width, height) in enumerate(boxes):
         for other, x, y, w, h in boxes[place + 1 :]:
             if left < x + w and x < left + width and top < y + h and y < top + height:
-                found.append((one, other))
-    return found
+                pairs.append((one, other))
+    return pairs
 
 
 def pressed(browser, *keys):
@@ -59,15 +59,15 @@ def listed(browser):
 @pytest.fixture(scope="module")
 def large():
     """200 views over 40 tables, some of them broken."""
-    found = warehouse(200)
-    views = [name for name, node in found.nodes.items() if node.kind.is_view]
+    graph_of_views = warehouse(200)
+    views = [name for name, node in graph_of_views.nodes.items() if node.kind.is_view]
     assert len(views) == 200
     pick = random.Random(3)
-    findings = [
+    checks = [
         CheckedView(name, (ViewProblem(Validity.INVALID, "no column x", 1, 8),) if pick.random() < 0.05 else ())
         for name in views
     ]
-    return make_picture(found, findings)
+    return make_picture(graph_of_views, checks)
 
 
 def test_page_draws_200_views_readably_without_overlap(browser, large):
@@ -188,7 +188,7 @@ def test_details_show_texts_and_columns_of_view(browser):
         columns=(("a", "bigint", "the <b>number</b>"),),
     )
     browser.open(html(dataclasses.replace(picture, boxes=boxes)), fragment="#d.v")
-    said = browser.run("return document.getElementById('details').innerText")
+    details = browser.run("return document.getElementById('details').innerText")
     for text in (
         "d.v",
         "invalid",
@@ -198,20 +198,20 @@ def test_details_show_texts_and_columns_of_view(browser):
         "the <b>number</b>",
         "bigint",
     ):
-        assert text in said
+        assert text in details
     assert browser.run("return document.querySelectorAll('#details b').length") == 0
-    beside = browser.run(
+    neighbors = browser.run(
         "return [...document.querySelectorAll('#details .item .label')].map((item) => item.textContent)"
     )
-    assert beside == ["d.t", "d.gone", "d.w"]
+    assert neighbors == ["d.t", "d.gone", "d.w"]
     click(browser, "#details .item[data-number='0']")
     assert browser.run("return document.querySelector('#details h2').textContent") == "d.gone"
     assert browser.run("return decodeURIComponent(location.hash)") == "#d.gone"
 
 
 def test_hostile_names_stay_text(browser):
-    found = hostile()
-    picture = make_picture(found, title="</title></script><script>window.escaped=1</script>")
+    hostile_graph = hostile()
+    picture = make_picture(hostile_graph, title="</title></script><script>window.escaped=1</script>")
     texts = HOSTILE[:-1]
     boxes = {
         name: dataclasses.replace(
@@ -224,10 +224,10 @@ def test_hostile_names_stay_text(browser):
         for name, box in picture.boxes.items()
     }
     picture = dataclasses.replace(picture, boxes=boxes)
-    made = html(picture)
-    assert "<script>window.escaped" not in made
+    document = html(picture)
+    assert "<script>window.escaped" not in document
     browser.requests()
-    browser.open(made)
+    browser.open(document)
     elements = browser.run("return [document.scripts.length, document.images.length]")
     assert elements == [2, 0]
     for number in range(len(boxes)):

@@ -36,18 +36,18 @@ def test_unchecked_picture_shows_missing_objects():
 
 @pytest.mark.parametrize("validity", Validity)
 def test_standing_follows_check_result(validity):
-    found = [invalid("a", "why", validity)] if validity is not Validity.VALID else valid("a")
-    picture = make_picture(graph({"a": ["t"]}), found)
+    check = [invalid("a", "why", validity)] if validity is not Validity.VALID else valid("a")
+    picture = make_picture(graph({"a": ["t"]}), check)
     assert standings(picture) == {"a": validity.value, "t": "unchecked"}
     assert reasons(picture, "a") == (() if validity is Validity.VALID else ("line 1:15: why",))
 
 
 def test_reasons_include_minor_problems():
-    found = CheckedView(
+    check = CheckedView(
         ViewName("d", "a"),
         (*invalid("a", "one").problems, *invalid("a", "other", Validity.OUTDATED).problems),
     )
-    assert reasons(make_picture(graph({"a": ["t"]}), [found]), "a") == ("line 1:15: one", "line 1:15: outdated: other")
+    assert reasons(make_picture(graph({"a": ["t"]}), [check]), "a") == ("line 1:15: one", "line 1:15: outdated: other")
 
 
 def test_views_over_broken_view_are_blocked_at_any_distance():
@@ -100,10 +100,10 @@ def test_renamed_and_replaced_dependencies_are_reasons():
 
 
 @given(graphs())
-def test_picture_has_box_per_node_and_arrow_per_pair(found):
-    picture = make_picture(found)
-    assert list(picture.boxes) == sorted(found.nodes)
-    assert [box.name for boxes in picture.databases().values() for box in boxes] == sorted(found.nodes)
+def test_picture_has_box_per_node_and_arrow_per_pair(check):
+    picture = make_picture(check)
+    assert list(picture.boxes) == sorted(check.nodes)
+    assert [box.name for boxes in picture.databases().values() for box in boxes] == sorted(check.nodes)
     arrows = [(edge.view, edge.target) for edge in picture.arrows()]
     assert len(arrows) == len(set(arrows))
-    assert set(arrows) == {(edge.view, edge.target) for edge in found.edges}
+    assert set(arrows) == {(edge.view, edge.target) for edge in check.edges}

@@ -65,9 +65,9 @@ def test_tree_escapes_control_characters():
 
 
 @given(graphs(), st.sampled_from(Direction))
-def test_tree_shows_every_object_and_edge(found, direction):
-    lines = tree(make_picture(found), direction=direction)
-    assert {line.name for line in lines} == set(found.nodes)
+def test_tree_shows_every_object_and_edge(generated, direction):
+    lines = tree(make_picture(generated), direction=direction)
+    assert {line.name for line in lines} == set(generated.nodes)
     pairs, path = set(), []
     for line in lines:
         del path[line.depth :]
@@ -76,7 +76,7 @@ def test_tree_shows_every_object_and_edge(found, direction):
             pairs.add((path[-1], line.name) if direction is Direction.UP else (line.name, path[-1]))
         assert (line.note == "cycle") == (line.name in path)
         path.append(line.name)
-    assert pairs == {(edge.view, edge.target) for edge in found.edges}
-    assert len(lines) <= len(found.nodes) + len(found.edges)
+    assert pairs == {(edge.view, edge.target) for edge in generated.edges}
+    assert len(lines) <= len(generated.nodes) + len(generated.edges)
     assert tree_text(lines).count("\n") == len(lines)
     tree_text(lines).encode("utf-8")
