@@ -147,7 +147,9 @@ def drop_object(
     left_dangling = tuple(dependent.name for dependent in remaining)
     if left_dangling:
         logger.warning(
-            "%s was dropped; these views over it were created meanwhile: %s", name, ", ".join(map(str, left_dangling))
+            "%s was dropped; these views that read it were created meanwhile: %s",
+            name,
+            ", ".join(map(str, left_dangling)),
         )
     return DropReport(tuple(steps), left_dangling)
 
@@ -165,7 +167,7 @@ def drop_view(
     # Another name may have been registered from the files since the check.
     kept = find_reason_to_keep_files(store, view_owner(loaded))
     if kept is not None:
-        logger.warning("The files of %s are left, because %s", row.name, kept)
+        logger.warning("The files of %s are kept, because %s", row.name, kept)
         return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
     delete_view_files(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
     return DropStep(row.name, ObjectKind.VIEW)
@@ -217,7 +219,9 @@ def _drop_dependents(
             steps.append(replace(step, reads=_sources(dependents, dependent.name)))
         else:
             return
-    raise CommitFailedError(str(name), f"new dependents kept appearing for {_MAX_ROUNDS} rounds; it was not dropped")
+    raise CommitFailedError(
+        str(name), f"new dependents were created during {_MAX_ROUNDS} rounds of the cascade; it was not dropped"
+    )
 
 
 def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool) -> DropStep:
@@ -239,7 +243,7 @@ def _log_completed_steps(name: ViewName, steps: Sequence[DropStep]) -> None:
     """Log what a failed drop has dropped; its error concerns only the rest."""
     if steps:
         shown = ", ".join(f"{step.name} ({step.metadata_location or step.text or 'no file is left'})" for step in steps)
-        logger.warning("The drop of %s failed half way. Dropped before: %s", name, shown)
+        logger.warning("The drop of %s failed. It has already dropped: %s", name, shown)
 
 
 def _cascade_steps(dependents: TransitiveDependents) -> tuple[DropStep, ...]:

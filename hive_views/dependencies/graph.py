@@ -202,7 +202,7 @@ def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) ->
         new_views = [str(view) for view in _views_read(reader, name, sources) if view not in views]
         if new_views:
             raise CommitFailedError(
-                str(name), f"what it reads was changed meanwhile, and reads {', '.join(new_views)} now"
+                str(name), f"a view that it reads was changed meanwhile and now reads {', '.join(new_views)}"
             )
 
     lockable = (view for view in views if max(len(view.database), len(view.name)) <= LOCKABLE_NAME_LENGTH)

@@ -149,11 +149,11 @@ def _typed_text_change(text: ViewText, before: Schemas, after: Schemas) -> str |
     try:
         new = text.expand_typed(after)
     except SqlError as error:
-        return f"what was typed could not be resolved any more: {error.reason}"
+        return f"the typed text could no longer be resolved: {error.reason}"
     if old.expanded == new.expanded:
         return None
     added = [name for name in new.names if name not in old.names]
-    return "what was typed would mean another text" + (f", with the columns {', '.join(added)}" if added else "")
+    return "the typed text would mean something else" + (f", with the columns {', '.join(added)}" if added else "")
 
 
 def _with_columns(columns: Sequence[tuple[str, str]], table: TableSchema | None) -> TableSchema:

@@ -178,10 +178,10 @@ class _TextAnalysis:
         limited = next((name for node in _wrapped(tree) for name in _LIMITS if node.args.get(name)), None)
         if limited is not None:
             # Which rows it returns depends on all rows.
-            restrictions, reasons = {}, (*reasons, f"{limited.upper()} stands above it")
+            restrictions, reasons = {}, (*reasons, f"{limited.upper()} is applied to it")
         if isinstance(tree, exp.SetOperation):
             if tree.args.get("by_name"):
-                restrictions, reasons = {}, (*reasons, "a set operation BY NAME stands above it")
+                restrictions, reasons = {}, (*reasons, "a set operation BY NAME is applied to it")
             for branch in scope.set_operation_scopes:
                 yield from self._analyze_query(branch, restrictions, reasons)
         elif isinstance(tree, exp.Select):

@@ -136,9 +136,9 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     if len(text_names) != len(row_names):
         raise InvalidViewError(
             str(name),
-            f"its row has {len(row_names)} columns ({', '.join(row_names)}), and its text gives {len(text_names)} by "
-            f"now ({', '.join(text_names)}): it cannot be told what the row's author meant. Replace its definition "
-            "instead",
+            f"its row has {len(row_names)} columns ({', '.join(row_names)}), and its text now gives "
+            f"{len(text_names)} ({', '.join(text_names)}), so the row's definition is ambiguous. Replace the "
+            "view's definition instead",
         )
     definition = build_definition(
         store,
@@ -198,8 +198,8 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
         return old
     raise InvalidViewError(
         str(text.view),
-        f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give: it cannot be told "
-        "which is which. Replace its definition instead",
+        f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give, and "
+        "cannot be matched with them. Replace the view's definition instead",
     )
 
 

@@ -162,12 +162,12 @@ def find_problems(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str,
     try:
         typed = text.expand_typed(schemas)
     except SqlError as error:
-        reason = f"what was typed cannot be resolved any more: {error.reason}"
+        reason = f"the typed text can no longer be resolved: {error.reason}"
         outdated = ViewProblem(Validity.OUTDATED, reason, error.line, error.column)
     stored = typed
     if typed is None or (text.expanded is not None and text.row_text(typed, schemas) != text.expanded):
         if typed is not None:
-            reason = "what was typed means another text by now: recompile it to get that"
+            reason = "the typed text means something else now: recompile the view to adopt that"
             outdated = ViewProblem(Validity.OUTDATED, reason)
         try:
             stored = text.expand_stored(schemas)
@@ -182,7 +182,7 @@ def find_problems(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str,
         return [ViewProblem(Validity.INVALID, reason), *problems]
     for (name, kind), current in zip(columns, plain_types(stored), strict=True):
         if current is not None and stored_type(current) != stored_type(kind):
-            reason = f"column {name} is {kind}; its table's column is {current} by now"
+            reason = f"column {name} is {kind}, but its table's column is now {current}"
             problems.append(ViewProblem(Validity.INVALID, reason))
     return problems
 

@@ -63,16 +63,16 @@ def _check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> N
     if current.metadata.view_uuid != base.metadata.view_uuid:
         raise DefinitionChangedError(
             name,
-            "it was dropped and created again meanwhile",
+            "it was dropped and created again by another program",
             expected=base.metadata.view_uuid,
             found=current.metadata.view_uuid,
         )
     if definition and not same_definition(current.metadata.current_version(), base.metadata.current_version()):
         raise DefinitionChangedError(
             name,
-            "somebody else changed its definition meanwhile (version "
-            f"{current.metadata.current_version_id} is current, this change was built on version "
-            f"{base.metadata.current_version_id}). Load it again and decide",
+            "another program changed its definition (version "
+            f"{current.metadata.current_version_id} is current, this change is based on version "
+            f"{base.metadata.current_version_id}). Load the view again and repeat the change",
             expected=base.row.metadata_location,
             found=current.row.metadata_location,
         )

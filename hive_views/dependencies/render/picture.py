@@ -203,7 +203,7 @@ def _own_standing(kind: ObjectKind | None, check: CheckedView | None, edges: lis
         elif edge.state is DependencyState.MISSING:
             reasons.append(f"{edge.recorded.name} is missing")
         elif edge.state is DependencyState.UNKNOWN:
-            reasons.append(f"it cannot be told which object {edge.target} is: its metadata file cannot be read")
+            reasons.append(f"{edge.target} cannot be identified: its metadata file cannot be read")
     if check is not None:
         # An outdated lineage alone is no problem: the text may no longer read the dependency.
         return Standing(check.validity.value), reasons

@@ -34,7 +34,7 @@ def test_an_equal_definition_still_conflicts_with_a_newer_one(catalog: HiveViewC
     """Nothing is to be written for it, but what the caller asks for is not what stands there."""
     seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     newer = seen.update().replace_version(version(database, ("spark", "select 2"))).commit()
-    with pytest.raises(CommitFailedError, match="somebody else changed its definition"):
+    with pytest.raises(CommitFailedError, match="another program changed its definition"):
         seen.update().replace_version(version(database)).commit()
     assert catalog.load_view(f"{database}.v") == newer
 

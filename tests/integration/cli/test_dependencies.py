@@ -331,7 +331,7 @@ def test_recompile_rejects_ambiguous_names(
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     done = cli("recompile", f"{shop}.named")
     assert done.code == 1
-    assert "it cannot be told which is which" in done.out
+    assert "cannot be matched with them" in done.out
     assert catalog.load_view(f"{shop}.named").metadata.current_version_id == 1
 
 

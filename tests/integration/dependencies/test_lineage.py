@@ -260,7 +260,7 @@ def test_dependency_without_metadata_file_has_unknown_state(catalog, raw, databa
     assert (deep.missing, deep.by_uuid()) == ((), {})
     (edge,) = catalog.graph(database).edges
     assert (edge.state, edge.target.name) == (DependencyState.UNKNOWN, "lost")
-    assert "cannot be told" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
+    assert "cannot be identified" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
 
 
 def test_dropped_dependency_is_missing(catalog, raw, database, hive_table, view):
