@@ -1,4 +1,4 @@
-"""Two metastores of the newest release on one PostgreSQL, for tests in which one goes away, or the database does."""
+"""Two metastores of the newest release on one PostgreSQL, for tests of outages."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Cluster:
 
     @property
     def properties(self) -> dict[str, str]:
-        """Of a catalog that knows both."""
+        """Properties of a catalog with both URIs."""
         return {"uri": f"{self.first.uri},{self.second.uri}", "warehouse": self.first.warehouse, **ALIVE}
 
 
 @contextmanager
 def two_metastores(top: Path) -> Iterator[Cluster]:
-    """Start them."""
+    """Start the database and both metastores."""
     with postgresql() as store:
         store.create("metastore")
         database = Database("postgresql", store.port, "metastore", "hive", PASSWORD)
         settings = {
             "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
             "metastore.txn.timeout": "12s",
-            # Each has several pools, and the database takes 60 sessions.
+            # Each has several pools, and the database allows 60 sessions.
             "datanucleus.connectionPool.maxPoolSize": "5",
-            # As on a server of a user: a failing database is waited for.
+            # As in production: wait for a failing database.
             "hive.hmshandler.retry.attempts": "10",
             "hive.hmshandler.retry.interval": "500ms",
         }
 
         def metastore(name: str) -> StandaloneMetastore:
-            # A port of its own choice at each start would be no use to a client that knows the old one.
+            # Fixed ports, so that clients can reconnect after a restart.
             return StandaloneMetastore(
                 top / name, database=database, port=free_port(), cache=CACHE, properties=settings, max_memory_mb=384
             )

@@ -1,4 +1,4 @@
-"""File systems of a test's own, which can be full or read-only for root too."""
+"""Small file systems for tests, which can be full or read-only even for root."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
-    """A file system in memory, gone afterwards; where none may be mounted the test is skipped."""
+    """Mount a temporary file system in memory; skip the test if mounting is not permitted."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -25,5 +25,5 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
 
 
 def remount(place: Path, how: str) -> None:
-    """Make it read-only (`ro`) or writable (`rw`)."""
+    """Remount it read-only (`ro`) or writable (`rw`)."""
     subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True)

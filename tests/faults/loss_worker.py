@@ -1,8 +1,8 @@
 """Writers that are killed at random moments: `python -m tests.faults.loss_worker PLAN`, PLAN being a `Plan` as JSON.
 
-One process imports everything once, forks the writers, kills each of them with SIGKILL when its time is over, and forks
-another one in its place, until the plan's time is over. A writer commits in a loop and keeps a diary: what it is about
-to try, and, on the disk before it does anything else, what was acknowledged, refused, or left unknown.
+One process imports everything once, forks the writers, kills each of them with SIGKILL after its lifetime and forks
+another one, until the plan's time is over. A writer commits in a loop and keeps a diary: the next attempt, and,
+synchronized to disk before anything else, whether it was acknowledged, rejected or left unknown.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from tests.integration.catalog.samples import SCHEMA, version
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done."""
+    """The plan of a run."""
 
     properties: dict[str, str]
-    """The catalogs' properties; every other writer works without the metastore's lock."""
+    """The catalogs' properties; every second writer disables the metastore's lock."""
     database: str
     views: list[str]
     writers: int
     seconds: float
     life: tuple[float, float]
-    """A writer's shortest and longest life, in seconds."""
+    """The minimum and maximum lifetime of a writer, in seconds."""
     seed: int
     diaries: str
-    """The directory of the diaries, one for each writer."""
+    """The directory of the diaries, one per writer."""
 
     def dump(self) -> str:
-        """The JSON of it."""
+        """Return the plan as JSON."""
         return json.dumps(asdict(self))
 
 
 def query(token: str) -> str:
-    """The text that a commit of this token leaves in the history."""
+    """Return the view text for a commit with this token."""
     return f"select 1 as id, '{token}' as data"
 
 
 def key(writer: int) -> str:
-    """The property that a writer counts its commits of properties in."""
+    """Return the property in which a writer counts its property commits."""
     return f"writer-{writer}"
 
 
 def run(plan: Plan) -> int:
-    """Fork, kill and fork again; how many were killed."""
+    """Fork and kill writers repeatedly; return the number of kills."""
     warm_up(plan)
     deadline = time.monotonic() + plan.seconds
     chance = random.Random(plan.seed)
@@ -84,7 +84,7 @@ def run(plan: Plan) -> int:
 
 
 def warm_up(plan: Plan) -> None:
-    """Import what the first commit imports, once for all writers: else they would do little more in their lives."""
+    """Import all modules that a commit needs once, before the writers are forked."""
     metadata = create(
         identifier="warm.up",
         uuid="00000000-0000-4000-8000-000000000000",
@@ -100,7 +100,7 @@ def warm_up(plan: Plan) -> None:
 
 
 def kill(pid: int) -> None:
-    """End a writer, wherever it is."""
+    """Kill a writer."""
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     assert os.WIFSIGNALED(status), f"a writer ended by itself: {status}"
@@ -123,7 +123,7 @@ def write(plan: Plan, writer: int, generation: int) -> NoReturn:
 
 
 def work(plan: Plan, writer: int, generation: int, note: Any) -> NoReturn:
-    """Commit, alternately texts and properties, to views chosen at random."""
+    """Commit texts and properties alternately to random views."""
     chance = random.Random(f"{plan.seed} {writer} {generation}")
     locks = "true" if writer % 2 else "false"
     catalog = HiveViewCatalog("prod", **plan.properties, **{"iceberg.engine.hive.lock-enabled": locks})

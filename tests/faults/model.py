@@ -1,7 +1,7 @@
-"""Several clients on one database, a simple model of what must be there, and what is there after each step.
+"""Several clients of one database, and a simple model of the expected state that is checked after each step.
 
-Whatever a client is told must be the truth: a success was made, once; an error changed nothing; an unknown outcome is
-one of the two, and so is the change of a client that was killed. What is there is seen by `Observer`.
+Every reported outcome must be correct: a success was applied exactly once, an error changed nothing, and an unknown
+outcome, or the change of a killed client, is one of the two. The actual state is read by `Observer`.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ from tests.integration.metastore.rpc import connect
 from tests.proxy import ANY, Action, Delay, DropReply, Hold, ThriftProxy
 
 TIMEOUT_S = 1.0
-HASTY = {"hive-views.call-timeout-ms": str(int(TIMEOUT_S * 1000))}
-"""Of clients whose calls are not answered in time; the others wait, however slow the machine is."""
+SHORT_TIMEOUTS = {"hive-views.call-timeout-ms": str(int(TIMEOUT_S * 1000))}
+"""Properties of clients whose calls are not answered in time; other clients wait."""
 
 PROPERTIES = {
     "view-default.version.history.num-entries": "100",
     "view-default.commit.retry.min-wait-ms": "1",
 }
 BOTH, AGAIN, LOCK_ONLY, SWAP_ONLY = range(4)
-"""The clients: two as they are by default, one whose metastore ignores expectations (Hive 3.1), one without locks."""
+"""The clients: two with defaults, one whose metastore ignores expectations (Hive 3.1), one without locks."""
 
 IMPATIENT = {"iceberg.hive.lock-timeout-ms": "300"}
 
 Faults = Sequence[tuple[int, Action]]
-"""Which calls, counted from now on, go wrong in which way."""
+"""The faults of calls, by their number from now on."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What the model says of one view."""
+class ViewState:
+    """The state of one view in the model."""
 
     identity: str | None
-    """Its uuid; None where it is not known yet."""
+    """The UUID; None if it is not known yet."""
     texts: tuple[str, ...]
-    """Its versions' texts: the first is version 1."""
+    """The texts of the versions, from version 1."""
     log: tuple[int, ...]
-    """The versions in the order in which they were made current."""
+    """The version log, as version ids."""
     color: str | None = None
-    """Its property `color`."""
+    """The property `color`."""
 
-    def with_text(self, text: str) -> Known:
-        """After a replace by a text that it never had."""
+    def with_text(self, text: str) -> ViewState:
+        """Return the state after a replace by a new text."""
         return replace(self, texts=(*self.texts, text), log=(*self.log, len(self.texts) + 1))
 
 
-World = dict[str, Known]
+ExpectedState = dict[str, ViewState]
 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A change, and the call of it at which something else happens."""
+    """A running change with the call that is interrupted."""
 
     client: int
     change: Change
     nth: int
     carried_out: bool
-    """Whether the server has carried the call out by then, or never gets it."""
+    """Whether the server has executed the call by then, or never gets it."""
 
 
 @dataclass
@@ -83,29 +83,29 @@ class _Running:
     action: Action
     future: Future[str]
 
-    def waits(self) -> bool:
-        """Whether it is where it is to wait, or ended before it came to that."""
+    def is_waiting(self) -> bool:
+        """Return whether the call waits, or the change has ended before."""
         return self.future.done() or _reached(self.proxy, self.action)
 
 
 @dataclass
 class Model:
-    """The clients, each behind a proxy of its own, and the world as it must be."""
+    """The clients, each with its own proxy, and the expected state."""
 
     metastore: MetastoreProcess
     worker: Worker
     counts: dict[str, int] = field(default_factory=dict)
-    """How often a client was told what."""
+    """The numbers of reported outcomes."""
     more: dict[str, str] = field(default_factory=dict)
-    """More properties of all clients."""
+    """Additional properties of all clients."""
     locks_expire: bool = False
-    """Whether the server forgets a lock so soon that it may do it while it is looked at."""
-    world: World = field(default_factory=dict)
-    dropped: dict[str, Known] = field(default_factory=dict)
-    """Views that are gone, by their last metadata file."""
+    """Whether the server may drop a lock while it is checked."""
+    world: ExpectedState = field(default_factory=dict)
+    dropped: dict[str, ViewState] = field(default_factory=dict)
+    """Dropped views, by their last metadata file."""
 
     def begin(self) -> None:
-        """Make an empty database, the clients and two views."""
+        """Create a database, the clients and two views."""
         self.open = ExitStack()
         self.number = 0
         self.database = f"model_{uuid.uuid4().hex[:12]}"
@@ -120,9 +120,9 @@ class Model:
             for number in range(4)
         ]
         self.clients = [self._catalog(number) for number in range(4)]
-        self.hasty = [self._catalog(number, **HASTY) for number in range(4)]
+        self.hasty = [self._catalog(number, **SHORT_TIMEOUTS) for number in range(4)]
         self.mortal = self.open.enter_context(ThriftProxy(self.metastore.port))
-        # The one without locks tries out now whether it may: what faults may make of that is another test's.
+        # The client without locks verifies CAS now: faults during that are covered by another test.
         for name, number in (("a", SWAP_ONLY), ("b", LOCK_ONLY)):
             make(self.clients[number], self.database, Change("create", name, text=self.text()))
         self.world = self.seen()
@@ -136,30 +136,30 @@ class Model:
         return {"uri": uri, "warehouse": self.metastore.warehouse, **PROPERTIES, **self.more, **enabled}
 
     def end(self) -> None:
-        """Close all, and drop the database."""
+        """Close everything and drop the database."""
         self.open.close()
         with connect(self.metastore.port) as client:
             client.drop_database(self.database, True, True)
 
-    # -- What a change makes of the world -----------------------------------------------------------------------------
+    # -- Changes of the expected state --------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """A text that nobody used before."""
+        """Return a new text."""
         self.number += 1
         return f"select {self.number}, 'x'"
 
     def definition(self, text: str) -> ViewVersion:
-        """A definition of that text."""
+        """Return a definition with a text."""
         return version(self.database, ("spark", text))
 
-    def after(self, change: Change) -> World | None:
-        """The world after a change; None where it must be refused."""
+    def after(self, change: Change) -> ExpectedState | None:
+        """Return the state after a change; None if it must be rejected."""
         known = self.world.get(change.name)
         kind = change.kind
         if kind == "create or replace":
             kind = "create" if known is None else "replace"
         if kind in ("create", "register"):
-            made = Known(None, (change.text,), (1,)) if kind == "create" else self.dropped[change.location]
+            made = ViewState(None, (change.text,), (1,)) if kind == "create" else self.dropped[change.location]
             return None if known else {**self.world, change.name: made}
         if known is None:
             return None
@@ -177,22 +177,28 @@ class Model:
                 return self._without(change.name)
         raise AssertionError(change.kind)
 
-    def _without(self, name: str) -> World:
+    def _without(self, name: str) -> ExpectedState:
         return {key: known for key, known in self.world.items() if key != name}
 
     # -- Steps --------------------------------------------------------------------------------------------------------
 
     def change(self, client: int, change: Change, faults: Faults = ()) -> None:
-        """Make a change while calls go wrong, as `step` does."""
+        """Execute a change with faults; see `step`."""
         wanted = self.after(change)
         drops = change.kind == "drop"
         catalog = (self.hasty if any(is_slow(action) for _, action in faults) else self.clients)[client]
         self.step(client, wanted, faults, lambda: make(catalog, self.database, change), drops=drops)
 
     def step(
-        self, client: int, wanted: World | None, faults: Faults, run: Callable[[], object], *, drops: bool = False
+        self,
+        client: int,
+        wanted: ExpectedState | None,
+        faults: Faults,
+        run: Callable[[], object],
+        *,
+        drops: bool = False,
     ) -> None:
-        """Do something while calls go wrong, and hold what the client is told against what is there."""
+        """Execute something with faults, and compare the reported outcome with the actual state."""
         proxy = self.proxies[client]
         for nth, action in faults:
             proxy.on(ANY, action, nth=nth)
@@ -203,7 +209,7 @@ class Model:
         self._time_passes(excused=bool(faults))
 
     def at_once(self, clients: tuple[int, int], name: str) -> None:
-        """Two clients replace one view at the same moment."""
+        """Two clients replace one view at the same time."""
         known = self.world[name]
         changes = [Change("replace", name, text=self.text()) for _ in clients]
 
@@ -230,7 +236,7 @@ class Model:
         self._time_passes(excused=False)
 
     def killed(self, change: Change, nth: int, *, carried_out: bool, late: bool = False, method: str = ANY) -> None:
-        """A client is killed in the middle of a change; its lock stays behind."""
+        """Kill a client during a change; its lock stays."""
         wanted = self.after(change)
         action: Action = DropReply(silent=True) if carried_out else Hold()
         self.mortal.on(method, action, nth=nth)
@@ -250,14 +256,14 @@ class Model:
         self._time_passes(excused=said is None)
 
     def server_killed(self, changes: Sequence[Interrupted]) -> None:
-        """The server is killed in the middle of changes of different views, and started again."""
+        """Kill the server during changes of different views, and restart it."""
         self._count("servers killed")
         before = self.world
         wanted = [self.after(each.change) for each in changes]
         with ThreadPoolExecutor(len(changes)) as pool:
             running = [self._start(each, pool) for each in changes]
             for each in running:
-                until(each.waits)
+                until(each.is_waiting)
             kill_and_start(self.metastore, [*self.proxies, self.mortal])
             for each in running:
                 if isinstance(each.action, Hold):
@@ -288,22 +294,22 @@ class Model:
         future = pool.submit(lambda: self._told(lambda: make(catalog, self.database, each.change))[0])
         return _Running(each, proxy, action, future)
 
-    # -- What is checked ----------------------------------------------------------------------------------------------
+    # -- Checks -------------------------------------------------------------------------------------------------------
 
     def check_lists(self) -> None:
-        """Every client sees what is there."""
+        """Check that every client reads the expected state."""
         for client in self.clients:
             assert {name for _, name in client.list_views(self.database)} == set(self.world)
 
-    def seen(self) -> World:
-        """What is there, seen with other eyes."""
+    def seen(self) -> ExpectedState:
+        """Return the actual state, read independently."""
         world = {}
         self.pointers = {}
         for name in self.observer.names():
             view = self.observer.view(name)
             assert view.row["viewExpandedText"] == view.queries[view.log[-1] - 1]
             color = view.properties.get("color")
-            world[name] = Known(view.metadata["view-uuid"], tuple(view.queries), tuple(view.log), color)
+            world[name] = ViewState(view.metadata["view-uuid"], tuple(view.queries), tuple(view.log), color)
             self.pointers[name] = view.pointer
         return world
 
@@ -316,7 +322,7 @@ class Model:
             return "refused", error
         return "done", None
 
-    def _judge(self, told: str, wanted: World | None) -> None:
+    def _judge(self, told: str, wanted: ExpectedState | None) -> None:
         before = dict(self.pointers)
         seen = self.seen()
         self._count(told)
@@ -327,8 +333,8 @@ class Model:
         assert truth[told], f"{told}, and it is {seen}, not {self.world if told == 'refused' else wanted}"
         self._move_on(seen, before)
 
-    def _move_on(self, seen: World, pointers: dict[str, str] | None = None) -> None:
-        """Take what is there for the world, and remember what is gone."""
+    def _move_on(self, seen: ExpectedState, pointers: dict[str, str] | None = None) -> None:
+        """Adopt the actual state as the expected one, and remember dropped views."""
         there = {known.identity for known in seen.values()}
         for name, known in self.world.items():
             if pointers is not None and known.identity not in there:
@@ -337,7 +343,7 @@ class Model:
         self.world = seen
 
     def _meet_what_is_locked(self) -> None:
-        """Who comes upon a lock that a dead client left is refused, and changes nothing."""
+        """Check that the lock of a killed client blocks others without effect."""
         locks = self.observer.locks()
         if not locks:
             return
@@ -353,7 +359,7 @@ class Model:
         self._count("locked out")
 
     def _time_passes(self, *, excused: bool) -> None:
-        """What the server does by itself in the end: it forgets locks that nobody keeps alive."""
+        """Remove locks without heartbeats, as the server does after its time-out."""
         left = self.observer.locks()
         assert excused or not left, left
         with connect(self.metastore.port) as client:
@@ -362,7 +368,7 @@ class Model:
                 client.unlock(UnlockRequest(lockid=lock.lockid))
 
     def _settle(self, proxy: ThriftProxy) -> None:
-        """Wait for requests that are still on their way, and let all calls through from now on."""
+        """Wait for pending requests, and remove all faults."""
         until(lambda: all(call.answered for call in proxy.calls if call.delivered or isinstance(call.action, Delay)))
         proxy.clear()
 
@@ -370,8 +376,8 @@ class Model:
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
-def agree(seen: World, wanted: World, name: str | None = None) -> bool:
-    """Whether a world is the one that was wanted, or one view in it; a new view may have any uuid."""
+def agree(seen: ExpectedState, wanted: ExpectedState, name: str | None = None) -> bool:
+    """Return whether a state, or one view, is the expected one; a new view may have any UUID."""
     names = seen.keys() | wanted.keys() if name is None else {name}
     return all(
         (key in seen) == (key in wanted)
@@ -381,12 +387,12 @@ def agree(seen: World, wanted: World, name: str | None = None) -> bool:
 
 
 def is_slow(action: Action) -> bool:
-    """Whether a client gets no answer, and no end of its connection either, for longer than it waits."""
+    """Return whether an action makes the client run into its time-out."""
     return isinstance(action, Delay) or (isinstance(action, DropReply) and action.silent)
 
 
 def _reached(proxy: ThriftProxy, action: Action) -> bool:
-    """Whether a call is where its action lets it wait."""
+    """Return whether a call waits because of its action."""
     if isinstance(action, Hold):
         return action.arrived.is_set()
     return any(call.action is action and call.answered for call in proxy.calls)

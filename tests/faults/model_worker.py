@@ -1,7 +1,7 @@
-"""Clients that are killed: `python -m tests.faults.model_worker` imports everything once, and forks one for each order.
+"""Clients that may be killed: `python -m tests.faults.model_worker` imports everything once and forks one per order.
 
-An order is a line of JSON, see `Order`; the answer is the new process's number. It makes its change, notes what it was
-told in a file, and ends; whoever gave the order may kill it at any moment.
+An order is a line of JSON, see `Order`; the answer is the new process's id. The process executes its change, writes
+the outcome to a file, and exits; the test may kill it at any moment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.integration.catalog.samples import SCHEMA, version
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a view, as values."""
+    """One change of a view."""
 
     kind: str
     """`create`, `replace`, `create or replace`, `color`, `roll back`, `rename`, `drop` or `register`."""
@@ -39,7 +39,7 @@ class Change:
 
 
 def make(catalog: HiveViewCatalog, database: str, change: Change) -> object:
-    """Make a change."""
+    """Execute a change."""
     at = (database, change.name)
     texts = version(database, ("spark", change.text))
     match change.kind:
@@ -64,17 +64,17 @@ def make(catalog: HiveViewCatalog, database: str, change: Change) -> object:
 
 @dataclass(frozen=True)
 class Order:
-    """What one process does."""
+    """The order for one process."""
 
     properties: dict[str, str]
     database: str
     change: Change
     note: str
-    """The file that says how it ended; it is not there before."""
+    """The file for the outcome; missing until the end."""
 
 
 class Mortal:
-    """One process that makes a change."""
+    """A process that executes a change."""
 
     def __init__(self, pid: int, note: Path) -> None:
         self._pid = pid
@@ -82,11 +82,11 @@ class Mortal:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """Return whether it has ended."""
         return self._note.exists()
 
     def kill(self) -> str | None:
-        """Kill it, and wait until it is gone; what it was told, if it had ended by then."""
+        """Kill it and wait; return the outcome if it had ended before."""
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{self._pid}").exists())
@@ -106,7 +106,7 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
 
     def begin(self, properties: dict[str, str], database: str, change: Change) -> Mortal:
-        """Let a new process make a change."""
+        """Execute a change in a new process."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -131,7 +131,7 @@ class Worker:
 
 def serve() -> None:
     """Fork a process for each order."""
-    # Nobody waits for them: they are gone as soon as they have ended.
+    # No zombies: nobody waits for the children.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         given = json.loads(line)
@@ -143,7 +143,7 @@ def serve() -> None:
 
 
 def obey(order: Order) -> None:
-    """Make the change, and end."""
+    """Execute the change and exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     told = "done"
     try:
@@ -151,7 +151,7 @@ def obey(order: Order) -> None:
     except BaseException as error:  # noqa: BLE001 -- whatever it is, the test judges it
         told = f"{type(error).__name__}: {error}"
     finally:
-        # In one step: half a note would be another one.
+        # Atomically: a partial outcome would be misread.
         part = Path(f"{order.note}.part")
         part.write_text(told)
         part.rename(order.note)

@@ -1,6 +1,6 @@
-"""A process that commits to a view in competition with others: `python -m tests.faults.race_worker CONTEST`, as JSON.
+"""A process that commits to a view concurrently with others: `python -m tests.faults.race_worker CONTEST`, as JSON.
 
-It waits until the file `start` is there, makes its commits, and prints what was acknowledged, one JSON line a commit.
+It waits for the file `start`, commits, and prints one JSON line per acknowledged commit.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hive_views.errors import CommitFailedError
 from tests.integration.catalog.samples import SCHEMA, version
 
 PATIENCE = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "5", "commit.retry.max-wait-ms": "50"}
-"""View properties with which a commit is repeated until it gets through."""
+"""View properties for unlimited commit retries."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What one process does."""
+    """The task of one process."""
 
     properties: dict[str, str]
     database: str
@@ -31,17 +31,17 @@ class Contest:
     start: str
 
     def dump(self) -> str:
-        """The JSON of it."""
+        """Return the task as JSON."""
         return json.dumps(asdict(self))
 
 
 def query(process: int, number: int) -> str:
-    """The text of one commit."""
+    """Return the text of one commit."""
     return f"select {process} as id, '{number}' as data"
 
 
 def compete(contest: Contest) -> list[dict[str, int | str]]:
-    """Alternate between a new text and a property of one's own; what was acknowledged."""
+    """Commit a new text and a property alternately; return the acknowledged commits."""
     name = (contest.database, contest.view)
     acknowledged: list[dict[str, int | str]] = []
     with HiveViewCatalog("prod", **contest.properties) as catalog:

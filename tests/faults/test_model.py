@@ -26,7 +26,7 @@ from hive_views.catalog.views import HiveView
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import free_port
 from tests.conftest import SERVER, started
-from tests.faults.model import LOCK_ONLY, SWAP_ONLY, TIMEOUT_S, Faults, Interrupted, Known, Model
+from tests.faults.model import LOCK_ONLY, SWAP_ONLY, TIMEOUT_S, Faults, Interrupted, Model, ViewState
 from tests.faults.model_worker import Change, Worker
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE
 from tests.proxy import Action, CutReply, CutRequest, Delay, DropReply, DropRequest, Duplicate
@@ -78,7 +78,7 @@ class Machine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.model = Model(self.metastore, self.worker, self.counts)
         self.model.begin()
-        self.stale: tuple[HiveView, Known, str, int] | None = None
+        self.stale: tuple[HiveView, ViewState, str, int] | None = None
 
     def teardown(self) -> None:
         if hasattr(self, "model"):

@@ -8,8 +8,10 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from hive_views.config import ConnectionConfig
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import GetTableRequest, Table
+from hive_views.metastore.transport.client import MetastoreClient
 
 
 class BareClient(Client):  # type: ignore[misc]
@@ -39,3 +41,8 @@ class connect:  # noqa: N801 - used like a function
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._transport.close()
+
+
+def client_for(*uris: str, **options: object) -> MetastoreClient:
+    """Return a client of metastores with connection options."""
+    return MetastoreClient(ConnectionConfig(uris=uris, **options))  # type: ignore[arg-type]

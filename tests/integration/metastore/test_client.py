@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,7 @@ from hive_views.metastore.transport.client import (
 )
 from hive_views.metastore.transport.connection import Connection
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported
+from tests.integration.metastore.rpc import client_for
 from tests.proxy import (
     ANY,
     EVERY,
@@ -53,22 +54,6 @@ from tests.proxy import (
     DropRequest,
     ThriftProxy,
 )
-
-
-@pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    with ThriftProxy(metastore.port) as running:
-        yield running
-
-
-@pytest.fixture
-def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
-    with client_for(proxy.uri) as made:
-        yield made
-
-
-def client_for(*uris: str, **options: object) -> MetastoreClient:
-    return MetastoreClient(ConnectionConfig(uris=uris, **options))  # type: ignore[arg-type]
 
 
 def view(database: str, name: str, **parameters: str) -> Table:

@@ -6,7 +6,7 @@ What does go wrong on the way is in `tests/faults`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,6 @@ from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, SetLocation, SetProperties, apply
 from tests.integration.catalog.samples import files_below, hive_row, path, version
-from tests.integration.metastore.rpc import connect
 from tests.integration.metastore.stores import changed, new_metadata, open_store
 from tests.proxy import ThriftProxy
 
@@ -43,25 +42,8 @@ BLUE = SetProperties({"color": "blue"})
 
 
 @pytest.fixture
-def store(properties: dict[str, str]) -> Iterator[MetastoreStore]:
-    with open_store(properties) as opened:
-        yield opened
-
-
-@pytest.fixture
-def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
-    with connect(metastore.port) as client:
-        yield client
-
-
-@pytest.fixture
 def name(database: str) -> ViewName:
     return ViewName(database, "v")
-
-
-@pytest.fixture
-def created(store: MetastoreStore, name: ViewName, tmp_path: Path) -> LoadedView:
-    return commit(store, name, None, new_metadata(f"{tmp_path.as_uri()}/v"))
 
 
 def test_create(store: MetastoreStore, name: ViewName, created: LoadedView, raw: Client, tmp_path: Path) -> None:

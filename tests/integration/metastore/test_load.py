@@ -22,35 +22,15 @@ from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
-from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view, table_names, view_exists, view_names
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import SetProperties
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.samples import hive_row, path
-from tests.integration.metastore.rpc import connect
-from tests.integration.metastore.stores import changed, new_metadata, open_store
+from tests.integration.metastore.stores import changed, open_store
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 READ_ROW = "get_table_req"
-
-
-@pytest.fixture
-def store(properties: dict[str, str]) -> Iterator[MetastoreStore]:
-    with open_store(properties) as opened:
-        yield opened
-
-
-@pytest.fixture
-def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
-    with connect(metastore.port) as client:
-        yield client
-
-
-@pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    with ThriftProxy(metastore.port) as running:
-        yield running
 
 
 @pytest.fixture
@@ -58,11 +38,6 @@ def behind(properties: dict[str, str], proxy: ThriftProxy) -> Iterator[Metastore
     """A store behind the proxy."""
     with open_store(properties, uri=proxy.uri) as opened:
         yield opened
-
-
-@pytest.fixture
-def created(store: MetastoreStore, database: str, tmp_path: Path) -> LoadedView:
-    return commit(store, ViewName(database, "v"), None, new_metadata(f"{tmp_path.as_uri()}/v"))
 
 
 def remove_file(loaded: LoadedView) -> Path:

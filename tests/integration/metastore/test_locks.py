@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hive_views.config import ConnectionConfig, LockConfig
+from hive_views.config import LockConfig
 from hive_views.errors import LockError, LockTimeoutError, MetastoreRefusedError, MetastoreUnavailableError
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -34,22 +34,11 @@ from hive_views.metastore.locking.lock import (
     hold_lock,
 )
 from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
+from tests.integration.metastore.rpc import client_for
 from tests.proxy import EVERY, Action, CutReply, DropReply, DropRequest, Hold, ThriftProxy
 
 QUICK = LockConfig(timeout_ms=30_000, check_min_wait_ms=5, check_max_wait_ms=50)
 IMPATIENT = LockConfig(timeout_ms=300, check_min_wait_ms=5, check_max_wait_ms=50)
-
-
-@pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    with ThriftProxy(metastore.port) as running:
-        yield running
-
-
-@pytest.fixture
-def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
-    with client_for(proxy.uri) as made:
-        yield made
 
 
 @pytest.fixture
@@ -66,10 +55,6 @@ def name(database: str, observer: MetastoreClient) -> Iterator[ViewName]:
     yield name
     assert observer.show_locks(database, None) == []
     assert not process_lock._queues
-
-
-def client_for(*uris: str, **options: object) -> MetastoreClient:
-    return MetastoreClient(ConnectionConfig(uris=uris, **options))  # type: ignore[arg-type]
 
 
 def locks_on(observer: MetastoreClient, name: ViewName) -> list[ShowLocksResponseElement]:

@@ -53,12 +53,6 @@ SHORT_S = 0.3
 
 
 @pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    with ThriftProxy(metastore.port) as running:
-        yield running
-
-
-@pytest.fixture
 def name(metastore: EmbeddedMetastore) -> Iterator[str]:
     """The name of a missing database; dropped afterwards."""
     fresh = f"proxied_{uuid4().hex[:12]}"
