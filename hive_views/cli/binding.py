@@ -1,8 +1,7 @@
-"""Commands from plain functions: parameters become options, the docstring becomes the help, the result is printed.
+"""Creates commands from plain functions: parameters become options, the docstring the help, and the result is printed.
 
-A function that takes a `catalog` gets the one that the global options name. What it returns is a frozen dataclass:
-`--json` prints its fields as they are, otherwise the function's own renderer shows it to people. So each command can be
-used from Python as well, and there is one place where its parameters, its help and its JSON are written down.
+A parameter `catalog` receives the catalog that the global options name. The result is a dataclass: `--json` prints its
+fields, otherwise the renderer that is registered with the function prints text.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ T = TypeVar("T")
 
 CATALOG = "catalog"
 TELL = "tell"
-"""The parameters that are given the catalog, and what shows parts of the result: no options."""
+"""Parameters that are not options: the catalog, and a callback that prints parts of the result."""
 
-_AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of text.")]
-_YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+_YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def bind(
@@ -44,19 +43,19 @@ def bind(
     tell: Callable[[Any], None] | None = None,
     panel: str | None = None,
 ) -> None:
-    """Make a function a command.
+    """Add a function to an application as a command.
 
     Args:
-        app: Where to add it.
+        app: The application.
         name: The command's name.
-        function: A function with typed parameters and a Google-style docstring. Parameters `catalog` and `tell` are
-            filled in.
-        render: Shows its result to people, on stdout.
-        question: Called with the function's arguments; what it returns is asked before the function is called, and
-            `--yes` answers it. An empty text asks nothing. Without a terminal to ask on, `--yes` is required.
-        code: The exit code that a result means; always 0 by default.
-        tell: What a parameter `tell` is given, unless JSON is asked for: shows parts of the result as they are made.
-        panel: The heading of the list of commands that it stands under.
+        function: A function with typed parameters and a Google-style docstring.
+        render: Prints the result as text on stdout.
+        question: Returns, for the function's arguments, the question to confirm before the function is called; empty
+            for none. `--yes` confirms it, and is required without a terminal.
+        code: Returns the exit code for a result; 0 by default.
+        tell: The value of a parameter `tell`, which prints parts of the result as they are available; None with
+            `--json`.
+        panel: The heading of the command in the list of commands.
     """
     signature = inspect.signature(function)
     hints = _hints(function)
@@ -67,9 +66,8 @@ def bind(
         as_json = as_json or connection.as_json
         if TELL in signature.parameters:
             arguments[TELL] = None if as_json else tell
-        asked = "" if question is None or yes else question(**arguments)
-        if asked:
-            _ask(asked)
+        if question is not None and not yes and (text := question(**arguments)):
+            _confirm(text)
         if CATALOG in signature.parameters:
             with closing(connection.catalog()) as catalog:
                 result = function(catalog, **arguments)
@@ -101,21 +99,14 @@ def bind(
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
-    """The types of the parameters that become options; the others' are imported for type checkers alone."""
+    """The types of the parameters that become options; those of others may be imported for type checkers only."""
     own = {key: hint for key, hint in function.__annotations__.items() if key not in (CATALOG, TELL, "return")}
     holder = SimpleNamespace(__annotations__=own)
     return get_type_hints(holder, globalns=function.__globals__, include_extras=True)
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Take a Google-style docstring apart.
-
-    Args:
-        text: The docstring, as `inspect.getdoc` gives it.
-
-    Returns:
-        What stands before the first section, and the text of each argument by its name.
-    """
+    """Split a Google-style docstring into the text before its sections, and the description of each argument."""
     summary, *sections = re.split(r"^(Args|Returns|Raises|Yields):\n", text, flags=re.MULTILINE)
     helps: dict[str, str] = {}
     for heading, body in zip(sections[::2], sections[1::2], strict=True):
@@ -127,26 +118,26 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _plain_help(text: str) -> str:
-    # Help texts are rich markup, where a bracket would begin a tag.
+    # Help texts are rich markup, in which a bracket begins a tag.
     return " ".join(text.split()).replace("[", r"\[")
 
 
 def _documented(name: str, annotation: Any, text: str) -> Any:
-    """The annotation with the docstring's text as the help of its option or argument."""
+    """The annotation with the help text of its option or argument."""
     if annotation is bool:
-        # Named, so that Typer makes no `--no-…` of it.
+        # Named, so that Typer does not add `--no-…`.
         return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)]
     kind = getattr(annotation, "__origin__", annotation) if hasattr(annotation, "__metadata__") else annotation
-    # A copy: functions share annotations, each with a text of its own.
+    # A copy, since functions share annotations but not their help texts.
     option = copy.copy(next(iter(getattr(annotation, "__metadata__", ())), typer.Option()))
     option.help = text
     return Annotated[kind, option]
 
 
-def _ask(question: str) -> None:
+def _confirm(question: str) -> None:
     if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise UsageError("--yes", f"there is no terminal to ask on: {question} Add --yes if so")
-    # On stderr, so that stdout holds the result alone; Typer's own `confirm` writes a blank to stdout even so.
+        raise UsageError("--yes", f"there is no terminal for the question: {question} Add --yes to confirm")
+    # On stderr, so that stdout contains only the result; Typer's own `confirm` writes a blank to stdout.
     print(f"{shown(question)} [y/N]: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise typer.Abort

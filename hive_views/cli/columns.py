@@ -1,4 +1,4 @@
-"""Columns as a user writes them (`name:type:comment`) and reads them: Iceberg's spellings of types, and Hive's."""
+"""Columns on the command line, `name:type:comment`, with Iceberg's or Hive's names of types."""
 
 from __future__ import annotations
 
@@ -17,18 +17,7 @@ _OPENING, _CLOSING = "<([", ">)]"
 
 
 def parse_columns(texts: Sequence[str]) -> Schema:
-    """Read columns.
-
-    Args:
-        texts: `name:type` or `name:type:comment` each. A type may be spelled as in Iceberg (`long`, `list<int>`) or as
-            in Hive (`bigint`, `array<int>`, `struct<a:int,b:string>`).
-
-    Returns:
-        A schema of optional fields, with ids in their order.
-
-    Raises:
-        UsageError: If one cannot be read, or a name is given twice.
-    """
+    """Parse columns, `name:type` or `name:type:comment`, into a schema of optional fields with consecutive ids."""
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.types import NestedField
 
@@ -46,19 +35,7 @@ def parse_columns(texts: Sequence[str]) -> Schema:
 
 
 def parse_type(text: str, column: str) -> IcebergType:
-    """Read a type.
-
-    Args:
-        text: E.g. `bigint`, `long`, `decimal(10,2)`, `map<string,array<int>>`. `timestamp` has no time zone, as in
-            Iceberg and Hive; `timestamptz` and `timestamp with local time zone` have one.
-        column: The column as the user wrote it, for the message.
-
-    Returns:
-        The Iceberg type; the ids of nested fields mean nothing yet.
-
-    Raises:
-        UsageError: If it is no type, or one that Iceberg does not have.
-    """
+    """Parse a type in Iceberg's or Hive's spelling, for a column as the user wrote it; nested ids are provisional."""
     from hive_views.sql.types import iceberg_types
 
     try:
@@ -68,14 +45,7 @@ def parse_type(text: str, column: str) -> IcebergType:
 
 
 def type_text(kind: Any) -> str:
-    """A type as people write it.
-
-    Args:
-        kind: A type as a metadata file has it: a name, or an object.
-
-    Returns:
-        E.g. `long`, `list<struct<a: int>>`; the name of a kind that is not known.
-    """
+    """The text of a type in a metadata file (a name or an object), such as `list<struct<a: int>>`."""
     if isinstance(kind, str):
         return kind
     if kind["type"] == "list":
@@ -93,7 +63,7 @@ def _struct_fields(kind: dict[str, Any]) -> Iterator[str]:
 
 
 def _split(text: str) -> tuple[str, str, str | None]:
-    """Name, type and comment: at the first colon, and at the next one outside of brackets."""
+    """Split at the first colon, and at the next one outside brackets."""
     name, separator, rest = text.partition(":")
     depth = 0
     for index, character in enumerate(rest):

@@ -1,4 +1,4 @@
-"""What commands print: one JSON document, or text for people. Diagnoses go to stderr, nothing else does."""
+"""What commands print on stdout: one JSON document, or text. Only diagnostics are printed on stderr."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 10_000
-"""Columns of a file or pipe: nothing is wrapped or cut there, so that other programs can read it."""
+"""The width of output to a file or pipe, where nothing is wrapped or cut, so that programs can parse it."""
 
-_VISIBLE = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
-_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_CONTROL_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+_CONTROL_PICTURES |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
 def json_value(value: Any) -> Any:
@@ -55,27 +55,22 @@ def print_json(value: Any) -> None:
 
 
 def console() -> Console:
-    """Where text for people goes: stdout, in colors where it is a terminal that shows them (NO_COLOR is heeded)."""
+    """A console on stdout, with colors if it is a terminal that has them and NO_COLOR is not set."""
     from rich.console import Console
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            # Rich would end the program with 1 here.
+            # Rich would exit with code 1 here.
             raise BrokenPipeError
 
-    found = Output(highlight=False, markup=False, emoji=False)
-    if not found.is_terminal and "COLUMNS" not in os.environ:
-        found.width = WIDE
-    return found
+    output = Output(highlight=False, markup=False, emoji=False)
+    if not output.is_terminal and "COLUMNS" not in os.environ:
+        output.width = WIDE
+    return output
 
 
 def print_table(table: Table, indent: str = "") -> None:
-    """Print a table on stdout, without the blanks that would fill its lines up where they end in a file.
-
-    Args:
-        table: The table.
-        indent: What stands in front of each line.
-    """
+    """Print a table on stdout, each line after an indent; without trailing blanks unless it is a terminal."""
     from rich.padding import Padding
 
     out = console()
@@ -90,12 +85,5 @@ def print_table(table: Table, indent: str = "") -> None:
 
 
 def shown(value: object) -> str:
-    """A text of somebody else's as it can be shown: what would steer the terminal or turn its neighbors round is seen.
-
-    Args:
-        value: Anything; None gives an empty text.
-
-    Returns:
-        One text; its lines and tabs stay.
-    """
-    return "" if value is None else escape(str(value).translate(_VISIBLE), lines=True)
+    """The text of a value (empty for None), with control and bidirectional characters escaped but lines and tabs."""
+    return "" if value is None else escape(str(value).translate(_CONTROL_PICTURES), lines=True)

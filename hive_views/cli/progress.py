@@ -1,4 +1,4 @@
-"""A bar on stderr for what takes long."""
+"""A progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
-def bar(what: str) -> Iterator[Callable[..., None]]:
-    """A bar with rate and time left on stderr, where that is a terminal; it is gone when the work is done.
+def bar(description: str) -> Iterator[Callable[..., None]]:
+    """Show a bar with rate and remaining time on stderr while work is done, if that is a terminal.
 
-    Args:
-        what: What is done.
-
-    Yields:
-        What is to be told how many are done, of how many, and, where that changes, what is done now.
+    Yields a function that is called with the number of finished items, the total, and the description if it changes.
     """
     if not sys.stderr.isatty():
         yield lambda done, total, now=None: None
@@ -34,19 +30,19 @@ def bar(what: str) -> Iterator[Callable[..., None]]:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            # Of a single step, or the first one, Rich knows no speed.
+            # Rich has no speed before the second update.
             speed = task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
             return Text(f"{speed:.1f}/s")
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        shown_now = what
+        task = progress.add_task(description, total=None)
+        shown_now = description
 
-        def advance(done: int, total: int, now: str = what) -> None:
+        def advance(done: int, total: int, now: str = description) -> None:
             nonlocal task, shown_now
             if now != shown_now:
-                # Another sort of work has a rate of its own.
+                # Another kind of work has its own rate.
                 progress.remove_task(task)
                 task, shown_now = progress.add_task(now, total=None), now
             progress.update(task, completed=done, total=total)

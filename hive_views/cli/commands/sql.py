@@ -1,4 +1,4 @@
-"""`hive-views sql`: statements about views run without Spark, and texts expanded without a metastore."""
+"""The commands sql, which runs statements about views without Spark, and sql expand, which needs no metastore."""
 
 from __future__ import annotations
 
@@ -25,36 +25,31 @@ MODES = ("hive-exact", "portable")
 
 @dataclass(frozen=True)
 class SqlResult:
-    """What `sql` returns."""
+    """The result of `sql`."""
 
     kind: str
     """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`, `unchanged`, `absent`, or `rows`."""
     name: str | None
     """The view or table, as `database.name`; null for SHOW VIEWS."""
     version_id: int | None
-    """The version that readers get; null where no view is left, or none was meant."""
+    """The current version; null if the view was dropped, or the statement is not about one view."""
     columns: tuple[str, ...]
-    """The names of the answer's columns; empty for a statement that answers nothing."""
+    """The names of the result's columns; empty for a statement without a result."""
     rows: tuple[tuple[str | None, ...], ...]
-    """The answer; for DROP … CASCADE what was dropped, in that order."""
+    """The result; for DROP … CASCADE what was dropped, in that order."""
 
 
 class _Group(TyperGroup):
-    """`sql STATEMENT` and `sql expand`: what is no command's name is the statement of `run`."""
+    """The group of `sql STATEMENT` and `sql expand`: other words are the statement of `run`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `run` in front where no command is named."""
-        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if not args or named else ["run", *args])
+        """Insert `run` if no command is named."""
+        names_command = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if not args or names_command else ["run", *args])
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
-    """Add the commands to the command line.
-
-    Args:
-        app: The application.
-        panel: The heading of the list of commands that they stand under.
-    """
+    """Add the commands to the command line, under a heading."""
     group = typer.Typer(
         cls=_Group,
         help='Run a SQL statement about views: hive-views sql "CREATE VIEW …". No Spark is needed.',
@@ -72,51 +67,42 @@ def run_statement(
     database: Annotated[str, typer.Option(metavar="NAME")] = "default",
     dialect: Annotated[str, typer.Option(metavar="spark|hive|trino")] = "spark",
 ) -> SqlResult:
-    """Run a SQL statement about views: CREATE, ALTER, DROP, SHOW, DESCRIBE. The word run may be left out.
+    """Run a SQL statement about views: CREATE, ALTER, DROP, SHOW, DESCRIBE. The word run may be omitted.
 
     Args:
-        catalog: Where the views are.
         statement: The statement; - is standard input.
-        database: The current database: what names without one mean.
-        dialect: How the statement is read, and the dialect of a new view's text.
-
-    Returns:
-        What was done, or the answer.
-
-    Raises:
-        UsageError: If there is no such dialect.
-        SqlError: If the statement cannot be read or done; it points at line and column.
-        HiveViewsError: As `HiveViewCatalog.execute` does.
+        database: The current database, for names without one.
+        dialect: The dialect of the statement, and of a new view's text.
     """
-    _choose("--dialect", dialect, DIALECTS)
-    done = catalog.execute(sys.stdin.read() if statement == "-" else statement, database=database, dialect=dialect)
+    _check_choice("--dialect", dialect, DIALECTS)
+    result = catalog.execute(sys.stdin.read() if statement == "-" else statement, database=database, dialect=dialect)
     return SqlResult(
-        kind=done.kind,
-        name=None if done.identifier is None else ".".join(done.identifier),
-        version_id=None if done.view is None else done.view.metadata.current_version_id,
-        columns=done.columns,
-        rows=done.rows,
+        kind=result.kind,
+        name=None if result.identifier is None else ".".join(result.identifier),
+        version_id=None if result.view is None else result.view.metadata.current_version_id,
+        columns=result.columns,
+        rows=result.rows,
     )
 
 
-def print_result(value: SqlResult) -> None:
-    """A statement's answer as a table, one text as it is, or a sentence on what was done."""
+def print_result(result: SqlResult) -> None:
+    """Print the rows as a table, a single column without one, or what was done in one line."""
     out = console()
-    if value.kind != "rows":
-        version = "" if value.version_id is None else f", version {value.version_id} is current"
-        others = [row[0] for row in value.rows if row[0] != value.name]
+    if result.kind != "rows":
+        version = "" if result.version_id is None else f", version {result.version_id} is current"
+        others = [row[0] for row in result.rows if row[0] != result.name]
         also = f" (before it: {', '.join(map(shown, others))})" if others else ""
-        out.print(f"{shown(value.name)}: {value.kind}{version}{also}", soft_wrap=True)
+        out.print(f"{shown(result.name)}: {result.kind}{version}{also}", soft_wrap=True)
         return
-    if len(value.columns) == 1:
-        for (text,) in value.rows:
+    if len(result.columns) == 1:
+        for (text,) in result.rows:
             out.print(shown(text), soft_wrap=True)
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(*value.columns, box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
-    for row in value.rows:
+    table = Table(*result.columns, box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
+    for row in result.rows:
         table.add_row(*map(shown, row))
     print_table(table)
 
@@ -124,23 +110,20 @@ def print_result(value: SqlResult) -> None:
 def expand_lines(
     lines: Iterable[str | bytes], *, mode: str = "hive-exact", dialect: str = "hive"
 ) -> Iterator[dict[str, Any]]:
-    """Expand the CREATE VIEW of each request: which texts and columns are stored for it.
+    """Expand the CREATE VIEW statement of each request into the texts and columns that are stored.
 
     Args:
-        lines: One JSON object each: `ddl`, `database`, `tables`, and where needed `setup`, `base_views`, `conf`,
-            `partition_keys`, `functions`, `dialect`. Empty lines are passed over.
-        mode: `hive-exact` is to the letter what Hive stores; `portable` what this package stores.
-        dialect: How a text is read where its request does not say.
+        lines: One JSON object each: `ddl`, `database`, `tables`, and optionally `setup`, `base_views`, `conf`,
+            `partition_keys`, `functions`, `dialect`. Empty lines are skipped.
+        mode: `hive-exact` gives exactly what Hive stores; `portable` what this package stores.
+        dialect: The dialect of requests that do not name one.
 
     Yields:
-        For each request `original`, `expanded`, `columns`, `partition_keys`, and `error`: null, or why there is nothing
-        else. A line that is no request gets such an answer, and the others go on.
-
-    Raises:
-        UsageError: If there is no such mode or dialect.
+        For each request `original`, `expanded`, `columns`, `partition_keys`, and `error`: null, or why the others are
+        null. An invalid request has an error, too, and does not end the iteration.
     """
-    _choose("--mode", mode, MODES)
-    _choose("--dialect", dialect, DIALECTS)
+    _check_choice("--mode", mode, MODES)
+    _check_choice("--dialect", dialect, DIALECTS)
     return (_answer(line, mode, dialect) for line in lines if line.strip())
 
 
@@ -151,13 +134,13 @@ def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
         request = json.loads(line)
         _check(request)
     except (ValueError, RecursionError) as error:
-        nothing = dict.fromkeys(("original", "expanded", "columns", "partition_keys"))
-        return {**nothing, "error": f"Not a request: {error}"}
+        empty = dict.fromkeys(("original", "expanded", "columns", "partition_keys"))
+        return {**empty, "error": f"Not a request: {error}"}
     return expand_request(request, mode=mode, dialect=dialect)
 
 
 def _check(request: Any) -> None:
-    """Refuse what is not of a request's form."""
+    """Raise ValueError if a value is not a request."""
     if not isinstance(request, dict):
         raise ValueError("a request is a JSON object")
     if not isinstance(request.get("ddl"), str):
@@ -181,25 +164,25 @@ def _check(request: Any) -> None:
         raise ValueError("base_views: not an object")
     if not all(isinstance(kind, str) for kind in (request.get("functions") or {}).values()):
         raise ValueError("functions: not an object of texts")
-    for name, described in (request.get("tables") or {}).items():
-        parts = [described]
-        if isinstance(described, dict):
-            parts = [described.get("columns", []), described.get("partition_keys", [])]
-            if not isinstance(described.get("bucket_columns", []), list | None):
+    for name, table in (request.get("tables") or {}).items():
+        column_lists = [table]
+        if isinstance(table, dict):
+            column_lists = [table.get("columns", []), table.get("partition_keys", [])]
+            if not isinstance(table.get("bucket_columns", []), list | None):
                 raise ValueError(f"tables: the bucket_columns of {name} are no list")
-        for columns in parts:
+        for columns in column_lists:
             if not isinstance(columns, list) or not all(isinstance(c, list) and len(c) >= 2 for c in columns):
                 raise ValueError(f"tables: the columns of {name} are no list of name and type")
 
 
-def _choose(option: str, value: str, choices: tuple[str, ...]) -> None:
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(option, f"{value!r} is none of {', '.join(choices)}")
 
 
 _SUMMARY, _HELPS = read_docstring(
-    "Expand CREATE VIEW statements, without a metastore. One JSON request a line on standard input gives one JSON "
-    "answer a line on standard output.\n\n" + (inspect.getdoc(expand_lines) or "").partition("\n\n")[2]
+    "Expand CREATE VIEW statements, without a metastore. Reads one JSON request per line from standard input, and "
+    "prints one JSON answer per line.\n\n" + (inspect.getdoc(expand_lines) or "").partition("\n\n")[2]
 )
 
 

@@ -397,7 +397,7 @@ def test_restrict(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
 
 def test_cascade_and_restore_by_register(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
     refused = cli("drop", f"{shop}.big", "--cascade")
-    assert "and every view that depends on it (--dry-run tells which)?" in refused.err
+    assert "and every view that depends on it (--dry-run lists them)?" in refused.err
     done = cli("drop", f"{shop}.big", "--cascade", "--yes")
     assert done.code == 0
     lines = done.out.splitlines()
