@@ -247,7 +247,7 @@ def _describe_target(to: str | None) -> str:
 
 def target_metastore(to: HiveViewCatalog | None) -> str | None:
     """Return the addresses of the metastore of a target catalog as a plan records them; None for no target catalog."""
-    return None if to is None else ",".join(sorted(to._config.connection.uris))
+    return None if to is None else ",".join(sorted(to.store.config.connection.uris))
 
 
 # -- The metastore as it will be -------------------------------------------------------------------------------------

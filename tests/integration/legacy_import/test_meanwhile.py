@@ -1,4 +1,4 @@
-"""Others at work while views are imported: changes in the last moment, an outage, a worker in another process."""
+"""Imports with concurrent changes, outages and repeated steps."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest,
 from hive_views.metastore.row_codec import encode_row
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
+from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, hive_view_row
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
@@ -202,3 +203,39 @@ def test_view_replaced_by_another_program_is_refused(views, plan, catalog, journ
     ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
     assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert encode_row(catalog.store.get_row(ViewName(views, "base"))) == ours
+
+
+def test_repeated_steps_report_the_view_as_converted(views, plan, catalog, raw):
+    """As by a task that Spark retries or runs twice."""
+    entry = entry_of(plan(), "base")
+    importer = importer_for(plan(), catalog)
+    pending = importer.compute(entry)
+    first = importer.swap(importer.write_files(pending, is_shared=True), is_shared=True)
+    again = importer.swap(importer.write_files(pending, is_shared=True), is_shared=True)
+    assert first.status is again.status is ImportStatus.CONVERTED
+    assert (again.metadata_location, again.backup) == (first.metadata_location, first.backup)
+    assert not again.was_converted_before
+    assert catalog.load_view((views, "base")).metadata_location == pending.converted.location
+    assert path(pending.converted.backup).exists()
+
+
+def test_view_converted_by_another_run_before_the_swap_is_converted(views, plan, catalog):
+    entry = entry_of(plan(), "base")
+    importer = importer_for(plan(), catalog)
+    pending, other = importer.compute(entry), importer.compute(entry)
+    first = importer.swap(importer.write_files(other))
+    outcome = importer.swap(importer.write_files(pending))
+    assert (outcome.status, outcome.was_converted_before) == (ImportStatus.CONVERTED, True)
+    assert outcome.metadata_location == first.metadata_location
+    assert not path(pending.converted.location).exists() and not path(pending.converted.backup).exists()
+
+
+def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catalog, raw):
+    importer = importer_for(plan(), catalog)
+    pending = importer.compute(entry_of(plan(), "base"))
+    importer.write_files(pending, is_shared=True)
+    metadata_file = path(pending.converted.location)
+    metadata_file.write_bytes(metadata_file.read_bytes()[:10])
+    outcome = importer.write_files(pending, is_shared=True)
+    assert (outcome.status, outcome.reason) == (ImportStatus.FAILED, Reason.METASTORE)
+    assert "metadata_location" not in raw.get_table(views, "base").parameters

@@ -1,4 +1,4 @@
-"""An import spread over Spark's executors: plan, rows and journal are those of one process, whoever dies."""
+"""An import on Spark's executors: same plan, rows and journal as in one process, and recovery from kills."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.proxy import Hold, ThriftProxy
 
 __all__ = ["catalog", "open_catalog", "raw", "short"]
 
-_OWN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{13}|\b1\d{9}\b")
+_VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{13}|\b1\d{9}\b")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def job(spark: SparkSession, catalog: HiveViewCatalog) -> SparkImport:
 
 
 def rows(name: str) -> Iterator[Table]:
-    """Views of all kinds on five levels, some of which cannot be converted, and their tables."""
+    """Yield views of all kinds on five levels, some of which cannot be converted, and their tables."""
     yield table_row(name, "orders", [("id", "bigint"), ("cust", "int")])
     yield table_row(name, "customers", [("id", "int"), ("name", "string")])
     columns = [("id", "bigint"), ("cust", "int")]
@@ -67,17 +67,17 @@ def rows(name: str) -> Iterator[Table]:
 
 @pytest.fixture
 def legacy(raw: Client, database: str) -> str:
-    """The test's database with these views."""
+    """The test's database with the rows of `rows`."""
     for row in rows(database):
         raw.create_table(row)
     return database
 
 
-def told(history: History) -> dict[str, Any]:
-    """What a journal says, without what differs from run to run: identities and times."""
+def journal_content(history: History) -> dict[str, Any]:
+    """Return the content of a journal without UUIDs and times."""
 
     def plain(value: object) -> str:
-        return _OWN.sub("*", str(value))
+        return _VARYING.sub("*", str(value))
 
     return {
         "plan": history.plan.to_json(),
@@ -92,23 +92,24 @@ def told(history: History) -> dict[str, Any]:
     }
 
 
-def written(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
-    """The rows at the targets of a plan, without identities and times."""
-    found = {}
+def target_rows(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
+    """Return the rows of a plan's targets without UUIDs and times."""
+    rows_by_name = {}
     for entry in plan.entries:
         row = catalog.store.get_row(entry.target)
-        found[entry.name] = _OWN.sub("*", str(row and (row.table.sd.cols, row.texts, sorted(row.parameters.items()))))
-    return found
+        content = row and (row.table.sd.cols, row.texts, sorted(row.parameters.items()))
+        rows_by_name[entry.name] = _VARYING.sub("*", str(content))
+    return rows_by_name
 
 
 def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
-    one = plan_import(catalog, databases=[legacy])
+    plan_of_one_process = plan_import(catalog, databases=[legacy])
     plan = job.plan(databases=[legacy])
-    assert plan.to_json() == one.to_json()
+    assert plan.to_json() == plan_of_one_process.to_json()
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
 
-    assert run_plan(one, catalog, tmp_path / "one").complete
-    expected = told(read_journal(tmp_path / "one")), written(catalog, plan)
+    assert run_plan(plan_of_one_process, catalog, tmp_path / "one").complete
+    expected = journal_content(read_journal(tmp_path / "one")), target_rows(catalog, plan)
     assert {item.status for item in revert_run(catalog, tmp_path / "one")} == {RevertStatus.REVERTED}
 
     seen: list[tuple[int, int]] = []
@@ -116,7 +117,7 @@ def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
     assert result.complete
     assert [outcome.name for outcome in result.outcomes] == [entry.name for entry in plan.entries]
     assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
-    assert (told(read_journal(tmp_path / "spread")), written(catalog, plan)) == expected
+    assert (journal_content(read_journal(tmp_path / "spread")), target_rows(catalog, plan)) == expected
     assert {item.status for item in revert_run(catalog, tmp_path / "spread")} == {RevertStatus.REVERTED}
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
@@ -126,59 +127,51 @@ def test_spark_and_one_process_resume_each_others_journal(job, catalog, legacy, 
     plan = job.plan(databases=[legacy], options=options)
     assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
     assert job.run(plan, tmp_path / "journal").complete
-    done = written(catalog, plan)
-    noted = (tmp_path / "journal").read_bytes()
-    for again in (run_plan(plan, catalog, tmp_path / "journal"), job.run(plan, tmp_path / "journal")):
-        assert again.complete
-    assert written(catalog, plan) == done
-    assert (tmp_path / "journal").read_bytes() == noted
+    expected_rows = target_rows(catalog, plan)
+    journal_bytes = (tmp_path / "journal").read_bytes()
+    for result in (run_plan(plan, catalog, tmp_path / "journal"), job.run(plan, tmp_path / "journal")):
+        assert result.complete
+    assert target_rows(catalog, plan) == expected_rows
+    assert (tmp_path / "journal").read_bytes() == journal_bytes
     assert "l_3_0" in {name for _, name in catalog.list_views(legacy)}
 
 
-def test_run_with_killed_executor_is_resumed(spark, short, tmp_path):
-    # A dead worker's lock is waited for: on this metastore, for seconds.
-    properties = {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
-    with connect(short.port) as client:
-        client.create_database(Database(name="killed", locationUri=f"{short.warehouse}/killed.db"))
-        for row in rows("killed"):
-            client.create_table(row)
-    with HiveViewCatalog("prod", **properties) as catalog:
-        killed_and_run_again(SparkImport(spark, catalog, most_calls=3), catalog, tmp_path)
-
-
-def killed_and_run_again(job: SparkImport, catalog: HiveViewCatalog, tmp_path: Path) -> None:
-    plan = job.plan(databases=["killed"])
-    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
-    killed: list[int] = []
-
-    def kill(done: int, total: int, outcome: object) -> None:
-        if done == 4:
-            killed.extend(workers())
-            for process in killed:
-                os.kill(process, signal.SIGKILL)
-
-    # This Spark's own catalog is another metastore: its analyzer would know none of the views.
-    with pytest.raises(UsageError, match="has no database killed"):
-        job.run(plan, tmp_path / "journal")
-    assert not (tmp_path / "journal").exists()
-    # Spark's local mode gives a job up with its first worker.
-    with pytest.raises(ImportJobError, match="run again"):
-        job.run(plan, tmp_path / "journal", verify="none", progress=kill)
-    assert killed
-    result = job.run(plan, tmp_path / "journal", verify="none")
-    assert result.complete
-    ends = {outcome.name.name: outcome.status for outcome in result.outcomes}
-    assert ends["level_3_2"] is ImportStatus.CONVERTED
-    assert (ends["broken"], ends["above_broken"]) == (ImportStatus.REFUSED, ImportStatus.BLOCKED)
-    for outcome in result.outcomes:
-        if outcome.status is ImportStatus.CONVERTED:
-            assert catalog.load_view(outcome.name.identifier).metadata_location == outcome.metadata_location
-    assert {item.status for item in revert_run(catalog, tmp_path / "journal")} == {RevertStatus.REVERTED}
-    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path) -> None:
+    database, settings = shop(short)
+    held, journal = Hold(), tmp_path / "journal"
+    with (
+        HiveViewCatalog("prod", **settings) as catalog,
+        ThriftProxy(short.port) as proxy,
+        HiveViewCatalog("prod", **{**settings, "uri": proxy.uri}) as behind,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        job = SparkImport(spark, behind, most_calls=3)
+        plan = job.plan(databases=[database])
+        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        # The session's own catalog is another metastore, in which its analyzer cannot find the views.
+        with pytest.raises(UsageError, match=f"has no database {database}"):
+            job.run(plan, journal)
+        assert not journal.exists()
+        proxy.on(ALTER, held, nth=4)
+        running = pool.submit(job.run, plan, journal, verify="none")
+        held.wait_until_held(120)
+        killed = worker_processes()
+        for process in killed:
+            os.kill(process, signal.SIGKILL)
+        held.release()
+        assert killed
+        # Spark's local mode does not retry tasks.
+        with pytest.raises(ImportJobError, match="run again"):
+            running.result()
+        result = job.run(plan, journal, verify="none")
+        while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
+            result = job.run(plan, journal, verify="none")
+        check_done(catalog, plan, journal)
+        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
 def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
-    """A new database with the views of all kinds, and how to reach it: a dead process' lock is waited for, seconds."""
+    """Create a database with views of all kinds; returns its name and the properties to reach it."""
     name = f"at_{uuid4().hex[:8]}"
     with connect(short.port) as client:
         client.create_database(Database(name=name, locationUri=f"{short.warehouse}/{name}.db"))
@@ -188,7 +181,7 @@ def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
 
 
 def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
-    """Run what is left, in one process; each view must be what its report says, and go back to what it was."""
+    """Resume in one process, and check that each view is what its report says and can be reverted."""
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
         result = run_plan(plan, catalog, journal)
@@ -231,7 +224,7 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
             elif outcome.status is not ImportStatus.UNKNOWN:
                 assert not catalog.view_exists(name.identifier), outcome
 
-        # All is taken back, and done by two at once: on Spark, behind the proxy, and in this process.
+        # Revert all, then run twice at once: on Spark, behind the proxy, and in this process.
         converted = [name for name in ends if catalog.view_exists(name.identifier)]
         assert {outcome.status for outcome in revert_views(catalog, converted)} == {RevertStatus.REVERTED}
         proxy.clear()
@@ -261,32 +254,32 @@ def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: P
             held.wait_until_held(120)
             driver.kill()
         assert driver.returncode == -9
-        # What a worker had asked for before it went still arrives, and is carried out.
+        # The request of the killed process arrives and is executed.
         held.release()
         check_done(catalog, plan, journal)
         assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
-def workers() -> list[int]:
-    """The processes of Spark's Python workers that came from this one."""
+def worker_processes() -> list[int]:
+    """Return the processes of Spark's Python workers that are descendants of this one."""
     parents, names = {}, {}
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit():
             try:
-                stat = (place / "stat").read_text()
-                names[int(place.name)] = (place / "cmdline").read_bytes()
+                stat = (directory / "stat").read_text()
+                names[int(directory.name)] = (directory / "cmdline").read_bytes()
             except OSError:
                 continue
-            parents[int(place.name)] = int(stat.rpartition(")")[2].split()[1])
+            parents[int(directory.name)] = int(stat.rpartition(")")[2].split()[1])
 
-    def own(process: int) -> bool:
+    def is_descendant(process: int) -> bool:
         while process > 1:
             if process == os.getpid():
                 return True
             process = parents.get(process, 0)
         return False
 
-    daemons = {number for number, name in names.items() if b"pyspark.daemon" in name and own(number)}
+    daemons = {number for number, name in names.items() if b"pyspark.daemon" in name and is_descendant(number)}
     return [number for number in daemons if parents[number] in daemons]
 
 
@@ -296,7 +289,7 @@ def test_nothing_is_written_if_the_journal_cannot_be(job, catalog, legacy, tmp_p
     run_plan(Plan((), plan.options), catalog, tmp_path / "other")
     with pytest.raises(JournalError, match="another plan"):
         job.run(plan, tmp_path / "other")
-    # As on a full disk: the journal's file may be as long as it is with its first line, and no longer.
+    # As on a full disk: the file cannot grow beyond its first line.
     with Journal(tmp_path / "full", plan):
         limit = (tmp_path / "full").stat().st_size
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
