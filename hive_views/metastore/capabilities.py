@@ -73,9 +73,9 @@ def is_cas_verified(client: MetastoreClient, database: str) -> bool:
 
     `MetastoreClient.alter_table` with `only_verified_cas` sends an alter only to servers for which this is true.
     """
-    uri, capabilities = client.server()
+    uri, capabilities = client.current_server()
     if CAS_VERIFIED not in capabilities:
-        with nullcontext(client) if len(client.uris) == 1 else client.alone(uri) as server:
+        with nullcontext(client) if len(client.uris) == 1 else client.for_server(uri) as server:
             capabilities[CAS_VERIFIED] = _verify_cas(server, database)
     return capabilities[CAS_VERIFIED]
 

@@ -299,15 +299,15 @@ class MetastoreClient:
         except (*_DECLARED, MetastoreRefusedError):
             return True
 
-    def server(self) -> tuple[str, dict[str, bool]]:
+    def current_server(self) -> tuple[str, dict[str, bool]]:
         """Return the URI of the server that the next call most likely goes to, and the known capabilities of it.
 
         Entries added to the latter are kept for as long as the connections to it last.
         """
         return self._exchange("connect", lambda connection: (connection.uri, connection.capabilities), repeat=True)
 
-    def alone(self, uri: str) -> MetastoreClient:
-        """Return a client of one of the metastores alone, to be closed after use."""
+    def for_server(self, uri: str) -> MetastoreClient:
+        """Return a client of one of the metastores only, to be closed after use."""
         return MetastoreClient(replace(self._config, uris=(uri,)))
 
     # -- Making a call -------------------------------------------------------------------------------------------
@@ -361,14 +361,14 @@ class MetastoreClient:
         only_verified_cas: bool = False,
         probe: bool = False,
     ) -> T:
-        """Make one call; the only qualified_database that decides about repetition and maps failures to errors."""
-        for send in range(1, MAX_SENDS + 1):
+        """Make one call; the only method that decides about repetition and maps failures to errors."""
+        for attempt in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
             if only_verified_cas and not connection.capabilities.get(CAS_VERIFIED):
                 self._pool.give_back(connection, monotonic())
                 message = "compare-and-swap was not verified on the server that answers now"
                 raise MetastoreUnavailableError(method, message, uri=connection.uri)
-            fresh = connection.idle_since is None
+            is_new = connection.idle_since is None
             transport = connection.transport
             transport.request_left = False
             try:
@@ -394,15 +394,15 @@ class MetastoreClient:
                 raise MetastoreTimeoutError(
                     method,
                     f"no answer within {self._config.call_timeout_ms} ms (hive-views.call-timeout-ms); "
-                    "the request may still be carried out",
+                    "the request may still be executed",
                     uri=connection.uri,
                 ) from error
             except (OSError, EOFError) as error:
                 connection.close()
                 self._pool.forget(connection.uri)
-                if fresh:
+                if is_new:
                     self._pool.distrust(connection.uri)
-                if send < MAX_SENDS and (repeat or not transport.request_left):
+                if attempt < MAX_SENDS and (repeat or not transport.request_left):
                     continue
                 if not transport.request_left:
                     raise MetastoreUnavailableError(
@@ -415,14 +415,14 @@ class MetastoreClient:
                 connection.close()
                 if not transport.request_left:
                     raise  # the caller's value cannot be serialized as Thrift
-                unreadable: type[MetastoreError] = MetastoreRefusedError if repeat else MetastoreConnectionLostError
-                raise unreadable(method, f"its answer cannot be read: {error}", uri=connection.uri) from error
+                error_type: type[MetastoreError] = MetastoreRefusedError if repeat else MetastoreConnectionLostError
+                raise error_type(method, f"its answer cannot be read: {error}", uri=connection.uri) from error
             except BaseException:
                 connection.close()
                 raise
             self._pool.give_back(connection, monotonic())
             return answer
-        raise AssertionError("the last send returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _qualified(catalog: str, database: str) -> str:

@@ -16,7 +16,7 @@ from hive_views.metastore.locking import process_lock
 def key() -> Iterator[object]:
     key = object()
     yield key
-    assert key not in process_lock._queues, "a turn was left behind"
+    assert key not in process_lock._queues, "the lock is still held"
 
 
 def wait_for_queue(key: object, length: int) -> None:
