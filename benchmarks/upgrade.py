@@ -112,7 +112,7 @@ def _batches(session: Session, made: Plan) -> tuple[float, int]:
         if getattr(progress, "statement", "") == "COMMIT":
             committed.append(perf_counter())
 
-    apply(session, made, while_running=True, tell=tell)
+    apply(session, made, while_running=True, progress=tell)
     # The first one holds the check of the plan as well.
     return max(after - before for before, after in pairwise(committed[1:])), len(committed) - 1
 

@@ -79,20 +79,21 @@ class Address:
 def parse_address(
     url: str, *, user: str | None = None, password: Password | None = None, schema: str | None = None
 ) -> Address:
-    """Read an address.
+    """Parse the address of a metastore database.
 
     Args:
         url: `mysql://host:3306/db`, `mariadb://…`, `postgresql://host/db`, `derby:/directory`, or the JDBC URL of
-            `javax.jdo.option.ConnectionURL`. Without a password: a command line is seen by everybody on its machine.
+            `javax.jdo.option.ConnectionURL`. It must not contain a password,
+            because other users of the machine can see command lines.
         user: The user; Derby's is APP by default.
         password: The user's password.
         schema: The schema, where it is not the user's own.
 
     Returns:
-        The address.
+        The parsed address.
 
     Raises:
-        UsageError: If it cannot be read, holds a password, or names another kind of database.
+        UsageError: If it cannot be parsed, contains a password, or names an unsupported database.
     """
     text = url.strip().removeprefix("jdbc:")
     if _SECRET.search(text):
@@ -104,15 +105,15 @@ def parse_address(
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        # The error's own words may hold a part of a password: one with a slash in it ends the host.
-        raise UsageError("--url", "it cannot be read: write kind://host:port/database") from None
+        # The original message may contain part of a password: a slash in a password ends the host.
+        raise UsageError("--url", "it cannot be parsed: write kind://host:port/database") from None
     if parts.password is not None or "@" in parts.path:
-        # A password with a slash in it ends the host, and the rest of it would be the database's name.
+        # A slash in a password ends the host, and the rest would be taken for the database name.
         raise UsageError("--url", _no_secrets())
     scheme = parts.scheme.partition("+")[0]
     kind = _SCHEMES.get(scheme)
     if kind is None:
-        # What stands there is not repeated: where the scheme was forgotten, it may be a user and a password.
+        # The value is not repeated: without a scheme it may be a user and a password.
         raise UsageError(
             "--url",
             "it begins with none of mysql:, mariadb:, postgresql:, derby:. Scripts for Oracle and SQL Server are "
@@ -123,26 +124,26 @@ def parse_address(
         raise UsageError(
             "--url", f"it names no {'database' if parts.hostname else 'host'}: {kind}://host:port/database"
         )
-    known = dict(parse_qsl(parts.query))
+    parameters = dict(parse_qsl(parts.query))
     return Address(
         kind,
         parts.hostname,
         port or _PORTS[kind],
         name,
-        schema or known.get("currentSchema"),
-        user or unquote(parts.username or known.get("user") or ""),
+        schema or parameters.get("currentSchema"),
+        user or unquote(parts.username or parameters.get("user") or ""),
         secret,
     )
 
 
 def find_password(file: Path | None) -> Password | None:
-    """The password from a file, else from the environment.
+    """The password from a file or the environment.
 
     Args:
-        file: A file whose first line is the password; None looks at the environment alone.
+        file: A file whose first line is the password; None reads the environment variable only.
 
     Returns:
-        The password; None where none is given, so that the user may be asked.
+        The password; None if none is given, so that the caller can prompt for it.
 
     Raises:
         UsageError: If the file cannot be read.
@@ -152,14 +153,14 @@ def find_password(file: Path | None) -> Password | None:
             return Password(file.read_text(encoding="utf-8").split("\n", 1)[0].rstrip("\r"))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError("--password-file", f"it cannot be read: {error}") from None
-    found = os.environ.get(PASSWORD_VARIABLE)
-    return None if found is None else Password(found)
+    password = os.environ.get(PASSWORD_VARIABLE)
+    return None if password is None else Password(password)
 
 
 def _derby(text: str, user: str, password: Password, schema: str | None) -> Address:
     name, *attributes = text.split(";")
-    known = dict(each.partition("=")[::2] for each in attributes if each)
-    directory = name or known.get("databaseName", "")
+    options = dict(attribute.partition("=")[::2] for attribute in attributes if attribute)
+    directory = name or options.get("databaseName", "")
     if directory.startswith("//") and not directory.startswith("///"):
         raise UsageError("--url", "a Derby network server is not supported: stop it, and name the database's directory")
     if not directory:
@@ -169,6 +170,6 @@ def _derby(text: str, user: str, password: Password, schema: str | None) -> Addr
 
 def _no_secrets() -> str:
     return (
-        "it holds a password, which everybody on this machine can see in the list of processes. Take it out, and set "
-        f"{PASSWORD_VARIABLE}, or name a file by --password-file"
+        "it contains a password, which other users of this machine can see in the process list. Remove it, and set "
+        f"{PASSWORD_VARIABLE} or use --password-file"
     )

@@ -114,7 +114,7 @@ def views(session: Session, schema: Schema) -> Iterator[ViewRow]:
 def _columns(session: Session, schema: Schema, storage: dict[int, Any]) -> dict[int, list[tuple[str, str]]]:
     """Columns by TBL_ID: COLUMNS_V2 from 0.8 on, COLUMNS before; partition columns behind them."""
     quote = session.dialect.quote
-    found: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    columns: dict[int, list[tuple[str, str]]] = defaultdict(list)
     of_storage: dict[int, list[int]] = defaultdict(list)
     for tbl_id, sd_id in storage.items():
         if sd_id is not None:
@@ -135,14 +135,14 @@ def _columns(session: Session, schema: Schema, storage: dict[int, Any]) -> dict[
             )
         for sd_id, column, hive_type in session.query(sql):
             for tbl_id in of_storage[int(sd_id)]:
-                found[tbl_id].append((str(column).lower(), str(hive_type)))
+                columns[tbl_id].append((str(column).lower(), str(hive_type)))
     partitions = session.query(
         f"SELECT {quote('TBL_ID')}, {quote('PKEY_NAME')}, {quote('PKEY_TYPE')} FROM {quote('PARTITION_KEYS')} "
         f"WHERE {quote('TBL_ID')} IN ({in_list(list(storage))}) ORDER BY {quote('TBL_ID')}, {place}"
     )
     for tbl_id, column, hive_type in partitions:
-        found[int(tbl_id)].append((str(column).lower(), str(hive_type)))
-    return found
+        columns[int(tbl_id)].append((str(column).lower(), str(hive_type)))
+    return columns
 
 
 def _parameters(session: Session, ids: list[int]) -> dict[int, dict[str, str]]:

@@ -9,17 +9,17 @@ from hive_views.schema_upgrade.sql_session import SqlSession
 
 
 def connect(address: Address) -> Session:
-    """Open a database.
+    """Open a session on a metastore database.
 
     Args:
-        address: Where it is, and who asks.
+        address: Database, user and password.
 
     Returns:
-        The session; close it.
+        The session, which the caller closes.
 
     Raises:
-        DatabaseError: If it cannot be opened.
-        UsageError: If a package is missing.
+        DatabaseError: If the database cannot be opened.
+        UsageError: If a required package is not installed.
     """
     if address.kind == "derby":
         return DerbySession(address)

@@ -1,6 +1,6 @@
-"""Derby through JDBC: a small JVM of our own, with the Derby of PySpark's jars, reached by Py4J (decision 0014).
+"""Sessions on Derby through JDBC, in a JVM with the Derby of PySpark's jars, called through Py4J (decision 0014).
 
-The password goes through Py4J's socket on the loopback address, to which a token is needed; it is in no argument.
+The password is sent over Py4J's authenticated loopback socket and is not a command-line argument.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from hive_views.schema_upgrade.session import Values
 START_TIMEOUT_S = 60.0
 
 JARS_VARIABLE = "HIVE_VIEWS_DERBY_JARS"
-"""A directory whose derby*.jar is used in place of PySpark's: the metastore's own, where its Derby must stay old."""
+"""A directory whose derby*.jar replaces PySpark's, e.g. to keep the version of the metastore's own Derby."""
 
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _PY4J = logging.getLogger("py4j.java_gateway")
 
 
 class DerbyJvm:
-    """A JVM in which Derby runs. It ends with this process, however that ends."""
+    """A JVM for Derby, which ends with this process."""
 
     def __init__(self, place: str, jars: Path | None = None) -> None:
         """Start it."""
@@ -77,20 +77,20 @@ class DerbyJvm:
         if not lines[0].isdigit() or not lines[1]:
             self.stop()
             raise DatabaseError(place, "the JVM for Derby does not start; Java 17 is needed")
-        self._hidden = _Hidden(lines[1])
+        self._hidden = _SecretFilter(lines[1])
         _PY4J.addFilter(self._hidden)
         return JavaGateway(
             gateway_parameters=GatewayParameters(
                 address=LOOPBACK,
                 port=int(lines[0]),
                 auth_token=lines[1],
-                # Its finalizers talk to the JVM whenever Python collects garbage; what is opened is let go by hand.
+                # Py4J's finalizers call the JVM during garbage collection; objects are detached explicitly instead.
                 enable_memory_management=False,
             )
         )
 
     def _line(self) -> str:
-        # Byte by byte: what a buffer has taken, `select` does not see.
+        # Read byte by byte: `select` does not see bytes that are in a buffer.
         assert self.process.stdout is not None, "it is a pipe"
         line = b""
         while byte := os.read(self.process.stdout.fileno(), 1):
@@ -118,7 +118,7 @@ class DerbyJvm:
 
 
 class DerbySession:
-    """A session on an embedded Derby database: nobody else can have it open."""
+    """A session on an embedded Derby database, which only one process can open."""
 
     def __init__(self, address: Address, jvm: DerbyJvm | None = None) -> None:
         """Open the database."""
@@ -147,35 +147,35 @@ class DerbySession:
         return self._run(sql, values, self._rows)  # type: ignore[no-any-return]
 
     def execute(self, sql: str, values: Values | None = None) -> int:
-        """Carry out a statement; the number of rows that it met."""
+        """Execute a statement and return the number of affected rows."""
         return self._run(sql, values, lambda statement: int(statement.executeUpdate()))  # type: ignore[no-any-return]
 
     def commit(self) -> None:
-        """Make the transaction's changes last."""
+        """Commit the transaction."""
         self._guard(None, self._connection.commit)
 
     def rollback(self) -> None:
-        """Forget the transaction's changes."""
+        """Roll back the transaction."""
         self._guard(None, self._connection.rollback)
 
-    def others(self) -> list[str]:
-        """Nobody: Derby opens a database in one program at a time."""
+    def other_sessions(self) -> list[str]:
+        """None: only one process can open a Derby database."""
         return []
 
     def close(self) -> None:
-        """Close the database, so that another program can open it; what was not committed is forgotten."""
+        """Roll back and close the database, so that another process can open it."""
         from py4j.protocol import Py4JError
 
         try:
             if self._connection is not None:
                 self._connection.rollback()
                 self._connection.close()
-                # A closed connection keeps its database's pages in memory as long as the JVM knows it.
+                # A closed connection keeps the pages of its database in memory until it is detached.
                 self._connection._detach()
                 self._connection = None
                 self._shut_down()
         except (Py4JError, OSError):
-            # The JVM is gone, and the database with it: nothing is left to close.
+            # The JVM has ended, so nothing is left to close.
             self._connection = None
         finally:
             if self._own is not None:
@@ -192,11 +192,11 @@ class DerbySession:
 
     def _source(self) -> Any:
         source = self._vm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
-        # By its own property: a path may hold characters that end a JDBC attribute.
+        # A property, because a path in a JDBC URL may contain attribute delimiters.
         source.setDatabaseName(self.address.database)
         source.setUser(self.address.user)
         password = self.address.password.reveal()
-        hidden = _Hidden(password)
+        hidden = _SecretFilter(password)
         _PY4J.addFilter(hidden)
         try:
             source.setPassword(password)
@@ -219,7 +219,7 @@ class DerbySession:
         try:
             source.getConnection()
         except Py4JJavaError as error:
-            # Derby reports its orderly end as an error.
+            # Derby reports an orderly shutdown as an error.
             if str(error.java_exception.getSQLState()) != "08006":
                 raise
             error.java_exception._detach()
@@ -227,8 +227,8 @@ class DerbySession:
             source._detach()
 
     def _schema(self) -> str:
-        """Where TBLS is: the user's own schema, as Hive's scripts make it, or else APP."""
-        found = {
+        """The schema with TBLS: the user's own, as Hive's scripts create it, or else APP."""
+        schemas = {
             str(row[0])
             for row in self.query(
                 "SELECT s.SCHEMANAME FROM SYS.SYSTABLES t JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID "
@@ -236,13 +236,13 @@ class DerbySession:
             )
         }
         own = self.address.user.upper()
-        return own if own in found or not found else "APP" if "APP" in found else sorted(found)[0]
+        return own if own in schemas or not schemas else "APP" if "APP" in schemas else sorted(schemas)[0]
 
     def _run(self, sql: str, values: Values | None, work: Any) -> Any:
         given = dict(values or {})
         names = _PARAMETER.findall(sql) if given else []
 
-        def carry_out() -> Any:
+        def run_statement() -> Any:
             statement = self._connection.prepareStatement(_PARAMETER.sub("?", sql) if given else sql)
             try:
                 for number, name in enumerate(names, 1):
@@ -252,7 +252,7 @@ class DerbySession:
                 statement.close()
                 statement._detach()
 
-        return self._guard(sql, carry_out)
+        return self._guard(sql, run_statement)
 
     @staticmethod
     def _set(statement: Any, number: int, value: Any) -> None:
@@ -265,13 +265,13 @@ class DerbySession:
 
     @staticmethod
     def _rows(statement: Any) -> list[tuple[Any, ...]]:
-        found = statement.executeQuery()
-        described = found.getMetaData()
+        results = statement.executeQuery()
+        described = results.getMetaData()
         kinds = [str(described.getColumnTypeName(number + 1)) for number in range(described.getColumnCount())]
         rows: list[tuple[Any, ...]] = []
-        while found.next():
-            rows.append(tuple(_value(found, number + 1, kind) for number, kind in enumerate(kinds)))
-        for opened in (described, found):
+        while results.next():
+            rows.append(tuple(_value(results, number + 1, kind) for number, kind in enumerate(kinds)))
+        for opened in (described, results):
             opened._detach()
         return rows
 
@@ -286,18 +286,18 @@ class DerbySession:
             while cause is not None and len(chain) < 5:
                 chain.append(str(cause.getMessage()))
                 cause = cause.getCause()
-            said = " ".join(" / ".join(dict.fromkeys(chain)).split())
-            if "Another instance of Derby may have already booted" in said:
-                said = "another program has it open: stop the metastore first"
+            message = " ".join(" / ".join(dict.fromkeys(chain)).split())
+            if "Another instance of Derby may have already booted" in message:
+                message = "another process has it open: stop the metastore first"
         except (Py4JNetworkError, OSError):
-            said = "the JVM in which Derby ran is gone"
+            message = "the JVM that ran Derby has ended; try again"
         except Py4JError as error:
-            said = " ".join(str(error).split())
-        raise DatabaseError(self.address.place, self.address.password.hide_in(said), statement=sql) from None
+            message = " ".join(str(error).split())
+        raise DatabaseError(self.address.place, self.address.password.hide_in(message), statement=sql) from None
 
 
-class _Hidden(logging.Filter):
-    """Py4J logs every command that it sends, at DEBUG: those with a secret in them stay out of the log."""
+class _SecretFilter(logging.Filter):
+    """Keeps secrets out of the log: Py4J logs every command at DEBUG."""
 
     def __init__(self, secret: str) -> None:
         super().__init__()
@@ -309,7 +309,7 @@ class _Hidden(logging.Filter):
 
 def _value(row: Any, number: int, kind: str) -> Any:
     if kind in ("BIGINT", "INTEGER", "SMALLINT"):
-        found = row.getLong(number)
-        return None if found == 0 and row.wasNull() else int(found)
+        value = row.getLong(number)
+        return None if value == 0 and row.wasNull() else int(value)
     text = row.getString(number)
     return None if text is None else str(text)

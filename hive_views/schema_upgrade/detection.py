@@ -1,4 +1,4 @@
-"""Read a metastore's schema from its database: columns, types, indexes, VERSION, a vendor's marks, and the rows."""
+"""Detection of a metastore schema: columns, types, indexes, version, vendor, and findings about rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.table_types import decidable
 
-OWN = "HIVE_VIEWS_"
-"""Tables of this program's own begin so; they are not part of the metastore's schema."""
+OWN_TABLE_PREFIX = "HIVE_VIEWS_"
+"""Prefix of the tables that this package creates; they are not part of the metastore's schema."""
 
 
 def detect(session: Session, *, rows: bool = True) -> Schema:
@@ -23,38 +23,40 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
 
     Args:
         session: The database.
-        rows: Whether the rows are looked at as well.
+        rows: Whether rows are examined as well.
 
     Returns:
         The schema.
 
     Raises:
-        NotAMetastoreError: If the database holds no metastore.
+        NotAMetastoreError: If the database has no tables TBLS and TABLE_PARAMS.
         DatabaseError: If the database fails.
     """
     read = {"postgresql": _postgresql, "derby": _derby}.get(session.dialect.name, _mysql)
     tables = tuple(
-        sorted((each for each in read(session) if not each.name.upper().startswith(OWN)), key=lambda each: each.name)
+        sorted(
+            (table for table in read(session) if not table.name.upper().startswith(OWN_TABLE_PREFIX)),
+            key=lambda table: table.name,
+        )
     )
-    found = Schema(session.dialect.name, tables, session.server, session.address.place)
-    if found.table("TBLS") is None or found.table("TABLE_PARAMS") is None:
+    schema = Schema(session.dialect.name, tables, session.server, session.address.place)
+    if schema.table("TBLS") is None or schema.table("TABLE_PARAMS") is None:
         session.rollback()
         where = f"schema {session.address.schema}" if session.address.schema else "the user's schema"
-        raise NotAMetastoreError(session.address.place, f"it holds no metastore: no TBLS and TABLE_PARAMS in {where}")
-    vendor, vendor_version = _vendor(session, found)
-    found = Schema(
-        found.dialect,
-        found.tables,
-        found.server,
-        found.place,
-        _version_rows(session, found),
-        vendor,
-        vendor_version,
-        _rows(session, found) if rows else Rows(),
-        _db_schema(session),
+        raise NotAMetastoreError(
+            session.address.place, f"it is not a metastore: {where} has no tables TBLS and TABLE_PARAMS"
+        )
+    vendor, vendor_version = _vendor(session, schema)
+    schema = replace(
+        schema,
+        version_rows=_version_rows(session, schema),
+        vendor=vendor,
+        vendor_version=vendor_version,
+        rows=_rows(session, schema) if rows else Rows(),
+        db_schema=_db_schema(session),
     )
     session.rollback()
-    return found
+    return schema
 
 
 def _db_schema(session: Session) -> str:
@@ -75,14 +77,14 @@ def _mysql(session: Session) -> list[Table]:
     engines = dict(
         session.query("SELECT TABLE_NAME, ENGINE FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE()")
     )
-    found = _tables(
+    tables = _tables(
         (
             (table, Column(name, kind.lower(), _length(kind, length), nullable == "YES", default, charset))
             for table, name, kind, length, nullable, default, charset in columns
         ),
         ((table, name, column, not int(other), name == "PRIMARY") for table, name, column, other in indexes),
     )
-    return [replace(table, engine=engines.get(table.name)) for table in found]
+    return [replace(table, engine=engines.get(table.name)) for table in tables]
 
 
 def _postgresql(session: Session) -> list[Table]:
@@ -135,12 +137,14 @@ def _derby(session: Session) -> list[Table]:
     keyed: dict[tuple[str, str], list[tuple[str, str, str, bool, bool]]] = {}
     for table, name, descriptor, kind, constraint in indexes:
         positions = re.search(r"\(([\d, ]+)\)", descriptor)
-        held = [names[table, int(place)] for place in (positions[1] if positions else "").split(",")]
+        indexed = [names[table, int(position)] for position in (positions[1] if positions else "").split(",")]
         unique = descriptor.upper().startswith("UNIQUE") or kind in ("P", "U")
-        # Names that Derby makes up are others in every database.
-        made_up = (constraint is None and name.startswith("SQL")) or (constraint or "").startswith("SQL")
-        shown = f"on {', '.join(held)}" if made_up else constraint or name
-        keyed.setdefault((table, shown), [(table, shown, column, unique, kind == "P") for column in held])
+        # Generated names differ in every database.
+        is_generated = (constraint is None and name.startswith("SQL")) or (constraint or "").startswith("SQL")
+        display_name = f"on {', '.join(indexed)}" if is_generated else constraint or name
+        keyed.setdefault(
+            (table, display_name), [(table, display_name, column, unique, kind == "P") for column in indexed]
+        )
     return _tables(described, (row for key in sorted(keyed) for row in keyed[key]))
 
 
@@ -154,13 +158,13 @@ def _tables(columns: Iterable[tuple[str, Column]], indexes: Iterable[Any]) -> li
     return [
         Table(
             table,
-            tuple(found),
+            tuple(table_columns),
             tuple(
-                Index(name, tuple(held), unique, primary)
-                for name, (held, unique, primary) in sorted(keyed.get(table, {}).items())
+                Index(name, tuple(indexed), unique, primary)
+                for name, (indexed, unique, primary) in sorted(keyed.get(table, {}).items())
             ),
         )
-        for table, found in by_table.items()
+        for table, table_columns in by_table.items()
     ]
 
 
@@ -178,16 +182,16 @@ def _version_rows(session: Session, schema: Schema) -> tuple[str, ...]:
 
 
 def _vendor(session: Session, schema: Schema) -> tuple[str | None, str | None]:
-    """Cloudera's forks keep a version of their own: a column of VERSION, or a table CDH_VERSION."""
+    """Vendor and its schema version: Cloudera's forks have a column in VERSION or a table CDH_VERSION."""
     quote = session.dialect.quote
     for table_name, column in (("VERSION", "SCHEMA_VERSION_V2"), ("CDH_VERSION", "SCHEMA_VERSION")):
         if schema.column(table_name, column):
             rows = session.query(f"SELECT {quote(column)} FROM {quote(table_name)}")
             return "cdh", next((str(row[0]) for row in rows if row[0]), None)
-    for said in _version_rows(session, schema):
-        # 3.1.3000.7.1.7.0-551: CDP's and HDP's own counting.
-        if re.match(r"\d+\.\d+\.\d{4,}", said) or "-cdh" in said:
-            return ("cdh" if "-cdh" in said else "cdp or hdp"), said
+    for version in _version_rows(session, schema):
+        # CDP and HDP use numbers like 3.1.3000.7.1.7.0-551.
+        if re.match(r"\d+\.\d+\.\d{4,}", version) or "-cdh" in version:
+            return ("cdh" if "-cdh" in version else "cdp or hdp"), version
     return None, None
 
 

@@ -1,7 +1,7 @@
-"""Carry out a plan: step by step, each in a transaction where the database has transactional DDL.
+"""Apply a plan step by step, each step in a transaction if the database has transactional DDL.
 
-Where it has not (MySQL, MariaDB), a step of the schema is one statement, and what is done is read from the schema, not
-from a note about it: so a run that was killed anywhere is simply run again.
+MySQL and MariaDB have none. There a schema step is a single statement, and the schema itself shows which steps are
+complete, so that an interrupted run is continued by running it again.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
 from hive_views.schema_upgrade.planner import plan as make_plan
-from hive_views.schema_upgrade.row_changes import Doubt, Progress, Tell, now, run_row_step
+from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What an upgrade did."""
+    """The result of applying a plan."""
 
     plan_id: str
-    """The plan's id: what journal and backup are filed under."""
+    """The ID of the plan, which is the key of its journal and backup rows."""
     place: str
     """The database."""
     done: tuple[str, ...]
-    """Ids of the steps that were carried out now; with `dry_run`, that would be."""
+    """IDs of the steps applied by this run; with `dry_run`, of those that would be applied."""
     found_done: tuple[str, ...]
-    """Ids of steps of the plan that were done already."""
+    """IDs of steps of the plan that were already complete."""
     doubts: tuple[Doubt, ...]
-    """Rows whose type could not be decided, or contradicts the rest of the row."""
+    """Rows whose type could not be determined or contradicts the rest of the row."""
     warnings: tuple[str, ...]
-    """What a person should know."""
+    """Conditions that the user should check."""
     dry_run: bool
-    """Whether nothing was written."""
+    """Whether this was a dry run, which writes nothing."""
 
 
 def apply(
@@ -47,27 +47,27 @@ def apply(
     dry_run: bool = False,
     while_running: bool = False,
     batch_size: int | None = None,
-    tell: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Applied:
-    """Carry out a plan. A run that was killed is continued by running it again, with the same plan or a new one.
+    """Apply a plan. An interrupted run is continued by applying the same plan or a new one.
 
     Args:
         session: The database that the plan is for.
         plan: The plan.
-        dry_run: Check everything and write nothing.
-        while_running: Go on although other sessions use the database.
-        batch_size: Rows of TBLS that one transaction of a row step looks at; None takes the database's own.
-        tell: Called after every statement, and after every commit of a batch.
+        dry_run: Run all checks and write nothing.
+        while_running: Continue although other sessions use the database.
+        batch_size: Rows of TBLS per transaction of a row step; None uses the dialect's default.
+        progress: Called after every statement and after every commit of a batch.
 
     Returns:
-        What was done.
+        The applied and the already complete steps.
 
     Raises:
         InvalidPlanError: If the plan is for another database.
-        PlanChangedError: If the database is not as it was when the plan was made.
-        MetastoreRunningError: If other sessions use the database, and that was not allowed.
-        UpgradeError: If a table that may be changed has no transactions.
-        DatabaseError: If the database fails. What was committed before stays; run it again.
+        PlanChangedError: If the schema differs from the one that the plan was made for.
+        MetastoreRunningError: If other sessions use the database and `while_running` is false.
+        UpgradeError: If a table that may be changed does not support transactions.
+        DatabaseError: If the database fails. Committed changes remain; apply the plan again.
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
@@ -77,24 +77,28 @@ def apply(
     if unsafe := [table.name for table in schema.tables if not _transactional(table)]:
         raise UpgradeError(
             session.address.place,
-            f"{', '.join(unsafe)} has no transactions (MySQL's old engine MyISAM), so a change and its backup would "
-            "not be one: first ALTER TABLE … ENGINE=InnoDB",
+            f"{', '.join(unsafe)} does not support transactions (MySQL engine MyISAM), so a change and its "
+            "backup would not be atomic. Run ALTER TABLE … ENGINE=InnoDB first",
         )
     steps = _remaining(session, plan, schema)
-    others = session.others()
-    if others and not while_running and not dry_run:
-        raise MetastoreRunningError(session.address.place, others)
-    warnings = [f"{len(others)} other session(s) use the database: {'; '.join(others)}"] if others else []
-    found_done = tuple(step.id for step in plan.steps if step.id not in {each.id for each in steps})
+    other_sessions = session.other_sessions()
+    if other_sessions and not while_running and not dry_run:
+        raise MetastoreRunningError(session.address.place, other_sessions)
+    warnings = (
+        [f"{len(other_sessions)} other session(s) use the database: {'; '.join(other_sessions)}"]
+        if other_sessions
+        else []
+    )
+    found_done = tuple(step.id for step in plan.steps if step.id not in {remaining.id for remaining in steps})
     doubts: list[Doubt] = []
     if not dry_run and steps:
         try:
-            _make_own_tables(session, tell or _silent)
-            _settle(session, steps)
+            _create_journal_tables(session, progress or _ignore_progress)
+            _mark_finished_steps(session, steps)
             for step in steps:
-                doubts += _carry_out(session, plan, step, batch_size, tell or _silent)
+                doubts += _apply_step(session, plan, step, batch_size, progress or _ignore_progress)
         except DatabaseError:
-            # The session can be used again, unless it is the connection that broke.
+            # Make the session usable again, unless its connection is broken.
             with suppress(DatabaseError):
                 session.rollback()
             raise
@@ -110,41 +114,43 @@ def apply(
 
 
 def _transactional(table: Table) -> bool:
-    """Whether a table that a plan may change takes part in transactions; MySQL 5.1 made tables that do not."""
+    """Whether changes of this table are transactional; MySQL 5.1 created MyISAM tables, whose changes are not."""
     return table.name.upper() not in VIEW_TABLES or table.engine in (None, "InnoDB")
 
 
-def _silent(_: Progress) -> None:
-    pass
+def _ignore_progress(_: Progress) -> None:
+    """Discard progress reports."""
 
 
 def _remaining(session: Session, plan: Plan, schema: Schema) -> tuple[Step, ...]:
-    """The steps that are still to be done, after a check that the database is the one that the plan was made for."""
+    """The steps still to apply, after a check that the schema is the one that the plan was made for."""
     fresh = make_plan(schema, plan.target)
     if schema.fingerprint == plan.fingerprint:
-        # Rows come and go: what is to be done about them is found anew, and changes nothing else.
-        known = {step.id: step for step in fresh.steps}
-        if gone := [step.id for step in plan.steps if step.kind.is_schema and step.id not in known]:
-            # The schema is the same, so rows forbid it: values that came since would not fit the new type.
-            raise PlanChangedError(session.address.place, [f"{', '.join(gone)} is no longer possible"])
-        return tuple(known.get(step.id, step) for step in plan.steps if step.kind.is_schema or step.id in known)
+        # Rows may have changed: row steps are planned again, schema steps are those of the plan.
+        fresh_steps = {step.id: step for step in fresh.steps}
+        if impossible := [step.id for step in plan.steps if step.kind.is_schema and step.id not in fresh_steps]:
+            # The schema is unchanged, so rows prevent the step: new values do not fit the new type.
+            raise PlanChangedError(session.address.place, [f"{', '.join(impossible)} is no longer possible"])
+        return tuple(
+            fresh_steps.get(step.id, step) for step in plan.steps if step.kind.is_schema or step.id in fresh_steps
+        )
     differences = []
     if fresh.version != plan.version:
-        differences.append(f"the schema is of {fresh.version}, and was of {plan.version}")
-    known = {step.id: step for step in plan.steps}
+        differences.append(f"the schema version is {fresh.version}, the plan was made for {plan.version}")
+    planned = {step.id: step for step in plan.steps}
     for step in fresh.steps:
-        if step.kind.is_schema and (step.id not in known or known[step.id].statements != step.statements):
-            differences.append(f"{step.id} is to be done ({step.statements[0]}), which the plan does not say")
+        if step.kind.is_schema and (step.id not in planned or planned[step.id].statements != step.statements):
+            differences.append(f"{step.id} is required ({step.statements[0]}) but not in the plan")
     if not differences and not _begun(session, plan, schema):
-        differences.append("its columns, types or indexes are others, and this plan was never begun")
+        differences.append("its columns, types or indexes differ, and this plan was never started")
     if differences:
         raise PlanChangedError(session.address.place, differences)
     return fresh.steps
 
 
 def _begun(session: Session, plan: Plan, schema: Schema) -> bool:
-    """Whether the journal knows the plan."""
-    if not _own_tables(session):
+    """Whether the journal has rows of the plan."""
+    if not _existing_journal_tables(session):
         return False
     quote = session.dialect.quote
     rows = session.query(
@@ -154,21 +160,12 @@ def _begun(session: Session, plan: Plan, schema: Schema) -> bool:
     return bool(rows[0][0])
 
 
-def _own_tables(session: Session) -> set[str]:
-    wanted = {journal.JOURNAL.name, journal.BACKUP.name}
-    return {name for name in wanted if has_table(session, name)}
+def _existing_journal_tables(session: Session) -> set[str]:
+    return {name for name in (journal.JOURNAL.name, journal.BACKUP.name) if has_table(session, name)}
 
 
 def has_table(session: Session, name: str) -> bool:
-    """Whether a table is there.
-
-    Args:
-        session: The database.
-        name: Its name as stored.
-
-    Returns:
-        True if so.
-    """
+    """Whether the current schema has a table with this stored name."""
     sql = {
         "postgresql": "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = current_schema() "
         "AND table_name = :name",
@@ -178,55 +175,57 @@ def has_table(session: Session, name: str) -> bool:
         session.dialect.name,
         "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = :name",
     )
-    found = bool(session.query(sql, {"name": name})[0][0])
+    exists = bool(session.query(sql, {"name": name})[0][0])
     session.rollback()
-    return found
+    return exists
 
 
-def _make_own_tables(session: Session, tell: Tell) -> None:
-    there = _own_tables(session)
+def _create_journal_tables(session: Session, progress: ProgressCallback) -> None:
+    existing = _existing_journal_tables(session)
     for name, statement in journal.statements(session.dialect).items():
-        if name not in there:
+        if name not in existing:
             session.execute(statement)
             session.commit()
-            tell(Progress(name, statement, 1, 1))
+            progress(Progress(name, statement, 1, 1))
 
 
-def _settle(session: Session, steps: tuple[Step, ...]) -> None:
-    """Steps that were begun by a killed run and are no longer needed were done: the journal says so from now on."""
+def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
+    """Mark journal steps as done that an interrupted run began and that are no longer needed."""
     quote = session.dialect.quote
     table, state, step = quote(journal.JOURNAL.name), quote("STATE"), quote("STEP")
     open_steps = {
         str(row[0]) for row in session.query(f"SELECT DISTINCT {step} FROM {table} WHERE {state} = 'begun'")
-    } - {each.id for each in steps}
-    for each in sorted(open_steps):
+    } - {remaining.id for remaining in steps}
+    for step_id in sorted(open_steps):
         session.execute(
-            f"UPDATE {table} SET {state} = 'done' WHERE {step} = :step AND {state} = 'begun'", {"step": each}
+            f"UPDATE {table} SET {state} = 'done' WHERE {step} = :step AND {state} = 'begun'", {"step": step_id}
         )
     session.commit()
 
 
-def _carry_out(session: Session, plan: Plan, step: Step, batch_size: int | None, tell: Tell) -> list[Doubt]:
+def _apply_step(
+    session: Session, plan: Plan, step: Step, batch_size: int | None, progress: ProgressCallback
+) -> list[Doubt]:
     doubts: list[Doubt] = []
-    together = session.dialect.transactional_ddl and step.kind.is_schema
-    _note(session, plan, step, "begun")
-    if not together:
+    is_one_transaction = session.dialect.transactional_ddl and step.kind.is_schema
+    _write_journal(session, plan, step, "begun")
+    if not is_one_transaction:
         session.commit()
-        tell(Progress(step.id, "begun", 0, len(step.statements)))
+        progress(Progress(step.id, "begun", 0, len(step.statements)))
     if step.kind.is_schema or step.kind is Kind.FIRST_ROW:
         for number, statement in enumerate(step.statements, 1):
             session.execute(statement)
-            tell(Progress(step.id, statement, number, len(step.statements)))
+            progress(Progress(step.id, statement, number, len(step.statements)))
     else:
-        doubts = run_row_step(session, plan, step, batch_size=batch_size, tell=tell)
-    _note(session, plan, step, "done")
+        doubts = run_row_step(session, plan, step, batch_size=batch_size, progress=progress)
+    _write_journal(session, plan, step, "done")
     session.commit()
-    tell(Progress(step.id, "done", len(step.statements), len(step.statements)))
+    progress(Progress(step.id, "done", len(step.statements), len(step.statements)))
     return doubts
 
 
-def _note(session: Session, plan: Plan, step: Step, state: str) -> None:
-    """Write a step's state into the journal, over what a killed run left of it."""
+def _write_journal(session: Session, plan: Plan, step: Step, state: str) -> None:
+    """Write the state of a step into the journal, replacing the row of an interrupted run."""
     quote = session.dialect.quote
     table = quote(journal.JOURNAL.name)
     key = {"plan_id": plan.id, "step": step.id}
@@ -248,12 +247,12 @@ def _note(session: Session, plan: Plan, step: Step, state: str) -> None:
 
 
 def without_rows(plan: Plan) -> Plan:
-    """A plan without the steps that change rows, e.g. while an old Hive still writes rows without types.
+    """A plan without its row steps, e.g. while an old Hive still writes rows without types.
 
     Args:
         plan: A plan.
 
     Returns:
-        The steps of the schema alone, under the same id.
+        A plan with the schema steps only and the same ID.
     """
     return replace(plan, steps=tuple(step for step in plan.steps if step.kind.is_schema or step.kind is Kind.FIRST_ROW))

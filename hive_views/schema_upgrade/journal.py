@@ -1,4 +1,4 @@
-"""The two tables of our own in the metastore's database: what was done, and what rows held before."""
+"""The tables that an upgrade creates in the metastore's database: the journal and the backup."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ JOURNAL = NeededTable(
     ("PLAN_ID", "STEP"),
     "",
     "",
-    "says which steps of which plan were begun and done, and how they are undone",
+    "records which steps of which plan were started and completed, and how they are undone",
 )
-"""One row a step of a plan: STATE is `begun`, `done` or `undone`."""
+"""One row per step of a plan; STATE is `begun`, `done` or `undone`."""
 
 BACKUP = NeededTable(
     "HIVE_VIEWS_BACKUP",
@@ -40,35 +40,35 @@ BACKUP = NeededTable(
     (),
     "",
     "",
-    "holds what changed rows held before",
+    "holds the previous values of changed rows",
 )
-"""One row for all rows of a batch that went from one value to another: ROW_IDS is `17` or `1-5,9,12-14`."""
+"""One row for all rows of a batch that changed from one value to another; ROW_IDS is `17` or `1-5,9,12-14`."""
 
 
 def statements(dialect: Dialect) -> dict[str, str]:
-    """How the two tables are made."""
+    """The CREATE TABLE statements of both tables."""
     own = type(dialect)()
-    # On the object, not on the class: no other table has such a column.
+    # Set on the instance: only these tables have columns of this type.
     own.types = {**dialect.types, "own_text": dialect.own_text}
     return {table.name: own.create_table(table)[0] for table in (JOURNAL, BACKUP)}
 
 
 def pack(ids: list[int]) -> str:
-    """Row ids as one text."""
+    """Row IDs as text with ranges."""
     parts: list[str] = []
     start = previous = None
-    for each in [*ids, None]:
-        if start is not None and previous is not None and each != previous + 1:
+    for row_id in [*ids, None]:
+        if start is not None and previous is not None and row_id != previous + 1:
             parts.append(str(start) if start == previous else f"{start}-{previous}")
             start = None
         if start is None:
-            start = each
-        previous = each
+            start = row_id
+        previous = row_id
     return ",".join(parts)
 
 
 def unpack(text: str) -> list[int]:
-    """The row ids of a text; the inverse of `pack`."""
+    """The row IDs of a text; the inverse of `pack`."""
     ids: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

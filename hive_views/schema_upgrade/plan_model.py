@@ -1,4 +1,4 @@
-"""A plan: what an upgrade would do, as data that can be shown, stored, rendered or applied."""
+"""Upgrade plans as data that can be printed, stored, rendered or applied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = 2
 
 
 class Kind(str, Enum):
-    """What a step does."""
+    """The kind of change of a step."""
 
     ADD_COLUMN = "add-column"
     CREATE_TABLE = "create-table"
@@ -29,7 +29,7 @@ class Kind(str, Enum):
 
     @property
     def is_schema(self) -> bool:
-        """Whether it changes the schema, and not rows."""
+        """Whether the step changes the schema rather than rows."""
         return self in (Kind.ADD_COLUMN, Kind.CREATE_TABLE, Kind.CREATE_INDEX, Kind.WIDEN, Kind.RECODE)
 
 
@@ -38,9 +38,9 @@ class Undo:
     """How a step is undone."""
 
     check: str | None
-    """A query for the number of rows that undoing would lose something of; None where it cannot lose anything."""
+    """A query for the number of rows that would lose data; None if undoing cannot lose data."""
     statements: tuple[str, ...]
-    """What undoes it."""
+    """The statements that undo the step."""
 
 
 @dataclass(frozen=True)
@@ -48,71 +48,71 @@ class Step:
     """One step of a plan."""
 
     id: str
-    """Its name, the same in every plan: `TBLS.TBL_TYPE`."""
+    """The name of the step, the same in every plan, such as `TBLS.TBL_TYPE`."""
     kind: Kind
-    """What it does."""
+    """The kind of change."""
     table: str
-    """The table, by its stored name."""
+    """The stored name of the table."""
     name: str
-    """The column, index or table that it is about."""
+    """The name of the column, index or table."""
     reason: str
-    """Why, and where that comes from."""
+    """The reason, with its source."""
     statements: tuple[str, ...]
-    """Its SQL. A row step's is a template: `:ids`, `:old` and `:new` are filled in batch by batch."""
+    """The SQL; for row steps a template with `:ids`, `:old` and `:new`, filled in per batch."""
     locks: str
-    """What it means for those who use the database meanwhile."""
+    """The effect on concurrent users of the database."""
     rows: str
-    """What it means for rows."""
+    """The effect on rows."""
     undo: Undo | None
-    """How it is undone; None where it is not (`undo_note` says why). Row steps are undone from the backup."""
+    """How the step is undone; None if it is not (see `undo_note`). Row steps are undone from the backup."""
     undo_note: str
-    """What can be undone, for people."""
+    """A description of what can be undone."""
     hive_script: str | None = None
-    """The script of Hive's that does the same; it fails where this was done before it, and is done after it."""
+    """Hive's script that makes the same change; it fails if the change is already made."""
 
 
 @dataclass(frozen=True)
 class HiveScript:
-    """A script of Hive's own that remains to be run, by Hive's schematool."""
+    """An upgrade script of Hive that is still to be run with Hive's schematool."""
 
     name: str
     """Its file name."""
     conflicts: tuple[str, ...] = ()
-    """Ids of this plan's steps that it does as well: run it first, and they are no longer needed."""
+    """IDs of the plan's steps that the script makes as well; if it runs first, they are not needed."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that an upgrade would do. Nothing in it is secret: there is no user and no password."""
+    """The steps of an upgrade. A plan contains no user and no password."""
 
     dialect: str
     """The database: `mariadb`, `mysql`, `postgresql`, `derby`, `oracle`, `sqlserver`."""
     place: str
-    """Where it is; empty for a schema that was assumed."""
+    """Host, port and database; empty for an assumed schema."""
     fingerprint: str
-    """Of the schema that it was made for: `Schema.fingerprint`."""
+    """The fingerprint of the schema that the plan was made for."""
     version: str
-    """The schema version that was found."""
+    """The current schema version."""
     target: str
-    """The schema version whose views are wanted."""
+    """The schema version whose views must be supported."""
     steps: tuple[Step, ...]
-    """What is to be done, in this order."""
+    """The steps in order."""
     hive_scripts: tuple[HiveScript, ...] = ()
-    """Hive's own scripts that remain between the two versions, in their order."""
+    """Hive's scripts between the two versions, in order."""
     notes: tuple[str, ...] = ()
-    """What a person should know before."""
+    """Conditions to check before the upgrade."""
     id: str = ""
-    """A hash of all this: what the journal and the backup in the database are filed under."""
+    """A hash of the plan, which is the key of its journal and backup rows."""
     db_schema: str = ""
-    """The schema in the database that it is for; empty where a database has but one, or none was read."""
+    """The database schema of the tables; empty on MySQL and MariaDB and for an assumed schema."""
 
     def step(self, step_id: str) -> Step | None:
-        """The step of an id; None where there is none."""
+        """The step with this ID; None if there is none."""
         return next((step for step in self.steps if step.id == step_id), None)
 
 
 def identified(plan: Plan) -> Plan:
-    """A plan with the id of its content."""
+    """The plan with the ID computed from its content."""
     bare = replace(plan, id="")
     return replace(bare, id=hashlib.sha256(dumps(bare).encode()).hexdigest()[:16])
 
@@ -121,10 +121,10 @@ def dumps(plan: Plan) -> str:
     """A plan as JSON.
 
     Args:
-        plan: Any plan.
+        plan: The plan.
 
     Returns:
-        The text.
+        The JSON text, which `loads` reads.
     """
     return json.dumps({"format": FORMAT, **asdict(plan)}, indent=2, ensure_ascii=False) + "\n"
 
@@ -139,24 +139,26 @@ def loads(text: str) -> Plan:
         The plan.
 
     Raises:
-        InvalidPlanError: If it is no plan, was changed, or is of another version of this program.
+        InvalidPlanError: If the text is not a plan, was edited, or has another format version.
     """
     try:
         document: dict[str, Any] = json.loads(text)
         if document.pop("format") != FORMAT:
             raise InvalidPlanError("it was written by another version of hive_views; plan again")
-        steps = tuple(_step(each) for each in document.pop("steps"))
-        scripts = tuple(HiveScript(each["name"], tuple(each["conflicts"])) for each in document.pop("hive_scripts"))
+        steps = tuple(_step(step) for step in document.pop("steps"))
+        scripts = tuple(
+            HiveScript(script["name"], tuple(script["conflicts"])) for script in document.pop("hive_scripts")
+        )
         notes = tuple(document.pop("notes"))
-        found = Plan(steps=steps, hive_scripts=scripts, notes=notes, **document)
+        plan = Plan(steps=steps, hive_scripts=scripts, notes=notes, **document)
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidPlanError):
             raise
-        raise InvalidPlanError(f"it is no plan: {error}") from error
-    if found != identified(found):
-        # Changed by hand it would be half obeyed: what is done is found anew from the database.
-        raise InvalidPlanError("it was changed since it was written; plan again, or change what render writes")
-    return found
+        raise InvalidPlanError(f"it is not a plan: {error}") from error
+    if plan != identified(plan):
+        # `apply` plans again from the database, so edits would be applied in part only.
+        raise InvalidPlanError("it was edited since it was written; plan again, or edit the output of render")
+    return plan
 
 
 def _step(document: dict[str, Any]) -> Step:

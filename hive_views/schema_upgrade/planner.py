@@ -1,4 +1,4 @@
-"""From a schema to a plan. Pure: the same schema gives the same plan, to the letter."""
+"""Planning of an upgrade. Pure: equal schemas give equal plans."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ _FROM_BACKUP = "from the backup in the same database"
 
 
 def plan(schema: Schema, target: str | None = None) -> Plan:
-    """Plan what a schema lacks of what views need.
+    """Plan the steps that a schema needs to support views.
 
     Args:
-        schema: The schema, with what its rows are like.
-        target: The version of Hive whose views are wanted, e.g. `3.1.3`; by default the one that the schema is of,
-            and 0.6, the first with views, for an older one.
+        schema: The schema, with findings about its rows.
+        target: The version of Hive whose views must be supported, e.g. `3.1.3`. The default is the version of the
+            schema, but at least 0.6, the first version with views.
 
     Returns:
-        The plan; without steps if nothing is lacking.
+        The plan; it has no steps if the schema is complete.
 
     Raises:
-        UsageError: If the target is no version, or older than the schema or than views.
+        UsageError: If the target is not a version, or is older than the schema or than 0.6.
     """
-    wanted = _target(schema, target)
+    target_version = _target(schema, target)
     dialect = dialect_of(schema.dialect)
-    steps = tuple(_Planner(schema, wanted, dialect).steps())
-    remaining = versions.scripts(dialect.hive_name, schema.version, wanted)
+    steps = tuple(_Planner(schema, target_version, dialect).steps())
+    remaining = versions.scripts(dialect.hive_name, schema.version, target_version)
     scripts = tuple(
         HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
     )
-    made = Plan(
+    unidentified = Plan(
         dialect=schema.dialect,
         place=schema.place,
         fingerprint=schema.fingerprint,
         version=schema.version,
-        target=wanted,
+        target=target_version,
         steps=steps,
         hive_scripts=scripts,
-        notes=tuple(_notes(schema, wanted, steps, scripts)),
+        notes=tuple(_notes(schema, target_version, steps, scripts)),
         db_schema=schema.db_schema,
     )
-    return identified(made)
+    return identified(unidentified)
 
 
 def assumed_schema(dialect: str, version: str) -> Schema:
-    """A schema as Hive's own scripts leave it, for a database that cannot be asked (rendering a script alone).
+    """The schema that Hive's scripts create, for rendering a script without a connection.
 
     Args:
-        dialect: The database, one of `hive_views.schema_upgrade.dialects.base.NAMES`.
+        dialect: The database, one of `hive_views.schema_upgrade.dialects.registry.NAMES`.
         version: The version of Hive.
 
     Returns:
-        The tables that plans are about, with the columns that views need.
+        The tables that plans may change, with the columns that views need.
 
     Raises:
-        UsageError: If the version is none.
+        UsageError: If the version is not valid.
     """
     found = versions.chain_version(version)
     if found is None:
-        raise UsageError("--from", f"{version!r} is no version of Hive, such as 1.2.0")
+        raise UsageError("--from", f"{version!r} is not a version of Hive such as 1.2.0")
     sql = dialect_of(dialect)
     view_text = {"oracle": "clob", "sqlserver": "text", "derby": "long varchar", "postgresql": "text"}
     narrow = {"oracle": "varchar2", "sqlserver": "nvarchar"}.get(dialect, "varchar")
@@ -109,11 +109,13 @@ def _target(schema: Schema, target: str | None) -> str:
         return schema.version if newer else versions.FIRST_WITH_VIEWS
     wanted = versions.chain_version(target)
     if wanted is None:
-        raise UsageError("--target", f"{target!r} is no version of Hive, such as 3.1.3")
+        raise UsageError("--target", f"{target!r} is not a version of Hive such as 3.1.3")
     if not versions.at_least(wanted, versions.FIRST_WITH_VIEWS):
-        raise UsageError("--target", f"Hive {target} has no views; {versions.FIRST_WITH_VIEWS} is the first that has")
+        raise UsageError(
+            "--target", f"Hive {target} has no views; the first version with views is {versions.FIRST_WITH_VIEWS}"
+        )
     if not versions.at_least(wanted, schema.version):
-        raise UsageError("--target", f"the schema is of {schema.version} already, which is newer than {target}")
+        raise UsageError("--target", f"the schema has version {schema.version}, which is newer than {target}")
     return wanted
 
 
@@ -133,9 +135,12 @@ def _table_at(table: NeededTable, version: str) -> NeededTable:
 def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
     if len(schema.version_rows) > 1:
         yield f"VERSION has {len(schema.version_rows)} rows, and schematool wants one: {', '.join(schema.version_rows)}"
-    said = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
-    if said and schema.place and not versions.at_least(schema.inferred_version, last_landmark(said)):
-        yield f"VERSION says {said}, and the tables are of {schema.inferred_version}: the tables are believed"
+    recorded = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
+    if recorded and schema.place and not versions.at_least(schema.inferred_version, last_landmark(recorded)):
+        yield (
+            f"the table VERSION has {recorded}, but the tables have the structure of {schema.inferred_version}, "
+            "which is assumed"
+        )
     if schema.rows.suspicious:
         listed = ", ".join(str(tbl_id) for tbl_id in sorted({each[0] for each in schema.rows.suspicious})[:20])
         yield (
@@ -293,7 +298,7 @@ class _Planner:
             Kind.RECODE,
             table.name,
             column.name,
-            f"{column.charset} turns every other character into '?', without an error (facts: measured on MariaDB)",
+            f"{column.charset} turns every other character into '?', without an error (measured on MariaDB 10.11)",
             (statement,),
             self._sql.locks("recode"),
             "no value changes; new ones may hold every character",

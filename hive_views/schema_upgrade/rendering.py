@@ -1,4 +1,4 @@
-"""A plan as a script for a database administrator: commented, and safe to run twice."""
+"""Rendering of a plan as a commented script for a database administrator, which is safe to run twice."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 
 from hive_views.schema_upgrade import journal
-from hive_views.schema_upgrade import requirements as needs
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
+from hive_views.schema_upgrade.requirements import WIDENINGS
 from hive_views.schema_upgrade.table_types import decidable, new_type
 
 _WIDTH = 110
@@ -24,17 +24,17 @@ _MISSING = {
 
 
 def render(plan: Plan) -> str:
-    """Write a plan as a script, for the database's own client (mysql, psql, ij, SQL*Plus, sqlcmd).
+    """Render a plan as a script for the database's client (mysql, psql, ij, SQL*Plus, sqlcmd).
 
-    It does what `apply` does, with these differences: it does not check that the database is the one that the plan was
-    made for, it keeps no journal (so `rollback` undoes its rows alone), and it leaves to `apply` what needs more than
-    SQL: the repair of texts, and on Derby a change of type in several statements.
+    Differences from `apply`: the script does not check that the database is the one that the plan was made for, writes
+    no journal (so that `rollback` undoes its row changes only), and leaves out what needs more than SQL: the repair of
+    texts, and on Derby a change of type in several statements.
 
     Args:
-        plan: Any plan.
+        plan: The plan.
 
     Returns:
-        The script.
+        The text of the script.
     """
     sql = dialect_of(plan.dialect)
     return "\n".join(_Renderer(plan, sql).lines()) + "\n"
@@ -51,18 +51,16 @@ class _Renderer:
             f"Views for a Hive metastore on {sql.title}: from schema {plan.version} to what {plan.target} needs."
         )
         yield from self._comment(
-            f"Plan {plan.id}" + (f" for {plan.place}." if plan.place else ", for a schema that was assumed, not read.")
+            f"Plan {plan.id}" + (f" for {plan.place}." if plan.place else ", for an assumed schema.")
         )
-        yield from self._comment(
-            "It may be run again: what is done is left alone. Make a backup of the database first."
-        )
+        yield from self._comment("It can be run again: completed steps are skipped. Back up the database first.")
         for note in plan.notes:
             yield from self._comment(f"Note: {note}.")
         for script in plan.hive_scripts:
-            same = f" (it does as well: {', '.join(script.conflicts)})" if script.conflicts else ""
-            yield from self._comment(f"Hive's own script remains: {script.name}{same}.")
+            same = f" (it includes: {', '.join(script.conflicts)})" if script.conflicts else ""
+            yield from self._comment(f"Hive's script is still to be run: {script.name}{same}.")
         if not plan.steps:
-            yield from self._comment("Nothing is to be done.")
+            yield from self._comment("Nothing to do.")
             return
         yield ""
         if head := sql.head():
@@ -71,7 +69,7 @@ class _Renderer:
             yield use
         if any(not step.kind.is_schema for step in plan.steps):
             yield ""
-            yield from self._comment("What rows held before is put aside in a table of its own.")
+            yield from self._comment("The previous values of rows are saved in a separate table.")
             statement = journal.statements(sql)[journal.BACKUP.name]
             yield sql.guarded(statement, journal.BACKUP.name, "table", journal.BACKUP.name)
         for number, step in enumerate(plan.steps, 1):
@@ -94,21 +92,21 @@ class _Renderer:
             yield self._fill(step)
         elif step.kind is Kind.REPAIR:
             yield from self._comment(
-                "Texts are repaired by `hive-views upgrade apply` alone: it decides text by text what was mangled."
+                "Texts are repaired by `hive-views upgrade apply` only, which decides text by text."
             )
         else:
             yield from self._schema(step)
 
     def _schema(self, step: Step) -> Iterator[str]:
         if self._sql.name == "derby" and len(step.statements) > 1:
-            # After an UPDATE that failed, ij would go on, and drop the column with all values in it.
+            # ij continues after a failed UPDATE and would drop the column with all its values.
             yield from self._comment(
-                "This is done by `hive-views upgrade apply` alone: ij goes on after an error, and each of its "
-                "statements needs the one before it."
+                "This is done by `hive-views upgrade apply` only: ij continues after an error, and each statement "
+                "depends on the one before it."
             )
             return
         needed = next(
-            (each.type for each in needs.WIDENINGS if step.id == f"{each.table}.{each.column} wide"),
+            (widening.type for widening in WIDENINGS if step.id == f"{widening.table}.{widening.column} wide"),
             None,
         )
         for statement in step.statements:
@@ -135,7 +133,7 @@ class _Renderer:
         return f"SELECT MAX({self._sql.quote('TBL_ID')}) FROM {self._sql.quote('TBLS')}"
 
     def _backup(self, step: Step, field: str, old: str, new: str, chosen: str) -> str:
-        """Put aside what rows hold: one row of the backup for each."""
+        """The statement that saves the previous values, one backup row per row."""
         sql = self._sql
         key = f"{sql.quote('TBLS')}.{sql.quote('TBL_ID')}"
         shown = {"oracle": f"TO_CLOB(TO_CHAR({key}))", "sqlserver": f"CAST({key} AS nvarchar(20))"}.get(

@@ -1,4 +1,4 @@
-"""What views need of a metastore's schema: data, the same for every database. Each entry names where it comes from.
+"""What views need in a metastore schema, as data for all databases; each entry names its source.
 
 Sources: Hive's upgrade scripts (the issues named), and Hive Views, Metastore Upgrades.
 """

@@ -1,4 +1,4 @@
-"""Take an upgrade back: rows from the backup, and the schema where nothing would be lost by it."""
+"""Roll back an upgrade: rows from the backup, and the schema where that loses no data."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hive_views.schema_upgrade.session import Session, in_list
 
 @dataclass(frozen=True)
 class RolledBack:
-    """What a rollback did."""
+    """The result of a rollback."""
 
     place: str
     """The database."""
     rows: int
-    """Values that were put back; with `dry_run`, that would be."""
+    """Values restored; with `dry_run`, values that would be restored."""
     changed_since: tuple[str, ...]
-    """Rows that somebody else changed since: left as they are, and their backup with them."""
+    """Rows changed since the upgrade: they and their backup are left as they are."""
     undone: tuple[str, ...]
-    """Steps of the schema that were undone."""
+    """Schema steps that were undone."""
     kept: tuple[str, ...]
-    """Steps of the schema that were not, each with the reason."""
+    """Schema steps that were not undone, each with the reason."""
     dry_run: bool
-    """Whether nothing was written."""
+    """Whether this was a dry run, which writes nothing."""
 
 
 _FIELDS = ("PLAN_ID", "STEP", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "NEW_VALUE", "WRITTEN_AT")
@@ -42,57 +42,58 @@ def rollback(
     schema: bool = False,
     dry_run: bool = False,
     while_running: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> RolledBack:
-    """Put back what rows held before, and with `schema` take away what was added to the schema.
+    """Restore the old values of rows and, with `schema`, remove what was added to the schema.
 
-    A value is put back only where the row still holds what the upgrade wrote. It can be repeated, and goes on where it
-    was stopped.
+    A value is restored only if the row still holds what the upgrade wrote. An interrupted rollback can be repeated.
 
     Args:
         session: The database.
-        plan_id: The plan to take back; None takes all, the latest first.
-        schema: Whether the steps of the schema are undone as well: only those by which no row loses anything.
-        dry_run: Say what would be done, and write nothing.
-        while_running: Go on although other sessions use the database.
-        tell: Called after every statement that changes something.
+        plan_id: The plan to roll back; None means all plans, the latest first.
+        schema: Whether schema steps are undone as well, if no row loses data.
+        dry_run: Report what would be done and write nothing.
+        while_running: Continue although other sessions use the database.
+        progress: Called after every statement that changes something.
 
     Returns:
-        What was done.
+        The restored values and undone steps.
 
     Raises:
-        InvalidPlanError: If no plan of that id was carried out.
-        MetastoreRunningError: If other sessions use the database, and that was not allowed.
-        DatabaseError: If the database fails; what was committed before stays.
+        InvalidPlanError: If no plan with that ID was applied.
+        MetastoreRunningError: If other sessions use the database and `while_running` is false.
+        DatabaseError: If the database fails; committed changes remain.
     """
-    if plan_id is not None and not _known(session, plan_id):
-        raise InvalidPlanError(f"no plan {plan_id} was carried out on {session.address.place}")
-    others = [] if dry_run or while_running else session.others()
-    if others:
-        raise MetastoreRunningError(session.address.place, others)
+    if plan_id is not None and not _is_applied(session, plan_id):
+        raise InvalidPlanError(f"no plan {plan_id} was applied to {session.address.place}")
+    other_sessions = [] if dry_run or while_running else session.other_sessions()
+    if other_sessions:
+        raise MetastoreRunningError(session.address.place, other_sessions)
     rows, changed = 0, list[str]()
     if has_table(session, journal.BACKUP.name):
-        rows, changed = _rows(session, plan_id, dry_run, tell)
+        rows, changed = _restore_rows(session, plan_id, dry_run, progress)
     undone, kept = list[str](), list[str]()
     if schema and has_table(session, journal.JOURNAL.name):
-        undone, kept = _schema(session, plan_id, dry_run, tell)
+        undone, kept = _undo_schema(session, plan_id, dry_run, progress)
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
 
-def _known(session: Session, plan_id: str) -> bool:
-    """Whether journal or backup (a script keeps no journal) have a plan."""
+def _is_applied(session: Session, plan_id: str) -> bool:
+    """Whether the journal or the backup has rows of a plan (a rendered script writes no journal)."""
     quote = session.dialect.quote
     for table in (journal.JOURNAL.name, journal.BACKUP.name):
         if has_table(session, table):
             sql = f"SELECT COUNT(*) FROM {quote(table)} WHERE {quote('PLAN_ID')} = :plan_id"
-            found = session.query(sql, {"plan_id": plan_id})[0][0]
+            count = session.query(sql, {"plan_id": plan_id})[0][0]
             session.rollback()
-            if found:
+            if count:
                 return True
     return False
 
 
-def _rows(session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[str], None]) -> tuple[int, list[str]]:
+def _restore_rows(
+    session: Session, plan_id: str | None, dry_run: bool, progress: Callable[[str], None]
+) -> tuple[int, list[str]]:
     quote = session.dialect.quote
     table = quote(journal.BACKUP.name)
     chosen = f" WHERE {quote('PLAN_ID')} = :plan_id" if plan_id else ""
@@ -104,27 +105,27 @@ def _rows(session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[
     session.rollback()
     done, changed = 0, list[str]()
     for plan, step, field, first, ids, old, new, written in listed:
-        wanted = journal.unpack(ids)
-        held = _holding(session, field, wanted, new, lock=not dry_run)
-        changed += [f"TBL_ID {each}: {field}" for each in sorted(set(wanted).difference(held))]
-        done += len(held)
+        row_ids = journal.unpack(ids)
+        unchanged = _rows_with_value(session, field, row_ids, new, lock=not dry_run)
+        changed += [f"TBL_ID {row_id}: {field}" for row_id in sorted(set(row_ids).difference(unchanged))]
+        done += len(unchanged)
         if dry_run:
             session.rollback()
             continue
-        if held:
-            _put_back(session, field, held, old)
-            tell("UPDATE TBLS")
-        if len(held) == len(wanted):
+        if unchanged:
+            _restore(session, field, unchanged, old)
+            progress("UPDATE TBLS")
+        if len(unchanged) == len(row_ids):
             key = {"plan_id": plan, "step": step, "field": field, "first_id": first, "written_at": written}
             where = " AND ".join(f"{quote(name.upper())} = :{name}" for name in key)
             session.execute(f"DELETE FROM {table} WHERE {where}", key)
         session.commit()
-        tell("COMMIT")
+        progress("COMMIT")
     return done, changed
 
 
-def _holding(session: Session, field: str, ids: list[int], value: str | None, *, lock: bool) -> list[int]:
-    """Those of the rows that still hold a value; locked, so that they hold it when they are changed."""
+def _rows_with_value(session: Session, field: str, ids: list[int], value: str | None, *, lock: bool) -> list[int]:
+    """The rows that still hold a value, locked until they are changed."""
     quote = session.dialect.quote
     rows = session.query(
         f"SELECT {quote('TBL_ID')}, {quote(field)} FROM {quote('TBLS')} WHERE {quote('TBL_ID')} IN ({in_list(ids)}) "
@@ -133,15 +134,16 @@ def _holding(session: Session, field: str, ids: list[int], value: str | None, *,
     return [int(row[0]) for row in rows if _same(row[1], value)]
 
 
-def _same(found: object, wanted: str | None) -> bool:
-    if isinstance(found, bytes):
-        found = bool(int.from_bytes(found, "big"))
-    if isinstance(found, bool):
-        return wanted in ("false", "0") if not found else wanted in ("true", "1")
-    return found == wanted
+def _same(stored: object, expected: str | None) -> bool:
+    """Whether a stored value equals the text of the backup; flags are bits or booleans in some databases."""
+    if isinstance(stored, bytes):
+        stored = bool(int.from_bytes(stored, "big"))
+    if isinstance(stored, bool):
+        return expected in ("false", "0") if not stored else expected in ("true", "1")
+    return stored == expected
 
 
-def _put_back(session: Session, field: str, ids: list[int], old: str | None) -> None:
+def _restore(session: Session, field: str, ids: list[int], old: str | None) -> None:
     quote = session.dialect.quote
     value = "NULL" if old is None else ":old"
     session.execute(
@@ -150,8 +152,8 @@ def _put_back(session: Session, field: str, ids: list[int], old: str | None) -> 
     )
 
 
-def _schema(
-    session: Session, plan_id: str | None, dry_run: bool, tell: Callable[[str], None]
+def _undo_schema(
+    session: Session, plan_id: str | None, dry_run: bool, progress: Callable[[str], None]
 ) -> tuple[list[str], list[str]]:
     quote = session.dialect.quote
     table = quote(journal.JOURNAL.name)
@@ -163,29 +165,29 @@ def _schema(
     )
     session.rollback()
     undone, kept = list[str](), list[str]()
-    found = detect(session, rows=False)
-    # Backwards: what refers to a table was made after it.
+    current = detect(session, rows=False)
+    # In reverse order: what refers to a table was created after it.
     for plan, step, check, undo, _, state in sorted(listed, key=lambda row: str(row[4]), reverse=True):
         if undo is None:
             if not step.startswith("rows "):
-                kept.append(f"{step}: it is not undone, since nothing reads worse with it")
+                kept.append(f"{step}: not undone, because older versions of Hive read it as well")
             continue
         if state == "begun":
-            kept.append(f"{step}: it was begun and not finished: apply the plan again first")
+            kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
-        # A rollback that was killed between the statement and its note has taken it away, or somebody else did.
-        there = _is_there(found, step)
-        loss = int(session.query(check)[0][0]) if check and there else 0
+        # It may already be gone: removed by an interrupted rollback or by another program.
+        exists = _exists(current, step)
+        loss = int(session.query(check)[0][0]) if check and exists else 0
         session.rollback()
         if loss:
-            kept.append(f"{step}: {loss} row(s) hold something in it, which would be lost")
+            kept.append(f"{step}: {loss} row(s) hold values that would be lost")
             continue
         undone.append(step)
         if dry_run:
             continue
-        for statement in undo.split(";\n") if there else ():
+        for statement in undo.split(";\n") if exists else ():
             session.execute(statement)
-            tell(statement)
+            progress(statement)
         session.execute(
             f"UPDATE {table} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
             f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
@@ -195,13 +197,13 @@ def _schema(
     return undone, kept
 
 
-def _is_there(found: Schema, step: str) -> bool:
-    """Whether what a step added is in the schema: `TABLE`, `TABLE.COLUMN` or `TABLE index NAME`."""
-    table_name, of_index, index = step.partition(" index ")
+def _exists(schema: Schema, step: str) -> bool:
+    """Whether the object that a step added exists: `TABLE`, `TABLE.COLUMN` or `TABLE index NAME`."""
+    table_name, is_index, index_name = step.partition(" index ")
     table_name, _, column = table_name.partition(".")
-    table = found.table(table_name)
+    table = schema.table(table_name)
     if table is None:
         return False
-    if of_index:
-        return any(each.name.upper() == index.upper() for each in table.indexes)
+    if is_index:
+        return any(index.name.upper() == index_name.upper() for index in table.indexes)
     return not column or table.column(column) is not None

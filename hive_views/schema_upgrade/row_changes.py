@@ -1,7 +1,7 @@
-"""Changes of rows in batches: each batch is one short transaction, in which the old values are put aside first.
+"""Changes of rows in batches: each batch is one short transaction that also writes the old values to the backup.
 
-A batch reads a range of TBL_IDs, decides row by row, and changes rows only where they still hold what was read. If one
-does not, the batch is forgotten and done again: so the backup is exact, with a metastore running as well.
+A batch reads a range of TBL_IDs, decides row by row, and changes rows only if they still hold the value that was read.
+Otherwise the batch is rolled back and repeated, so that the backup is exact even while a metastore is running.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Doubt:
-    """A row that could not be decided, or that contradicts itself."""
+    """A row whose type could not be determined or contradicts the rest of the row."""
 
     tbl_id: int
     """Its TBL_ID."""
     name: str
-    """Its name, `database.table`, as far as it is known."""
+    """`database.table`, with `?` for missing parts."""
     reason: str
-    """What is the matter."""
+    """The reason for the doubt."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a step is."""
+    """The progress of a step."""
 
     step: str
-    """The step's id."""
+    """The ID of the step."""
     statement: str
-    """What was just carried out; a batch's last statement was followed by a commit."""
+    """The statement just executed, or `COMMIT` after a batch."""
     done: int
-    """Rows seen, or statements carried out."""
+    """Rows processed, or statements executed."""
     total: int
-    """All of them."""
+    """The total number of rows or statements."""
 
 
-Tell = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
 class _Change:
-    """Rows that go from one value to another one."""
+    """Rows of a batch that change from one value to another."""
 
     field: str
     ids: tuple[int, ...]
     old: Any
     new: Any
     rest: tuple[int, ...] | None = None
-    """Where this is the last change of a batch's rows with the old value: those of them that keep it."""
+    """For the last change of rows with the old value: the rows of the batch that keep it; None otherwise."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,10 @@ class _Batch:
     last: int
 
 
-def run_row_step(session: Session, plan: Plan, step: Step, *, batch_size: int | None, tell: Tell) -> list[Doubt]:
-    """Carry out a step that changes rows. It can be repeated at any time, and continues where it was stopped."""
+def run_row_step(
+    session: Session, plan: Plan, step: Step, *, batch_size: int | None, progress: ProgressCallback
+) -> list[Doubt]:
+    """Apply a step that changes rows. It can be repeated at any time and continues where it stopped."""
     quote = session.dialect.quote
     total = int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0])
     session.rollback()
@@ -80,21 +82,23 @@ def run_row_step(session: Session, plan: Plan, step: Step, *, batch_size: int | 
     doubts: list[Doubt] = []
     done, after = 0, -1
     while True:
-        batch = _carry_out(session, plan, step, after, size, partial(_report, tell, step.id, done, total))
+        batch = _apply_batch(
+            session, plan, step, after, size, partial(_progress_of_statement, progress, step.id, done, total)
+        )
         doubts += batch.doubts
         done += batch.seen
         after = batch.last
-        tell(Progress(step.id, "COMMIT", done, total))
+        progress(Progress(step.id, "COMMIT", done, total))
         if batch.seen < size:
             return doubts
 
 
-def _report(tell: Tell, step_id: str, done: int, total: int, sql: str) -> None:
-    tell(Progress(step_id, sql, done, total))
+def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, total: int, sql: str) -> None:
+    progress(Progress(step_id, sql, done, total))
 
 
 def doubtful_rows(session: Session) -> list[Doubt]:
-    """All rows whose type cannot be decided, or contradicts the rest of the row; nothing is changed."""
+    """All rows whose type cannot be determined or contradicts the rest of the row; changes nothing."""
     doubts: list[Doubt] = []
     after, size = -1, session.dialect.batch_size
     while True:
@@ -106,22 +110,24 @@ def doubtful_rows(session: Session) -> list[Doubt]:
             return doubts
 
 
-def _carry_out(session: Session, plan: Plan, step: Step, after: int, size: int, tell: Callable[[str], None]) -> _Batch:
+def _apply_batch(
+    session: Session, plan: Plan, step: Step, after: int, size: int, progress: Callable[[str], None]
+) -> _Batch:
     read = {Kind.BACK_FILL: _read_types, Kind.FILL: _read_flags, Kind.REPAIR: _read_texts}[step.kind]
     for _ in range(_ATTEMPTS):
         batch = read(session, after, size)
-        if all(_change(session, plan, step, change, tell) for change in batch.changes):
+        if all(_change(session, plan, step, change, progress) for change in batch.changes):
             session.commit()
             return batch
         session.rollback()
     raise DatabaseError(
         session.address.place,
-        f"the rows after TBL_ID {after} went on changing meanwhile: stop the metastore, and run it again",
+        f"the rows after TBL_ID {after} kept changing during the update. Stop the metastore and apply the plan again",
     )
 
 
-def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Callable[[str], None]) -> bool:
-    """Change rows and put their old values aside; False if one of them did not hold the old value any more."""
+def _change(session: Session, plan: Plan, step: Step, change: _Change, progress: Callable[[str], None]) -> bool:
+    """Change rows and back up their old values; False if a row no longer holds the old value."""
     quote = session.dialect.quote
     field, key = quote(change.field), quote("TBL_ID")
     chosen = _chosen(change, key)
@@ -140,25 +146,25 @@ def _change(session: Session, plan: Plan, step: Step, change: _Change, tell: Cal
         values.pop("new")
     if session.execute(sql, values) != len(change.ids):
         return False
-    tell(sql)
-    put_aside(session, plan.id, step.id, change.field, change.ids, change.old, change.new)
-    tell("INSERT INTO " + journal.BACKUP.name)
+    progress(sql)
+    write_backup(session, plan.id, step.id, change.field, change.ids, change.old, change.new)
+    progress("INSERT INTO " + journal.BACKUP.name)
     return True
 
 
 def _chosen(change: _Change, key: str) -> str:
-    """The rows by their ids, or as a range where that is shorter. Rows that came in between show in the number."""
+    """The condition for the rows: by ID, or a shorter range. New rows in the range show in the row count."""
     if change.rest is not None and len(change.rest) < len(change.ids):
         first, last = change.ids[0], change.ids[-1]
-        kept = [each for each in change.rest if first < each < last]
-        return f"{key} BETWEEN {first} AND {last}" + (f" AND {key} NOT IN ({in_list(kept)})" if kept else "")
+        unchanged = [row_id for row_id in change.rest if first < row_id < last]
+        return f"{key} BETWEEN {first} AND {last}" + (f" AND {key} NOT IN ({in_list(unchanged)})" if unchanged else "")
     return f"{key} IN ({in_list(change.ids)})"
 
 
-def put_aside(
+def write_backup(
     session: Session, plan_id: str, step_id: str, field: str, ids: tuple[int, ...], old: str | None, new: str | None
 ) -> None:
-    """Write what rows held into the backup, in the transaction that changes them."""
+    """Write the old values into the backup, in the transaction that changes them."""
     names = [column.name for column in journal.BACKUP.columns]
     listed = ", ".join(f":{name.lower()}" for name in names)
     session.execute(
@@ -178,7 +184,7 @@ def put_aside(
 
 
 def now() -> str:
-    """The time, UTC, for journal and backup. A rollback goes through them backwards: seconds are too coarse."""
+    """The current time in UTC for journal and backup, in microseconds: a rollback processes them in reverse order."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -187,34 +193,34 @@ def _read_types(session: Session, after: int, size: int) -> _Batch:
     doubts: dict[int, str] = {}
     left: dict[str | None, list[int]] = defaultdict(list)
     seen, last = 0, after
-    for kind, original, expanded, storage, external, ids in _alike(session, after, size):
+    for kind, original, expanded, storage, external, ids in _group_rows(session, after, size):
         seen, last = seen + len(ids), max(last, ids[-1])
-        found = decide(TableRow(ids[0], kind, bool(original), bool(expanded), bool(storage), external))
-        if found.new is not None:
-            groups[kind, found.new] += ids
+        decision = decide(TableRow(ids[0], kind, bool(original), bool(expanded), bool(storage), external))
+        if decision.new is not None:
+            groups[kind, decision.new] += ids
             continue
         left[kind] += ids
-        if found.doubt is not None:
-            doubts |= dict.fromkeys(ids, found.doubt)
-    # The largest comes last: by then no other row of the batch holds the old value, but for those that keep it.
+        if decision.doubt is not None:
+            doubts |= dict.fromkeys(ids, decision.doubt)
+    # The largest group comes last: then only rows that keep the old value still hold it, so a range is exact.
     ordered = sorted(groups.items(), key=lambda item: len(item[1]))
     final = {old: new for (old, new), _ in ordered}
     changes = tuple(
         _Change("TBL_TYPE", tuple(sorted(ids)), old, new, tuple(left[old]) if final[old] == new else None)
         for (old, new), ids in ordered
     )
-    named = tuple(Doubt(each, name, doubts[each]) for each, name in _names(session, doubts))
+    named = tuple(Doubt(tbl_id, name, doubts[tbl_id]) for tbl_id, name in _names(session, doubts))
     return _Batch(changes, named, seen, last)
 
 
-def _alike(session: Session, after: int, size: int) -> Iterator[tuple[Any, ...]]:
-    """What decides about the rows of a batch, each combination once, with the ids of the rows that are so."""
+def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[Any, ...]]:
+    """Each combination of the deciding values in a batch, with the IDs of its rows."""
     quote = session.dialect.quote
     key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
     names = ["TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL"]
-    there = (f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
+    has_value = (f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
     value = session.dialect.short_text(f"p.{quote('PARAM_VALUE')}")
-    parts = [f"t.{quote('TBL_TYPE')}", *there, value]
+    parts = [f"t.{quote('TBL_TYPE')}", *has_value, value]
     columns = ", ".join(f"{part} AS {quote(name)}" for part, name in zip(parts, names, strict=True))
     batch = (
         f"SELECT {columns}, t.{key} AS {key} FROM {quote('TBLS')} t LEFT JOIN {params} p ON p.{key} = t.{key} "
@@ -226,20 +232,20 @@ def _alike(session: Session, after: int, size: int) -> Iterator[tuple[Any, ...]]
             yield *decisive, [int(tbl_id)]
         return
     listed = session.dialect.names(names)
-    # The rows stay with the server: a driver takes longer to read them than the server to change them.
+    # Group on the server: reading all rows through the driver takes longer than changing them.
     rows = session.query(f"SELECT {listed}, {gathered} FROM ({batch}) b GROUP BY {listed}", {"after": after})
     for *decisive, ids in rows:
-        yield *decisive, [int(each) for each in str(ids).split(",")]
+        yield *decisive, [int(row_id) for row_id in str(ids).split(",")]
 
 
-def _names(session: Session, wanted: dict[int, str]) -> Iterator[tuple[int, str]]:
-    if not wanted:
+def _names(session: Session, reasons: dict[int, str]) -> Iterator[tuple[int, str]]:
+    if not reasons:
         return
     quote = session.dialect.quote
     rows = session.query(
         f"SELECT t.{quote('TBL_ID')}, d.{quote('NAME')}, t.{quote('TBL_NAME')} FROM {quote('TBLS')} t "
         f"LEFT JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-        f"WHERE t.{quote('TBL_ID')} IN ({in_list(sorted(wanted))}) ORDER BY t.{quote('TBL_ID')}"
+        f"WHERE t.{quote('TBL_ID')} IN ({in_list(sorted(reasons))}) ORDER BY t.{quote('TBL_ID')}"
     )
     for tbl_id, database, name in rows:
         yield int(tbl_id), f"{database or '?'}.{name or '?'}"
@@ -256,8 +262,8 @@ def _read_flags(session: Session, after: int, size: int) -> _Batch:
         {"after": after},
     )
     groups: dict[str | None, list[int]] = defaultdict(list)
-    for tbl_id, wrong, value in rows:
-        if wrong:
+    for tbl_id, is_bad, value in rows:
+        if is_bad:
             groups[value].append(int(tbl_id))
     false = session.dialect.false.strip("'")
     changes = tuple(_Change("IS_REWRITE_ENABLED", tuple(ids), old, false) for old, ids in groups.items())
@@ -273,9 +279,9 @@ def _read_texts(session: Session, after: int, size: int) -> _Batch:
         {"after": after},
     )
     changes = []
-    for tbl_id, *found in rows:
-        for name, text in zip(view_texts.COLUMNS, found, strict=True):
-            mended = view_texts.repaired(text) if text is not None else None
-            if mended is not None:
-                changes.append(_Change(name, (int(tbl_id),), text, mended))
+    for tbl_id, *row_texts in rows:
+        for name, text in zip(view_texts.COLUMNS, row_texts, strict=True):
+            repaired = view_texts.repaired(text) if text is not None else None
+            if repaired is not None:
+                changes.append(_Change(name, (int(tbl_id),), text, repaired))
     return _Batch(tuple(changes), (), len(rows), int(rows[-1][0]) if rows else after)

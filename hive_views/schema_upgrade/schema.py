@@ -1,4 +1,4 @@
-"""A metastore's schema as it was found in its database: frozen values, and what can be concluded from them alone."""
+"""The schema of a metastore database as frozen values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ VIEW_TABLES = (
     "NEXT_LOCK_ID",
     "AUX_TABLE",
 )
-"""The tables that a plan may change; its fingerprint covers them."""
+"""The tables that a plan may change, which its fingerprint covers."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, as the database describes it."""
+    """A column as described by the database."""
 
     name: str
     """Its name as stored."""
@@ -38,7 +38,7 @@ class Column:
     default: str | None = None
     """Its default as the database prints it."""
     charset: str | None = None
-    """Its character set, where the database has one a column (MySQL, MariaDB)."""
+    """The character set of the column on MySQL and MariaDB; None elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,16 @@ class Table:
     indexes: tuple[Index, ...] = ()
     """Its indexes, the primary key among them, by name."""
     engine: str | None = None
-    """What stores it, where the database has several engines (MySQL, MariaDB): `InnoDB`, `MyISAM`."""
+    """The storage engine (`InnoDB`, `MyISAM`) on MySQL and MariaDB; None elsewhere."""
 
     def column(self, name: str) -> Column | None:
-        """One of its columns, without regard to case; None where there is none of that name."""
+        """The column with this name, ignoring case; None if there is none."""
         return next((column for column in self.columns if column.name.upper() == name.upper()), None)
 
     def has_index_on(self, *columns: str) -> bool:
         """Whether an index begins with these columns."""
-        wanted = [name.upper() for name in columns]
-        return any([name.upper() for name in index.columns[: len(wanted)]] == wanted for index in self.indexes)
+        prefix = [name.upper() for name in columns]
+        return any([name.upper() for name in index.columns[: len(prefix)]] == prefix for index in self.indexes)
 
     @property
     def primary_key(self) -> Index | None:
@@ -85,7 +85,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Rows:
-    """What the rows are like; counts were right when they were taken."""
+    """Counts and findings about rows, at the time of detection."""
 
     tables: int = 0
     """Rows of TBLS."""
@@ -102,11 +102,11 @@ class Rows:
     mangled: tuple[int, ...] = ()
     """TBL_IDs of views one of whose texts is UTF-8 that was read as latin1."""
     truncated: tuple[tuple[int, str, int], ...] = ()
-    """TBL_ID, column and length of texts that are as long as their column ever could hold."""
+    """TBL_ID, column and length of texts that fill a length limit of their column, past or present."""
     suspicious: tuple[tuple[int, str, str], ...] = ()
-    """TBL_ID, column and reason of texts that look damaged, and cannot be repaired from what they hold."""
+    """TBL_ID, column and reason of texts that look damaged and cannot be repaired."""
     counted: bool = True
-    """Whether they were looked at; False for a schema that was assumed."""
+    """Whether rows were read; False for an assumed schema."""
 
 
 @dataclass(frozen=True)
@@ -118,51 +118,51 @@ class Schema:
     tables: tuple[Table, ...]
     """Its tables, by name."""
     server: str = ""
-    """What the database server says of itself."""
+    """Name and version reported by the database server."""
     place: str = ""
     """Where it is: host, port and database; never a user or a password."""
     version_rows: tuple[str, ...] = ()
-    """VERSION.SCHEMA_VERSION of each row; there must be one or, before 0.12, no such table."""
+    """SCHEMA_VERSION of each row of VERSION; one row is expected, and no table before 0.12."""
     vendor: str | None = None
-    """`cdh` or another vendor, where the schema is a fork; None for Apache's."""
+    """`cdh` or another vendor for a fork of the schema; None for Apache Hive."""
     vendor_version: str | None = None
     """The vendor's schema version."""
     rows: Rows = field(default=Rows())
-    """What the rows are like."""
+    """Findings about rows."""
     db_schema: str = ""
-    """The schema in the database that holds the tables; empty where a database has but one (MySQL, MariaDB)."""
+    """The database schema that holds the tables; empty on MySQL and MariaDB."""
 
     def table(self, name: str) -> Table | None:
-        """A table, without regard to case; None where there is none."""
+        """The table with this name, ignoring case; None if there is none."""
         return next((table for table in self.tables if table.name.upper() == name.upper()), None)
 
     def column(self, table: str, name: str) -> Column | None:
-        """A column, without regard to case; None where the table or the column is missing."""
-        found = self.table(table)
-        return found.column(name) if found else None
+        """The column with this name, ignoring case; None if the table or the column is missing."""
+        matching_table = self.table(table)
+        return matching_table.column(name) if matching_table else None
 
     @property
     def version(self) -> str:
-        """The version of Hive's that the schema is of, a member of `versions.CHAIN`: VERSION's, else the inferred."""
+        """The schema version, a member of `versions.CHAIN`: from the table VERSION, else inferred."""
         for row in self.version_rows:
-            if known := versions.chain_version(row):
-                return known
+            if version := versions.chain_version(row):
+                return version
         return self.inferred_version
 
     @property
     def inferred_version(self) -> str:
-        """The newest version whose landmarks are there, one after the other, whatever VERSION says."""
-        found = versions.CHAIN[0]
+        """The newest version up to which all landmarks exist, regardless of the table VERSION."""
+        inferred = versions.CHAIN[0]
         for version, (table, column) in LANDMARKS.items():
-            there = self.column(table, column) if column else self.table(table)
-            if there is None:
+            landmark = self.column(table, column) if column else self.table(table)
+            if landmark is None:
                 break
-            found = version
-        return found
+            inferred = version
+        return inferred
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a plan takes for granted: tables, columns, types, indexes, versions. No counts."""
+        """A hash of everything that a plan depends on: tables, columns, types, indexes, versions; no row counts."""
         relevant: Mapping[str, object] = {
             "dialect": self.dialect,
             "versions": sorted(self.version_rows),
@@ -186,9 +186,9 @@ LANDMARKS: dict[str, tuple[str, str | None]] = {
     "4.0.0-alpha-1": ("DATACONNECTORS", None),
     "4.2.0": ("CATALOG_PARAMS", None),
 }
-"""A table or column that a version brought, by version."""
+"""A table or column that each version added."""
 
 
 def last_landmark(version: str) -> str:
-    """The newest version with a landmark that a schema of this version must have."""
-    return [each for each in (versions.CHAIN[0], *LANDMARKS) if versions.at_least(version, each)][-1]
+    """The newest version with a landmark, up to this version."""
+    return [candidate for candidate in (versions.CHAIN[0], *LANDMARKS) if versions.at_least(version, candidate)][-1]

@@ -18,30 +18,30 @@ class Session(Protocol):
     address: Address
     dialect: Dialect
     server: str
-    """What the server says of itself."""
+    """Name and version reported by the server."""
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         ...
 
     def execute(self, sql: str, values: Values | None = None) -> int:
-        """Carry out a statement; the number of rows that it met."""
+        """Execute a statement and return the number of affected rows."""
         ...
 
     def commit(self) -> None:
-        """Make the transaction's changes last."""
+        """Commit the transaction."""
         ...
 
     def rollback(self) -> None:
-        """Forget the transaction's changes."""
+        """Roll back the transaction."""
         ...
 
-    def others(self) -> list[str]:
-        """The other sessions on this database, for people: who, from where."""
+    def other_sessions(self) -> list[str]:
+        """Descriptions of the other sessions on this database: user and host."""
         ...
 
     def close(self) -> None:
-        """Give the connection back; what was not committed is forgotten."""
+        """Roll back and close the connection."""
         ...
 
     def __enter__(self) -> Session: ...

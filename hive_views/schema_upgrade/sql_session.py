@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 LOCK_TIMEOUT_S = 30
-"""Seconds that a statement waits for a lock: then it fails, so that others do not queue up behind it for ever."""
+"""Seconds that a statement waits for a lock before it fails, so that other sessions do not queue behind it."""
 
 CONNECT_TIMEOUT_S = 10
 
@@ -69,21 +69,21 @@ class SqlSession:
         )
 
     def execute(self, sql: str, values: Values | None = None) -> int:
-        """Carry out a statement; the number of rows that it met."""
+        """Execute a statement and return the number of affected rows."""
         from sqlalchemy import text
 
         return int(self._guard(sql, lambda: self._connection.execute(text(sql), dict(values or {})).rowcount))
 
     def commit(self) -> None:
-        """Make the transaction's changes last."""
+        """Commit the transaction."""
         self._guard(None, self._connection.commit)
 
     def rollback(self) -> None:
-        """Forget the transaction's changes."""
+        """Roll back the transaction."""
         self._guard(None, self._connection.rollback)
 
-    def others(self) -> list[str]:
-        """The other sessions on this database. A user without privileges sees the own user's sessions alone."""
+    def other_sessions(self) -> list[str]:
+        """Descriptions of the other sessions on this database; without privileges only those of the same user."""
         if self.address.kind == "postgresql":
             rows = self.query(
                 "SELECT COALESCE(usename, '?'), COALESCE(host(client_addr), 'local'), application_name "
@@ -99,13 +99,13 @@ class SqlSession:
         return [f"{user} from {host}" + (f" ({what})" if what else "") for user, host, what in rows]
 
     def close(self) -> None:
-        """Give the connection back; what was not committed is forgotten."""
+        """Roll back and close the connection."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
             self._connection.close()
         except SQLAlchemyError:
-            # A connection that broke has nothing left to close.
+            # A broken connection has nothing left to close.
             self._connection.invalidate()
         self._engine.dispose()
 
@@ -123,16 +123,16 @@ class SqlSession:
         try:
             return work()
         except DBAPIError as error:
-            # The driver's own words: SQLAlchemy's would add the values of the statement. PyMySQL's are behind a number.
-            said = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
+            # The driver's message: SQLAlchemy's would include the values. PyMySQL puts a number before its message.
+            message = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
         except SQLAlchemyError as error:
-            said = str(error)
+            message = str(error)
         except UnicodeDecodeError as error:
-            # PostgreSQL in the encoding SQL_ASCII holds whatever bytes it was given.
-            said = f"it holds bytes that are not UTF-8 ({error.reason} at byte {error.start})"
-        reason = " ".join(self.address.password.hide_in(said).split())
+            # A PostgreSQL database with encoding SQL_ASCII holds arbitrary bytes.
+            message = f"it holds bytes that are not UTF-8 ({error.reason} at byte {error.start})"
+        reason = " ".join(self.address.password.hide_in(message).split())
         if not hasattr(self, "_connection") and not self.address.password.reveal():
-            reason += f" (no password was given: set {PASSWORD_VARIABLE}, or name a file by --password-file)"
+            reason += f" (no password was given: set {PASSWORD_VARIABLE} or use --password-file)"
         raise DatabaseError(self.address.place, reason, statement=sql) from None
 
 
@@ -157,7 +157,7 @@ def _engine(address: Address) -> Engine:
         ),
         connect_args=arguments,
         hide_parameters=True,
-        # What a statement decided about must still be so when it is carried out; nothing is held beyond that.
+        # Each statement must see the latest committed rows; no snapshot is held between statements.
         isolation_level="READ COMMITTED",
         pool_size=1,
         max_overflow=0,

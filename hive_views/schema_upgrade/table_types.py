@@ -1,10 +1,10 @@
-"""Which TBL_TYPE a row of TBLS should have: the reference's rules, and where they stop.
+"""The TBL_TYPE that a row of TBLS should have: the rules of the reference and their limits.
 
 Hive Views, Existing Row UPDATE, gives two statements: MANAGED_TABLE where there is no view text and no parameter
 EXTERNAL=TRUE, EXTERNAL_TABLE where there is that parameter. Taken literally the second one turns views into external
 tables (hive_views writes EXTERNAL=TRUE on its views), and the first one turns external tables without the parameter
 into managed ones, whose drop deletes the data. Here a view text decides first, as in the metastore itself, only a
-missing type is filled in, and MANAGED_TABLE becomes EXTERNAL_TABLE where the parameter says so; all else is reported.
+missing type is filled in, and MANAGED_TABLE becomes EXTERNAL_TABLE if the parameter is TRUE; other rows are reported.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from hive_views.schema_upgrade.dialects.base import Dialect
 
 MANAGED, EXTERNAL, VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW"
 
-KNOWN = (MANAGED, EXTERNAL, VIEW, "INDEX_TABLE", "MATERIALIZED_VIEW")
-"""All types that Hive has had."""
+HIVE_TYPES = (MANAGED, EXTERNAL, VIEW, "INDEX_TABLE", "MATERIALIZED_VIEW")
+"""All table types of all Hive versions."""
 
 _WITH_TEXT = (VIEW, "MATERIALIZED_VIEW", "INDEX_TABLE")
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """What decides about one row of TBLS."""
+    """The fields of a TBLS row that determine its type."""
 
     tbl_id: int
     """Its TBL_ID."""
@@ -36,59 +36,57 @@ class TableRow:
     has_storage: bool
     """Whether it has a storage descriptor."""
     external: str | None
-    """The value of its parameter EXTERNAL; None where it has none."""
+    """The value of its parameter EXTERNAL; None if it has none."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done about a row."""
+    """The decision about a row."""
 
     new: str | None = None
-    """The type to give it; None leaves it as it is."""
+    """The new type; None leaves the row unchanged."""
     doubt: str | None = None
-    """Why nothing could be decided, or what contradicts itself; None where all is well."""
+    """Why no type could be determined, or what is contradictory; None if the row is consistent."""
 
 
 SETTLED = Decision()
 
 
 def decide(row: TableRow) -> Decision:
-    """Decide about a row."""
-    said = (row.external or "FALSE").upper()
+    """Determine the type of a row."""
+    external = (row.external or "FALSE").upper()
     if row.table_type is not None:
-        return _check(row, said)
+        return _check(row, external)
     if row.has_original:
         return Decision(VIEW)
     if row.has_expanded:
-        return Decision(doubt="it has an expanded view text and no original one: half a view")
+        return Decision(doubt="it has an expanded view text but no original text")
     if not row.has_storage:
         return Decision(doubt="it has neither a view text nor a storage descriptor")
-    if said not in ("TRUE", "FALSE"):
+    if external not in ("TRUE", "FALSE"):
         return Decision(doubt=f"its parameter EXTERNAL is {row.external!r}, neither TRUE nor FALSE")
-    return Decision(EXTERNAL if said == "TRUE" else MANAGED)
+    return Decision(EXTERNAL if external == "TRUE" else MANAGED)
 
 
-def _check(row: TableRow, said: str) -> Decision:
+def _check(row: TableRow, external: str) -> Decision:
     text = row.has_original or row.has_expanded
-    if row.table_type not in KNOWN:
-        return Decision(doubt=f"its type {row.table_type!r} is none of Hive's")
+    if row.table_type not in HIVE_TYPES:
+        return Decision(doubt=f"its type {row.table_type!r} is not a type of Hive")
     if row.table_type not in _WITH_TEXT and text:
-        return Decision(doubt=f"it has a view text and calls itself {row.table_type}")
+        return Decision(doubt=f"it has a view text, but its type is {row.table_type}")
     if row.table_type in _WITH_TEXT[:2] and not text:
-        return Decision(doubt=f"it calls itself {row.table_type} and has no text")
-    if row.table_type == MANAGED and said == "TRUE":
+        return Decision(doubt=f"its type is {row.table_type}, but it has no text")
+    if row.table_type == MANAGED and external == "TRUE":
         return Decision(EXTERNAL)
-    if row.table_type == MANAGED and said != "FALSE":
+    if row.table_type == MANAGED and external != "FALSE":
         return Decision(doubt=f"its parameter EXTERNAL is {row.external!r}, neither TRUE nor FALSE")
-    if row.table_type == EXTERNAL and said != "TRUE":
-        return Decision(
-            doubt="it calls itself EXTERNAL_TABLE and has no parameter EXTERNAL=TRUE: a drop may delete data"
-        )
+    if row.table_type == EXTERNAL and external != "TRUE":
+        return Decision(doubt="its type is EXTERNAL_TABLE without a parameter EXTERNAL=TRUE: a drop may delete data")
     return SETTLED
 
 
 def decidable(sql: Dialect, table: str) -> str:
-    """The condition of rows that `decide` gives a type to, as SQL: for counts, and for scripts."""
+    """The SQL condition for rows to which `decide` assigns a type, for counts and scripts."""
     original, expanded, kind, storage = (
         f"{table}.{sql.quote(name)}" for name in ("VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_TYPE", "SD_ID")
     )
@@ -101,7 +99,7 @@ def decidable(sql: Dialect, table: str) -> str:
 
 
 def new_type(sql: Dialect, table: str) -> str:
-    """The type that `decide` gives to a row that is `decidable`, as SQL."""
+    """The SQL expression for the type that `decide` assigns to a `decidable` row."""
     return (
         f"CASE WHEN {table}.{sql.quote('VIEW_ORIGINAL_TEXT')} IS NOT NULL THEN '{VIEW}' "
         f"WHEN EXISTS ({_external(sql, table, 'IN', ('TRUE',))}) THEN '{EXTERNAL}' ELSE '{MANAGED}' END"

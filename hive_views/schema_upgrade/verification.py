@@ -1,4 +1,4 @@
-"""After an upgrade, or at any other time: does the database have what views need, and are its rows in order?"""
+"""Verification of a metastore database: required schema, row types and view texts."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from hive_views.schema_upgrade.view_checks import ViewCheck, check_views
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found."""
+    """The findings of a verification."""
 
     place: str
     """The database."""
     version: str
-    """The schema version that was found."""
+    """The current schema version."""
     target: str
-    """The version whose views are wanted."""
+    """The version whose views must be supported."""
     lacking: tuple[Step, ...]
-    """Steps that are still to be done; empty where the schema has all that views need."""
+    """Steps that are still required; empty if the schema is complete."""
     untyped: int
     """Rows of TBLS without a type."""
     doubts: tuple[Doubt, ...]
-    """Rows whose type cannot be decided, or contradicts the rest of the row."""
+    """Rows whose type cannot be determined or contradicts the rest of the row."""
     truncated: tuple[tuple[int, str, int], ...]
-    """TBL_ID, column and length of view texts whose end is missing, as far as one can tell."""
+    """TBL_ID, column and length of view texts that are probably truncated."""
     suspicious: tuple[tuple[int, str, str], ...]
-    """TBL_ID, column and reason of view texts that look damaged, e.g. by characters that became `?`."""
+    """TBL_ID, column and reason of view texts that look damaged, e.g. characters replaced by `?`."""
     views: int
-    """How many views there are."""
+    """The number of views."""
     broken: tuple[ViewCheck, ...]
     """Views that are not valid."""
 
     @property
     def complete(self) -> bool:
-        """Whether the database has all that views need. Doubtful rows and broken views are for people to decide."""
+        """Whether the schema has everything that views need, regardless of doubtful rows and broken views."""
         return not self.lacking
 
 
 def verify(session: Session, target: str | None = None, *, files: MetadataFiles | None = None) -> Verification:
-    """Look at everything again.
+    """Verify schema, rows and view texts.
 
     Args:
         session: The database.
-        target: The version of Hive whose views are wanted; see `hive_views.schema_upgrade.planner.plan`.
-        files: Reads Iceberg views' metadata files, to compare rows with them; None leaves that out.
+        target: The version of Hive whose views must be supported; see `hive_views.schema_upgrade.planner.plan`.
+        files: Reads the metadata files of Iceberg views, to compare rows with them; None skips that.
 
     Returns:
-        What was found.
+        The findings.
 
     Raises:
-        UsageError: If the target cannot be.
+        UsageError: If the target is not a valid version.
         DatabaseError: If the database fails.
     """
     schema = detect(session)
-    found = plan(schema, target)
+    required = plan(schema, target)
     ready = all(schema.column("TBLS", name) for name in ("TBL_TYPE", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
     count, broken = check_views(session, schema, files) if ready else (0, [])
     return Verification(
         session.address.place,
         schema.version,
-        found.target,
-        found.steps,
+        required.target,
+        required.steps,
         schema.rows.untyped,
         tuple(doubtful_rows(session)) if ready else (),
         schema.rows.truncated,

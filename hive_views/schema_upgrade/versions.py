@@ -1,4 +1,4 @@
-"""Versions of Hive's metastore schema: their order, and the scripts of Hive's own that lead from one to the next.
+"""Versions of Hive's metastore schema: their order, and Hive's upgrade scripts between them.
 
 Source: `upgrade.order.<database>` of Hive 0.12 to 4.3, and schematool's rules for equivalent versions.
 """
@@ -36,7 +36,7 @@ CHAIN = (
     "4.2.0",
     "4.3.0",
 )
-"""Every schema version that a script of Hive's leads from or to. The schemas of 0.3 and 0.4 are taken for 0.5's."""
+"""Every schema version that one of Hive's scripts upgrades from or to. The schemas of 0.3 and 0.4 count as 0.5."""
 
 FIRST_WITH_VIEWS = "0.6.0"
 """The first schema that can hold a view (HIVE-972, HIVE-1068)."""
@@ -49,44 +49,43 @@ def chain_version(text: str) -> str | None:
 
     So `3.1.3` is `3.1.0`, `0.13.1` is `0.13.0`, and a vendor's `1.1.0-cdh5.12.0` is `1.1.0`.
     """
-    found = _PATTERN.match(text.strip())
-    if found is None:
+    if _PATTERN.match(text.strip()) is None:
         return None
-    wanted = _key(text)
-    older = [version for version in CHAIN if _key(version) <= wanted]
+    key = _key(text)
+    older = [version for version in CHAIN if _key(version) <= key]
     return older[-1] if older else CHAIN[0]
 
 
 def position(version: str) -> int:
-    """Where a version stands in `CHAIN`."""
+    """The position of a version in `CHAIN`."""
     return CHAIN.index(version)
 
 
 def at_least(version: str, other: str) -> bool:
-    """Whether a version is as new as another one; both are members of `CHAIN`."""
+    """Whether a version is the same as or newer than another; both are members of `CHAIN`."""
     return position(version) >= position(other)
 
 
 def scripts(database: str, start: str, end: str) -> tuple[str, ...]:
-    """The names of Hive's own upgrade scripts between two versions, in their order."""
+    """The names of Hive's upgrade scripts between two versions, in order."""
     steps = CHAIN[position(start) : position(end) + 1]
     return tuple(script_name(database, older, newer) for older, newer in pairwise(steps))
 
 
 def script_name(database: str, older: str, newer: str) -> str:
-    """The file name of the script between two neighbors."""
+    """The file name of the script between two adjacent versions."""
     return f"upgrade-{older}-to-{newer}.{database}.sql"
 
 
 def script_to(database: str, version: str) -> str:
-    """The file name of the script of Hive's that ends in a version."""
+    """The file name of Hive's script that upgrades to a version."""
     return script_name(database, CHAIN[position(version) - 1], version)
 
 
 def _key(text: str) -> tuple[int, int, int, int, int]:
-    found = _PATTERN.match(text.strip())
-    assert found is not None, text
-    major, minor, patch, stage, number = found.groups()
+    match = _PATTERN.match(text.strip())
+    assert match is not None, text
+    major, minor, patch, stage, number = match.groups()
     return (
         int(major),
         int(minor),

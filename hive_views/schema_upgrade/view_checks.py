@@ -1,7 +1,7 @@
-"""Check every stored view text: parsed and expanded again, against the tables as their rows say they are.
+"""Checks of all stored view texts: each is parsed and expanded again over the columns of the table rows.
 
-Schematool's -validate never looks at a view. A text that cannot be read, a table or a column that is gone, a type that
-changed: today they are found when a query fails.
+Hive's `schematool -validate` does not check views, so an unreadable text, a missing table or column, or a changed type
+would show only when a query fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hive_views.spec.version_texts import HIVE
 
 @dataclass(frozen=True)
 class ViewCheck:
-    """What is wrong with one view."""
+    """The problems of one view."""
 
     tbl_id: int
     """Its TBL_ID."""
@@ -30,7 +30,7 @@ class ViewCheck:
     validity: str
     """The worst of its problems: `outdated`, `drifted`, `invalid`, `unknown` (`hive_views.dependencies.validity`)."""
     problems: tuple[str, ...]
-    """All that is wrong with it."""
+    """Descriptions of all its problems."""
 
 
 def check_views(session: Session, schema: Schema, files: MetadataFiles | None = None) -> tuple[int, list[ViewCheck]]:

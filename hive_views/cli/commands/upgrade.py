@@ -282,7 +282,7 @@ def apply(
         if schema_only:
             made = applying.without_rows(made)
         return applying.apply(
-            session, made, dry_run=dry_run, while_running=while_running, batch_size=batch_size, tell=tell
+            session, made, dry_run=dry_run, while_running=while_running, batch_size=batch_size, progress=tell
         )
 
 

@@ -1,4 +1,4 @@
-"""What a database's SQL for a plan looks like: the base of the small modules of which there is one a database."""
+"""The base class of the dialects: the SQL of a plan on one database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BATCH = "rows of one batch at a time"
 
 _LOCKING = {
     "create-table": "none",
-    "create-index": "readers go on, writers wait while it is built",
+    "create-index": "readers continue, writers wait while it is built",
     "recode": "none",
     "first-row": "one row",
     "fill": _BATCH,
@@ -25,29 +25,29 @@ class Dialect(ABC):
     """The SQL of one database. Statements have no semicolon at their end."""
 
     name: str
-    """Our name of the database."""
+    """The name of the database in this package."""
     hive_name: str
-    """Hive's name of it, in the names of its scripts."""
+    """The name that Hive's scripts use for the database."""
     title: str
-    """Its name for people."""
+    """The display name."""
     sqlglot: str
-    """Sqlglot's name of its SQL; empty where it has none."""
+    """The name of sqlglot's dialect; empty if there is none."""
     transactional_ddl: bool
     """Whether a change of the schema can be rolled back."""
     types: Mapping[str, str]
     """The types by their kinds (`hive_views.schema_upgrade.requirements.Type`); `{length}` stands for a length."""
     false: str
-    """The literal of a flag that is not set."""
+    """The literal of a false flag."""
     own_text: str
-    """The type of our own tables' long texts."""
+    """The type of long texts in the journal and the backup."""
     locking: Mapping[str, str]
-    """What steps mean for other users of the database, by their kinds, where it is not `_LOCKING`."""
+    """The effect of steps on concurrent users, by kind, where it differs from `_LOCKING`."""
     locked = " FOR UPDATE"
-    """The end of a query whose rows nobody else changes until the transaction ends."""
+    """The end of a query that locks its rows until the end of the transaction."""
     add = "ADD COLUMN"
-    """How a column is added."""
+    """The clause that adds a column."""
     batch_size = 10_000
-    """Rows of TBLS that one transaction of the back-fill looks at."""
+    """Rows of TBLS per transaction of a row step."""
 
     def quote(self, name: str) -> str:
         """An identifier, quoted."""
@@ -79,11 +79,11 @@ class Dialect(ABC):
         return f"ALTER TABLE {self.quote(table)} {self.add} {self.column(column)}"
 
     def drop_column(self, table: str, column: str) -> str:
-        """Take a column away."""
+        """Drop a column."""
         return f"ALTER TABLE {self.quote(table)} DROP COLUMN {self.quote(column)}"
 
     def create_table(self, table: NeededTable) -> tuple[str, ...]:
-        """Make a table: one statement, or its counter's first row with it."""
+        """The statements that create a table."""
         parts = [self.column(column) for column in table.columns]
         if table.primary_key:
             name = f"CONSTRAINT {self.quote(table.key_name)} " if table.key_name else ""
@@ -96,10 +96,10 @@ class Dialect(ABC):
         return (f"CREATE TABLE {self.quote(table.name)} ({', '.join(parts)}){self.table_options}",)
 
     table_options = ""
-    """What follows a table's columns."""
+    """Options after the columns of CREATE TABLE."""
 
     def first_row(self, table: NeededTable) -> str:
-        """Give a counter's table its one row; does nothing where it has one."""
+        """Insert the single row of a counter table, unless it exists."""
         name, column = self.quote(table.name), self.quote(table.columns[0].name)
         return (
             f"INSERT INTO {name} ({column}) SELECT {table.first_value}{self.one_row} "
@@ -107,19 +107,19 @@ class Dialect(ABC):
         )
 
     one_row = ""
-    """The FROM of a query that gives one row."""
+    """The FROM clause of a query that returns one row."""
 
     def create_index(self, name: str, table: str, columns: Sequence[str], *, unique: bool = False) -> str:
-        """Make an index."""
+        """Create an index."""
         kind = "UNIQUE INDEX" if unique else "INDEX"
         return f"CREATE {kind} {self.quote(name)} ON {self.quote(table)} ({self.names(columns)})"
 
     def drop_index(self, name: str, table: str) -> str:
-        """Take an index away."""
+        """Drop an index."""
         return f"DROP INDEX {self.quote(name)}"
 
     def drop_table(self, table: str) -> str:
-        """Take a table away."""
+        """Drop a table."""
         return f"DROP TABLE {self.quote(table)}"
 
     def names(self, columns: Sequence[str]) -> str:
@@ -128,18 +128,18 @@ class Dialect(ABC):
 
     @abstractmethod
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it."""
+        """Whether a column can hold values of the needed type."""
 
     @abstractmethod
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more. More than one statement only where one transaction holds them all."""
+        """The statements that widen a column; more than one only if DDL is transactional."""
 
     def widening_loses(self, column: Column, longest: int) -> bool:
-        """Whether a column cannot become what is needed because of a value that it has."""
+        """Whether widening would lose a value of the column."""
         return False
 
     def recode(self, table: str, column: Column) -> str | None:
-        """Let a column of texts hold every character; None where it can, or cannot be told to."""
+        """The statement that lets a text column hold all characters; None if not needed or not possible."""
         return None
 
     def locks(self, kind: str) -> str:
@@ -148,44 +148,44 @@ class Dialect(ABC):
 
     @abstractmethod
     def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script that may run twice, also long after: what was widened further since stays so."""
+        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are."""
 
     @abstractmethod
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
-        """Statements over a range of rows, repeated in batches until all rows were seen."""
+        """Statements over a range of rows, repeated in batches over all rows."""
 
     def head(self) -> str:
-        """What a script begins with."""
+        """The beginning of a script."""
         return ""
 
     def use(self, schema: str) -> str:
-        """Go to the schema that the tables are in, where a database has several; nothing where it has not."""
+        """Select the schema of the tables; empty if the database has only one."""
         return ""
 
     def bad_flag(self, flag: str) -> str:
-        """The condition of flags that are neither set nor unset; `flag` is the quoted column."""
+        """The condition for flags that are neither true nor false; `flag` is the quoted column."""
         return f"{flag} IS NULL"
 
     def same_text(self, column: str, value: str) -> str | None:
-        """Whether a text column holds a value to the last byte, in SQL; None where the database cannot compare it."""
+        """The SQL condition that a text column equals a value exactly; None if the database cannot compare it."""
         return f"{column} = {value}"
 
     def foot(self) -> str:
-        """What a script ends with."""
+        """The end of a script."""
         return ""
 
     def comment(self, line: str) -> str:
-        """A line of comment."""
+        """A comment line."""
         return f"-- {line}".rstrip()
 
     def short_text(self, expression: str) -> str:
-        """A text column as something that can be compared with a literal."""
+        """A text column in a form that can be compared with a literal."""
         return expression
 
     def gather(self, key: str) -> str | None:
-        """All ids of a group as one text, `1,2,9`; None where the database cannot."""
+        """An aggregate of all IDs of a group as text, `1,2,9`; None if the database has none."""
         return None
 
     def limit(self, count: int) -> str:
-        """The end of a query that gives at most so many rows."""
+        """The clause that limits a query to a number of rows."""
         return f"FETCH FIRST {count} ROWS ONLY"

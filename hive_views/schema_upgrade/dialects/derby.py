@@ -1,4 +1,4 @@
-"""Apache Derby: DDL is transactional; texts have limits, and a CLOB cannot be compared."""
+"""Apache Derby: DDL is transactional; text columns have length limits, and CLOBs cannot be compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hive_views.schema_upgrade.requirements import PARAMETER_LENGTH, Type
 from hive_views.schema_upgrade.schema import Column
 
 SPARE = "HIVE_VIEWS_SPARE"
-"""The column that holds the values while a column changes its type."""
+"""The column that holds the values while the type of a column changes."""
 
 
 class Derby(Dialect):
@@ -37,14 +37,14 @@ class Derby(Dialect):
     locking: Mapping[str, str] = {}
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it. A CLOB could, but the server cannot compare it."""
+        """Whether a column can hold values of the needed type; a CLOB could, but the server cannot compare it."""
         if needed.kind == "view_text":
             return column.type in ("long varchar", "clob")
         wanted = PARAMETER_LENGTH if needed.kind == "parameter" else needed.length
         return column.type == "varchar" and column.length is not None and column.length >= wanted
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more; where its type must become another one, over a spare column."""
+        """Widen a column; a change of type goes through a spare column."""
         name, kind = self.quote(table), self.type(needed)
         old, spare = self.quote(column.name), self.quote(SPARE)
         if column.type == "varchar" and needed.kind != "view_text":
@@ -58,45 +58,49 @@ class Derby(Dialect):
         )
 
     def widening_loses(self, column: Column, longest: int) -> bool:
-        """Whether a CLOB holds a value that is longer than any VARCHAR."""
+        """Whether a CLOB holds a value longer than the longest VARCHAR."""
         return column.type == "clob" and longest > PARAMETER_LENGTH
 
     def short_text(self, expression: str) -> str:
-        """A CLOB cannot be compared, its beginning can."""
+        """The beginning of a CLOB, which can be compared."""
         return f"CAST({expression} AS VARCHAR(128))"
 
     def locks(self, kind: str) -> str:
-        """What a step of a kind means for those who use the database meanwhile."""
-        return "the whole database: it is open in one program at a time, and that is this one"
+        """How a step affects concurrent users of the database."""
+        return "the whole database: only one process can open it"
 
     def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script of `ij`, which goes on after an error."""
-        known = missing in ("column", "table", "index")
-        note = f"-- A second run prints an error here: the {missing} {name} is there already.\n" if known else ""
-        return f"{note}{statement};"
+        """A statement for a script of `ij`, which continues after an error."""
+        fails_when_repeated = missing in ("column", "table", "index")
+        note = (
+            f"-- A second run prints an error here: the {missing} {name} exists already.\n"
+            if fails_when_repeated
+            else ""
+        )
+        return f"{note if fails_when_repeated else ''}{statement};"
 
     def bad_flag(self, flag: str) -> str:
-        """The condition of flags that are neither set nor unset; Hive's script to 3.0.0 writes a timestamp there."""
+        """The condition for flags that are neither Y nor N; Hive's script to 3.0.0 writes a timestamp there."""
         return f"{flag} IS NULL OR {flag} NOT IN ('Y', 'N')"
 
     locked = ""
 
     def same_text(self, column: str, value: str) -> None:
-        """A LONG VARCHAR cannot be compared; nobody else has the database open meanwhile."""
+        """None: a LONG VARCHAR cannot be compared, and no other process has the database open."""
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
-        """Statements over all rows at once: Derby has no loops, and nobody else waits."""
-        wide = (each.replace(":first", "0").replace(":last", "9223372036854775807") for each in statements)
-        return "\n".join(f"{each};" for each in wide)
+        """Statements over all rows at once: Derby has no loops, and no other session waits."""
+        unbounded = (sql.replace(":first", "0").replace(":last", "9223372036854775807") for sql in statements)
+        return "\n".join(f"{sql};" for sql in unbounded)
 
     def head(self) -> str:
-        """What a script begins with."""
+        """The beginning of a script."""
         return (
-            "-- Run it with ij; the user must be the one that Hive connects as (APP by default).\n"
-            "-- All of it is one transaction: where it was stopped, nothing was done.\n"
+            "-- Run it with ij as the user that Hive connects as (APP by default).\n"
+            "-- The script is one transaction: if it is interrupted, nothing is changed.\n"
             "AUTOCOMMIT OFF;"
         )
 
     def use(self, schema: str) -> str:
-        """Go to the schema that the tables are in."""
+        """Select the schema of the tables."""
         return f"SET SCHEMA {self.quote(schema)};"

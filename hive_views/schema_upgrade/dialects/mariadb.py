@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: DDL commits at once, so every step of the schema is one statement."""
+"""MySQL and MariaDB: DDL commits implicitly, so every schema step is one statement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
-"""A session's mode, whatever the server's is: a value that does not fit is an error, not cut; quotes and backslashes
-mean what is written here (ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE are off)."""
+"""The SQL mode of sessions, independent of the server's: values that do not fit are errors, and ANSI_QUOTES,
+NO_BACKSLASH_ESCAPES and ORACLE are off."""
 
 _LENGTHS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "longtext": 4_294_967_295}
 
@@ -37,12 +37,12 @@ class MariaDb(Dialect):
     false = "0"
     own_text = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
     locking: Mapping[str, str] = {
-        "add-column": "changes the dictionary alone, from MariaDB 10.3 and MySQL 8.0.12 on; older ones copy the "
+        "add-column": "changes only the dictionary from MariaDB 10.3 and MySQL 8.0.12 on; older versions copy the "
         "table, and writers wait",
-        "create-table": "none; its foreign keys wait for those who use their tables, for a moment",
-        "create-index": "is built online: readers and writers go on",
-        "widen": "copies the table: readers go on, writers wait",
-        "recode": "copies the table: readers go on, writers wait",
+        "create-table": "none; its foreign keys wait briefly for other users of their tables",
+        "create-index": "is built online: readers and writers continue",
+        "widen": "copies the table: readers continue, writers wait",
+        "recode": "copies the table: readers continue, writers wait",
     }
     table_options = " ENGINE=InnoDB DEFAULT CHARSET=latin1"
     one_row = " FROM DUAL"
@@ -56,15 +56,15 @@ class MariaDb(Dialect):
         return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
     def drop_index(self, name: str, table: str) -> str:
-        """Take an index away."""
+        """Drop an index."""
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def limit(self, count: int) -> str:
-        """The end of a query that gives at most so many rows."""
+        """The clause that limits a query to a number of rows."""
         return f"LIMIT {count}"
 
     def short_text(self, expression: str) -> str:
-        """A long text's beginning: groups of long texts would be made on disk."""
+        """The beginning of a long text: grouping long texts would use the disk."""
         return f"LEFT({expression}, 128)"
 
     def gather(self, key: str) -> str | None:

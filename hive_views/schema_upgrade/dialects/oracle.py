@@ -1,4 +1,4 @@
-"""Oracle: rendered for a DBA, not applied from here. DDL commits at once."""
+"""Oracle: scripts are rendered, not applied. DDL commits implicitly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: DDL is transactional, so a step is done whole or not at all."""
+"""PostgreSQL: DDL is transactional, so a step is applied completely or not at all."""
 
 from __future__ import annotations
 

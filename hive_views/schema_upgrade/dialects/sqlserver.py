@@ -1,4 +1,4 @@
-"""SQL Server: rendered for a DBA, not applied from here."""
+"""SQL Server: scripts are rendered, not applied."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def work(request: dict[str, str | int]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
         made = plan(detect(session), str(request["target"]) or None)
-        apply(session, made, batch_size=int(request["batch_size"]), while_running=True, tell=die_at)
+        apply(session, made, batch_size=int(request["batch_size"]), while_running=True, progress=die_at)
 
 
 def main() -> None:

@@ -29,14 +29,14 @@ GOOD = [
     ("derby:/data/metastore_db", "derby:/data/metastore_db"),
 ]
 BAD = [
-    ("mysql://ann:secret@host/hive", "it holds a password"),
-    ("jdbc:mysql://host/hive?user=ann&password=secret", "it holds a password"),
-    ("jdbc:derby:/d;user=a;password=b", "it holds a password"),
-    ("jdbc:derby:/d;bootPassword=secret", "it holds a password"),
-    ("postgresql://host/hive?sslpassword=secret", "it holds a password"),
+    ("mysql://ann:secret@host/hive", "it contains a password"),
+    ("jdbc:mysql://host/hive?user=ann&password=secret", "it contains a password"),
+    ("jdbc:derby:/d;user=a;password=b", "it contains a password"),
+    ("jdbc:derby:/d;bootPassword=secret", "it contains a password"),
+    ("postgresql://host/hive?sslpassword=secret", "it contains a password"),
     ("mysql://ann:secret/more@host/hive", "cannot be read"),
-    ("mysql://ann:123/secret@host/hive", "it holds a password"),
-    ("mysql//ann:secret@host/hive", "it holds a password"),
+    ("mysql://ann:123/secret@host/hive", "it contains a password"),
+    ("mysql//ann:secret@host/hive", "it contains a password"),
     ("mysql:ann:secret:host", "names no host"),
     ("secret:ann", "begins with none of"),
     ("oracle://host/hive", "rendered without a connection"),
@@ -152,12 +152,12 @@ def test_no_database_and_no_metastore_in_it(derby: DerbyDatabases, mariadb: SqlD
     words = ("upgrade", "plan", "--url", address.place, "--user", "hive")
     done = invoke(*words, **{PASSWORD_VARIABLE: PASSWORD})
     assert done.code == 1
-    assert "it holds no metastore" in done.err
+    assert "it is not a metastore" in done.err
 
 
 def test_a_derby_database_that_a_metastore_has_open(derby: DerbyDatabases) -> None:
     address = derby.copy("0.5.0")
-    with derby.open(address), pytest.raises(DatabaseError, match="another program has it open"):
+    with derby.open(address), pytest.raises(DatabaseError, match="another process has it open"):
         connect(address)
 
 

@@ -72,7 +72,7 @@ def undisturbed(databases: Databases, state: str, target: str | None) -> tuple[t
     """What an undisturbed run leaves behind, and after how many statements."""
     events: list[object] = []
     with databases.open(databases.copy(state)) as session:
-        apply(session, plan(detect(session), target), batch_size=BATCH, tell=events.append)
+        apply(session, plan(detect(session), target), batch_size=BATCH, progress=events.append)
         return outcome(session), len(events)
 
 
@@ -121,7 +121,7 @@ def _breaks(derby: DerbyDatabases, address: Address, target: str | None, break_a
                 session._shut_down()
 
         try:
-            apply(session, plan(detect(session), target), batch_size=BATCH, tell=take_away)
+            apply(session, plan(detect(session), target), batch_size=BATCH, progress=take_away)
         except DatabaseError:
             assert seen >= break_at
             return True

@@ -13,7 +13,7 @@ from hive_views.schema_upgrade.journal import unpack
 from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.rendering import render
 from hive_views.schema_upgrade.row_changes import Progress
-from hive_views.schema_upgrade.table_types import KNOWN, TableRow, decidable, decide, new_type
+from hive_views.schema_upgrade.table_types import HIVE_TYPES, TableRow, decidable, decide, new_type
 from hive_views.schema_upgrade.verification import verify
 from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
@@ -76,7 +76,7 @@ def test_a_row_that_changes_while_its_batch_is_looked_at(kind: str, request: pyt
         made = plan(detect(session))
         first = made.step("rows TBL_TYPE")
         assert first is not None
-        apply(session, made, while_running=True, tell=meddle)
+        apply(session, made, while_running=True, progress=meddle)
         assert types_of(session)["ext"] == "INDEX_TABLE"
         assert types_of(session)["ext_lower"] == "EXTERNAL_TABLE"
         backed_up = [unpack(str(row[4])) for row in backup_of(session) if row[2] == "TBL_TYPE"]
@@ -87,7 +87,7 @@ def test_a_row_that_changes_while_its_batch_is_looked_at(kind: str, request: pyt
 def test_progress_is_told_batch_by_batch(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         told: list[Progress] = []
-        apply(session, plan(detect(session)), batch_size=5, tell=told.append)
+        apply(session, plan(detect(session)), batch_size=5, progress=told.append)
         batches = [each for each in told if each.step == "rows TBL_TYPE" and each.statement == "COMMIT"]
         assert [(each.done, each.total) for each in batches] == [(5, 17), (10, 17), (15, 17), (17, 17)]
 
@@ -105,7 +105,7 @@ def test_a_statement_that_the_database_refuses(databases: Databases) -> None:
                 session.commit()
 
         with pytest.raises(DatabaseError) as caught:
-            apply(session, made, tell=spoil)
+            apply(session, made, progress=spoil)
         assert caught.value.statement == made.steps[2].statements[0]
         assert detect(session, rows=False).column("TBLS", "VIEW_EXPANDED_TEXT")
         again = apply(session, made)
@@ -178,7 +178,7 @@ def test_tables_without_transactions_are_refused(mariadb: SqlDatabases) -> None:
     with mariadb.open(mariadb.copy("0.7.0")) as session:
         session.execute("ALTER TABLE TBLS ENGINE=MyISAM")
         made = plan(detect(session))
-        with pytest.raises(UpgradeError, match="TBLS has no transactions"):
+        with pytest.raises(UpgradeError, match="TBLS does not support transactions"):
             apply(session, made)
         session.execute("ALTER TABLE TBLS ENGINE=InnoDB")
         assert apply(session, plan(detect(session))).done
@@ -268,7 +268,7 @@ def test_rows_with_odd_names_and_texts(databases: Databases) -> None:
 def test_the_sql_of_counts_and_scripts_decides_as_the_program_does(databases: Databases) -> None:
     """Every combination of what decides about a row, in the database and out of it."""
     combinations = itertools.product(
-        [None, *KNOWN, "ODD"], [False, True], [False, True], [False, True], [None, "TRUE", "true", "FALSE", "maybe"]
+        [None, *HIVE_TYPES, "ODD"], [False, True], [False, True], [False, True], [None, "TRUE", "true", "FALSE", "maybe"]
     )
     rows = [TableRow(1000 + number, *each) for number, each in enumerate(combinations)]
     with databases.open(databases.copy("0.10.0")) as session:

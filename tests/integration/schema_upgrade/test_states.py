@@ -44,7 +44,7 @@ def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases,
         broken = {check.view: check.validity for check in found.broken}
         assert broken == ({"sales.v_gone": "invalid", "sales.v_bad": "invalid"} if old_types else {})
 
-        with pytest.raises(InvalidPlanError, match="no plan 0123 was carried out"):
+        with pytest.raises(InvalidPlanError, match="no plan 0123 was applied"):
             rollback(session, plan_id="0123")
         back = rollback(session, plan_id=made.id, dry_run=True)
         assert back.rows > 0
@@ -134,7 +134,7 @@ def test_a_rollback_that_was_stopped_anywhere_goes_on(databases: Databases) -> N
                     raise _StoppedError
 
             try:
-                found = rollback(session, schema=True, tell=stop_at)
+                found = rollback(session, schema=True, progress=stop_at)
                 break
             except _StoppedError:
                 session.rollback()
@@ -173,7 +173,7 @@ def test_a_plan_is_refused_when_the_schema_changed_since(databases: Databases) -
         quote = session.dialect.quote
         session.execute(f"ALTER TABLE {quote('TBLS')} ADD COLUMN {quote('TBL_TYPE')} VARCHAR(128)")
         session.commit()
-        with pytest.raises(PlanChangedError, match="never begun"):
+        with pytest.raises(PlanChangedError, match="never started"):
             apply(session, made)
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
 
@@ -186,7 +186,7 @@ def test_a_begun_plan_is_refused_when_hive_was_upgraded_since(databases: Databas
             f"UPDATE {session.dialect.quote('VERSION')} SET {session.dialect.quote('SCHEMA_VERSION')} = '1.2.0'"
         )
         session.commit()
-        with pytest.raises(PlanChangedError, match=r"is of 1\.2\.0, and was of 0\.12\.0"):
+        with pytest.raises(PlanChangedError, match=r"version is 1\.2\.0, the plan was made for 0\.12\.0"):
             apply(session, made)
 
 
