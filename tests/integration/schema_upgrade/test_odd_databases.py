@@ -267,9 +267,8 @@ def test_rows_with_odd_names_and_texts(databases: Databases) -> None:
 
 def test_the_sql_of_counts_and_scripts_decides_as_the_program_does(databases: Databases) -> None:
     """Every combination of what decides about a row, in the database and out of it."""
-    combinations = itertools.product(
-        [None, *HIVE_TYPES, "ODD"], [False, True], [False, True], [False, True], [None, "TRUE", "true", "FALSE", "maybe"]
-    )
+    types, flags = [None, *HIVE_TYPES, "ODD"], [False, True]
+    combinations = itertools.product(types, flags, flags, flags, [None, "TRUE", "true", "FALSE", "maybe"])
     rows = [TableRow(1000 + number, *each) for number, each in enumerate(combinations)]
     with databases.open(databases.copy("0.10.0")) as session:
         quote = session.dialect.quote
