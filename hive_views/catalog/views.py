@@ -1,7 +1,7 @@
-"""A view as a user holds it, and the changes that can be made to it.
+"""`HiveView`, a loaded view, and `ViewUpdate`, changes to it.
 
-`HiveView` is PyIceberg's `View` with what PyIceberg has nowhere: where it is stored, both texts of the row, the
-history, and `update()`. It shows the state that was loaded; `refresh()` and every commit give a new one.
+`HiveView` is a PyIceberg `View` with additional information from the metastore row, the history, and `update()`. It is
+the state that was loaded; `refresh()` and every commit return a new one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class HiveView(View):
     """An Iceberg view in a Hive Metastore, in the state in which it was loaded."""
 
-    metadata: ViewMetadata  # type: ignore[assignment]  # ours has PyIceberg's attributes and keeps unknown ones
+    metadata: ViewMetadata  # type: ignore[assignment]  # has PyIceberg's attributes and unknown ones
 
     def __init__(self, loaded: LoadedView, store: MetastoreStore) -> None:
         self._loaded = loaded
@@ -57,48 +57,47 @@ class HiveView(View):
         return self.metadata.current_schema()
 
     def schemas(self) -> dict[int, Schema]:
-        """All schemas that the metadata holds, by id."""
+        """All schemas of the metadata by id."""
         return {schema.schema_id: schema for schema in self.metadata.schemas}
 
     def current_version(self) -> ViewVersion:
-        """The version that readers get."""
+        """The current version."""
         return self.metadata.current_version()
 
     @property
-    def versions(self) -> list[ViewVersion]:  # type: ignore[override]  # ours are subclasses; a list is invariant
-        """All versions that the metadata holds."""
+    def versions(self) -> list[ViewVersion]:  # type: ignore[override]  # elements are subclasses; list is invariant
+        """All versions of the metadata; older ones may have expired."""
         return list(self.metadata.versions)
 
     def version(self, version_id: int) -> ViewVersion | None:
-        """A version by its id; None where the metadata does not hold it (any more)."""
+        """A version by its id; None if the metadata does not have it (any more)."""
         return self.metadata.version(version_id)
 
     def history(self) -> list[ViewHistoryEntry]:  # type: ignore[override]
-        """Which version was made current when, oldest first; a version that was rolled back to occurs twice."""
+        """The changes of the current version, oldest first; a version that was rolled back to occurs twice."""
         return list(self.metadata.version_log)
 
     def sql_for(self, dialect: str, *, fallback: bool = False) -> SQLViewRepresentation | None:
         """The text of the current version for a dialect.
 
         Args:
-            dialect: E.g. `spark`, `hive`, `trino`; its case does not count.
-            fallback: Give the first text where there is none for the dialect, as Iceberg's Java library does. An
-                engine that runs a text of another dialect may get other rows without an error.
+            dialect: E.g. `spark`, `hive`, `trino`; case-insensitive.
+            fallback: Return the first text if there is none for the dialect, as Iceberg's Java library does. An engine
+                that runs a text of another dialect may return other rows without an error.
 
         Returns:
-            The representation; None where there is none.
+            The representation; None if there is none.
 
         Raises:
-            SqlError: If no dialect is named.
+            SqlError: If the dialect is empty.
         """
         if not dialect:
             raise SqlError("Invalid dialect: name one, e.g. 'spark'")
-        found = [item.root for item in self.current_version().representations]
-        texts = [item for item in found if isinstance(item, SQLViewRepresentation)]
-        matching = (item for item in texts if item.dialect.casefold() == dialect.casefold())
+        texts = self.current_version().sql_representations
+        matching = (text for text in texts if text.dialect.casefold() == dialect.casefold())
         return next(matching, texts[0] if fallback and texts else None)
 
-    # -- What the metastore adds --------------------------------------------------------------------------------------
+    # -- From the metastore row ---------------------------------------------------------------------------------------
 
     @property
     def metadata_location(self) -> str:
@@ -107,62 +106,59 @@ class HiveView(View):
 
     @property
     def previous_metadata_location(self) -> str | None:
-        """URI of the metadata file before the last commit; None for a view that was never changed."""
+        """URI of the metadata file before the last commit; None for a new view."""
         return self._loaded.row.previous_metadata_location
 
     @property
     def original_text(self) -> str | None:
-        """The author's text, as the metastore's row shows it (viewOriginalText)."""
+        """The author's text from the row (viewOriginalText)."""
         return self._loaded.row.texts.original
 
     @property
     def expanded_text(self) -> str | None:
-        """The text that Hive and plain Spark run, as the metastore's row shows it (viewExpandedText)."""
+        """The text that Hive and plain Spark run, from the row (viewExpandedText)."""
         return self._loaded.row.texts.expanded
 
     @property
     def owner(self) -> str | None:
-        """The row's owner."""
+        """The owner of the row."""
         return self._loaded.row.owner
 
     @property
     def create_time(self) -> int:
-        """When the row was created, in seconds from the epoch."""
+        """The creation time of the row, in seconds from the epoch."""
         return self._loaded.row.create_time
 
     @property
     def parameters(self) -> dict[str, str]:
-        """All parameters of the row, those of other programs included."""
+        """All parameters of the row, also those that other programs set."""
         return dict(self._loaded.row.parameters)
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The dialects that the current version has a text for, in lower case."""
+        """The dialects of the current version's texts, in lower case."""
         return tuple(sql_texts(self.current_version()))
 
     @property
     def drift(self) -> tuple[Difference, ...]:
-        """Where the row disagrees with the metadata file, because plain Spark or Hive changed it; empty if nowhere."""
+        """Differences between row and metadata file, e.g. because plain Spark or Hive changed the row."""
         return find_drift(self._loaded.row, self.metadata, self._store.config)
 
     def version_at(self, timestamp_ms: int) -> ViewVersion:
-        """The version that was current at a time.
+        """Return the version that was current at a time.
 
         Args:
             timestamp_ms: Milliseconds from the epoch.
 
-        Returns:
-            The version.
-
         Raises:
-            NoSuchVersionError: If the view's log does not reach back to that time.
+            NoSuchVersionError: If the version log starts later, or the version has expired.
         """
         version = version_at(self.metadata, timestamp_ms)
         if version is None:
             raise NoSuchVersionError(
                 ".".join(self._identifier),
                 f"at {timestamp_ms} ms",
-                [item.version_id for item in self.metadata.versions],
+                [available.version_id for available in self.metadata.versions],
             )
         return version
 
@@ -170,43 +166,42 @@ class HiveView(View):
         """Load the view again.
 
         Returns:
-            Its state now.
+            The view in its current state.
 
         Raises:
-            NoSuchViewError: If it is gone.
+            NoSuchViewError: If it was dropped.
         """
         return HiveView(load_view(self._store, self._loaded.row.name), self._store)
 
     def update(self) -> ViewUpdate:
-        """Begin a change: chain what is to change, then `commit()`."""
+        """Start an update: chain changes, then call `commit()`."""
         return ViewUpdate(self._loaded, self._store)
 
 
 class ViewUpdate:
-    """Changes to one view that are committed together, or not at all.
+    """Changes to one view that are committed together.
 
-    A commit that meets somebody else's is built again on the newer state where that cannot hide anything: properties
-    and the location. A new version or a rollback is repeated only while the view's current version still is the one
-    that the caller saw; otherwise it fails, and the caller decides.
+    After a conflict, changes of properties and of the location are retried on the newer state. A new version or a
+    rollback is retried only if the view's current version is still the one that was loaded; otherwise `commit` fails
+    (docs/decisions/0003-conflicting-definitions.md).
     """
 
     def __init__(self, loaded: LoadedView, store: MetastoreStore) -> None:
         self._loaded = loaded
         self._store = store
         self._changes: list[Change] = []
-        self._any_version = False
         self._updated: set[str] = set()
         self._removed: set[str] = set()
 
     def replace_version(
         self, version: IcebergViewVersion, schema: Schema | None = None, *, may_lose_dialects: bool = False
     ) -> ViewUpdate:
-        """Make a new definition the current one.
+        """Replace the definition.
 
         Args:
-            version: Its texts and defaults; its id and timestamp are given at the commit.
-            schema: Its columns; None keeps the current ones.
-            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for.
+            version: The new texts and defaults, e.g. from `hive_views.define`. The commit assigns id and timestamp.
+            schema: The new columns; None keeps the current ones.
+            may_lose_dialects: Allow the new version to have no text for a dialect that the current one has.
 
         Returns:
             This update.
@@ -217,52 +212,52 @@ class ViewUpdate:
         return self
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> ViewUpdate:
-        """Set view properties; others stay as they are.
+        """Set view properties; other properties are not changed.
 
         Args:
             properties: Keys and values.
-            more: The same, for keys that are Python names.
+            more: Properties whose keys are Python identifiers.
 
         Returns:
             This update.
 
         Raises:
-            InvalidPropertyError: As `check_view_properties` does, and if a key is also to be removed.
+            InvalidPropertyError: If a property cannot be stored, has an invalid value, or is also removed.
         """
         updates = {**(properties or {}), **more}
         check_view_properties(updates)
         for key in self._removed & updates.keys():
-            raise _both(key, updates[key])
+            raise _conflicting_property(key, updates[key])
         self._updated.update(updates)
         self._changes.append(SetProperties(updates))
         return self
 
     def remove_properties(self, *keys: str) -> ViewUpdate:
-        """Remove view properties; a key that is not there is no error.
+        """Remove view properties; missing keys are ignored.
 
         Args:
-            keys: Their keys.
+            keys: The keys.
 
         Returns:
             This update.
 
         Raises:
-            InvalidPropertyError: If a key is not a string, or is also to be set.
+            InvalidPropertyError: If a key is not a string, or is also set.
         """
         for key in keys:
             if not isinstance(key, str):
                 raise InvalidPropertyError(key, None, "a key must be a string")
             if key in self._updated:
-                raise _both(key, None)
+                raise _conflicting_property(key, None)
         self._removed.update(keys)
         self._changes.append(SetProperties(removals=frozenset(keys)))
         return self
 
     def set_comment(self, comment: str | None) -> ViewUpdate:
-        """Set or remove the view's comment (its property `comment`).
+        """Set or remove the view's comment (the property `comment`).
 
         Args:
-            comment: The text; None removes it.
+            comment: The comment; None removes it.
 
         Returns:
             This update.
@@ -270,10 +265,10 @@ class ViewUpdate:
         return self.remove_properties("comment") if comment is None else self.set_properties({"comment": comment})
 
     def set_location(self, location: str) -> ViewUpdate:
-        """Put the view's next metadata files elsewhere; those written before stay where they are.
+        """Change the base location for new metadata files; existing files are not moved.
 
         Args:
-            location: URI of a directory.
+            location: URI or absolute path of a directory.
 
         Returns:
             This update.
@@ -287,52 +282,52 @@ class ViewUpdate:
     def rollback(
         self, *, version_id: int | None = None, timestamp_ms: int | None = None, may_lose_dialects: bool = False
     ) -> ViewUpdate:
-        """Make an earlier version the current one again. No version is lost: the log gets one more entry.
+        """Make an earlier version the current one. All versions are kept, and the version log gets an entry.
 
         Args:
-            version_id: The version, or
-            timestamp_ms: a time, in milliseconds from the epoch: the version that was current then.
-            may_lose_dialects: Whether it may have no text for a dialect that an author wrote one for since.
+            version_id: The version's id; or give
+            timestamp_ms: A time, in milliseconds from the epoch, at which the version was current.
+            may_lose_dialects: Allow the version to have no text for a dialect that the current one has.
 
         Returns:
             This update.
 
         Raises:
-            NoSuchVersionError: If the view's metadata does not hold it.
+            NoSuchVersionError: If the metadata does not have the version.
             InvalidPropertyError: If neither or both are given.
         """
         if (version_id is None) == (timestamp_ms is None):
             raise InvalidPropertyError("rollback", version_id, "give either a version id or a time")
         metadata = self._loaded.metadata
         if timestamp_ms is not None:
-            found = version_at(metadata, timestamp_ms)
-            wanted = f"at {timestamp_ms} ms"
+            version = version_at(metadata, timestamp_ms)
+            requested = f"at {timestamp_ms} ms"
         else:
-            found = metadata.version(version_id or 0)
-            wanted = str(version_id)
-        if found is None:
+            version = metadata.version(version_id or 0)
+            requested = str(version_id)
+        if version is None:
             raise NoSuchVersionError(
-                str(self._loaded.row.name), wanted, [version.version_id for version in metadata.versions]
+                str(self._loaded.row.name), requested, [available.version_id for available in metadata.versions]
             )
-        self._changes.append(SetCurrentVersion(found.version_id, may_lose_dialects))
+        self._changes.append(SetCurrentVersion(version.version_id, may_lose_dialects))
         return self
 
     def commit(self) -> HiveView:
-        """Make the changes, all at once.
+        """Commit all changes atomically.
 
         Returns:
-            The view as it now is.
+            The view in its new state.
 
         Raises:
-            CommitFailedError: If somebody else changed the definition meanwhile, or kept changing the view.
-            NoSuchViewError: If the view is gone.
-            CommitStateUnknownError: If the metastore did not say whether it took place.
-            HiveViewsError: As `hive_views.metastore.commit.view_commit.commit` says.
+            CommitFailedError: If the definition was changed concurrently, or the retries are exhausted.
+            NoSuchViewError: If the view was dropped.
+            CyclicViewError, DialectLossError, InvalidViewError: If the new definition is invalid.
+            DependentsError: If the new columns would break a dependent view, in strict mode.
+            LockError: If the lock could not be acquired.
+            CommitStateUnknownError: If the metastore did not reply; the new metadata file is kept.
         """
-        return HiveView(
-            commit_changes(self._store, self._loaded, self._changes, any_version=self._any_version), self._store
-        )
+        return HiveView(commit_changes(self._store, self._loaded, self._changes), self._store)
 
 
-def _both(key: str, value: str | None) -> InvalidPropertyError:
+def _conflicting_property(key: str, value: str | None) -> InvalidPropertyError:
     return InvalidPropertyError(key, value, "Cannot remove and update the same key")
