@@ -1,7 +1,7 @@
-"""Catalog properties: name, default and meaning, and one typed, checked value of them all.
+"""Catalog properties: keys, defaults, and a typed configuration.
 
-Iceberg's and Hive's own names are used wherever they exist; `hive-views.` is the prefix of ours. Every property is a
-string, as catalog properties are; a wrong one is refused when the catalog is made, before anything is written.
+Keys of Iceberg and Hive are used if they exist; others have the prefix `hive-views.`. Property values are strings. An
+invalid value is rejected when the catalog is created.
 """
 
 from __future__ import annotations
@@ -18,56 +18,55 @@ from pathlib import Path
 from hive_views.errors import InvalidPropertyError
 
 URI = "uri"
-"""Metastores to connect to: `thrift://host:port`, several separated by commas (tried in turn)."""
+"""The metastores: `thrift://host:port`, separated by commas and tried in order."""
 
 WAREHOUSE = "warehouse"
-"""Where databases without a location of their own keep their views' metadata: a URI such as `s3://bucket/warehouse`."""
+"""Parent directory of the views of databases without a location: a URI such as `s3://bucket/warehouse`."""
 
 METASTORE_CATALOG = "metastore.catalog.default"
 METASTORE_CATALOG_DEFAULT = "hive"
-"""Hive's own name: the catalog of the metastore (Hive 3 and later) in which the databases are."""
+"""Key of Hive: the catalog of the metastore (Hive 3 and later) that contains the databases."""
 
 UGI = "ugi"
-"""User, or `user:group,group`, that the metastore is told on connecting (set_ugi). Default: not told."""
+"""User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent."""
 
 AUTHENTICATION = "hive-views.authentication"
 AUTHENTICATION_DEFAULT = "none"
-"""How the metastore learns who we are: `none`, `kerberos`, `token` (a delegation token), or `plain` (user and
-password)."""
+"""Authentication: `none`, `kerberos`, `token` (a delegation token), or `plain` (user and password)."""
 
 KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
-"""PyIceberg's own name: `true` says the same as `hive-views.authentication=kerberos`."""
+"""Key of PyIceberg: `true` is equivalent to `hive-views.authentication=kerberos`."""
 
 KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
 KERBEROS_SERVICE_NAME_DEFAULT = "hive"
 """The first part of the metastore's principal, `hive` of `hive/host@REALM`."""
 
 USER = "hive-views.user"
-"""The user for `plain`; this process' user by default."""
+"""The user for `plain`; by default the user of this process."""
 
 PASSWORD = "hive-views.password"
 PASSWORD_FILE = "hive-views.password-file"
 PASSWORD_VARIABLE = "HIVE_VIEWS_PASSWORD"
-"""The password for `plain`: better in a file or in this environment variable than among the properties."""
+"""The password for `plain`. Prefer a file or the environment variable to the property."""
 
 TOKEN = "hive-views.token"
 TOKEN_FILE = "hive-views.token-file"
 TOKEN_VARIABLE = "HIVE_VIEWS_TOKEN"
-"""The delegation token for `token`, in Hadoop's text form: better in a file or in this environment variable."""
+"""The delegation token for `token`, in Hadoop's text form. Prefer a file or the environment variable."""
 
 TLS = "hive-views.tls"
 TLS_DEFAULT = False
-"""Speak TLS with the metastore (hive.metastore.use.SSL). Its certificate is always checked."""
+"""Connect with TLS (hive.metastore.use.SSL). The metastore's certificate is always verified."""
 
 TLS_CA_FILE = "hive-views.tls-ca-file"
-"""A PEM file with the certificates that are trusted; the system's by default."""
+"""A PEM file with the trusted certificates; by default those of the system."""
 
 TLS_CERTIFICATE_FILE = "hive-views.tls-certificate-file"
 TLS_KEY_FILE = "hive-views.tls-key-file"
-"""PEM files with our own certificate and its key, for metastores that ask for one."""
+"""PEM files with a client certificate and its key, for metastores that require one."""
 
 TLS_HOST = "hive-views.tls-host"
-"""The name that the metastore's certificate is made out to, where it is not the host of the URI."""
+"""The host name in the metastore's certificate, if it differs from the host of the URI."""
 
 CONNECT_TIMEOUT_MS = "hive-views.connect-timeout-ms"
 CONNECT_TIMEOUT_MS_DEFAULT = 10_000
@@ -75,84 +74,84 @@ CONNECT_TIMEOUT_MS_DEFAULT = 10_000
 
 CALL_TIMEOUT_MS = "hive-views.call-timeout-ms"
 CALL_TIMEOUT_MS_DEFAULT = 60_000
-"""Milliseconds to wait for an answer. Keep it above 20 s: a server retries a failing database that long."""
+"""Milliseconds to wait for a reply. Keep it above 20 s: a server retries a failing database that long."""
 
 POOL_SIZE = "hive-views.pool-size"
 POOL_SIZE_DEFAULT = 8
-"""Kept connections at most. More callers than that at once open extra ones, which are closed after use."""
+"""Maximum number of pooled connections. Additional concurrent calls open connections that are closed after use."""
 
 SETTLE_TIMEOUT_MS = "hive-views.settle-timeout-ms"
 SETTLE_TIMEOUT_MS_DEFAULT = 60_000
-"""Milliseconds in which a change without an answer is sent again, before its outcome is reported as unknown."""
+"""Milliseconds in which a change without a reply is sent again, before its outcome is reported as unknown."""
 
 LOCK_ENABLED = "iceberg.engine.hive.lock-enabled"
 LOCK_ENABLED_DEFAULT = True
-"""Take the metastore's lock for a commit (Iceberg: docs/configuration, Hive Metastore). Turn it off only if the server
-honors compare-and-swap (`hive-views doctor` tells) and every writer sends it."""
+"""Acquire the metastore's lock for a commit (Iceberg: docs/configuration, Hive Metastore). Disable it only if the
+server supports compare-and-swap (see `hive-views doctor`) and every writer uses it."""
 
 LOCK_TIMEOUT_MS = "iceberg.hive.lock-timeout-ms"
 LOCK_TIMEOUT_MS_DEFAULT = 180_000
-"""Milliseconds to wait for somebody else's lock."""
+"""Milliseconds to wait for another client's lock."""
 
 LOCK_CHECK_MIN_WAIT_MS = "iceberg.hive.lock-check-min-wait-ms"
 LOCK_CHECK_MIN_WAIT_MS_DEFAULT = 50
-"""Milliseconds before the first look at whether a lock that we wait for is ours (grows by half each time)."""
+"""Milliseconds before the first check of a lock that is waited for (grows by half each time)."""
 
 LOCK_CHECK_MAX_WAIT_MS = "iceberg.hive.lock-check-max-wait-ms"
 LOCK_CHECK_MAX_WAIT_MS_DEFAULT = 5_000
-"""Milliseconds between two such looks, at most."""
+"""Maximum milliseconds between two such checks."""
 
 LOCK_HEARTBEAT_INTERVAL_MS = "iceberg.hive.lock-heartbeat-interval-ms"
 LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
-"""Milliseconds between heartbeats for a held lock. Must stay below the server's hive.txn.timeout."""
+"""Milliseconds between heartbeats of a lock. Must be below the server's hive.txn.timeout."""
 
 METADATA_SCHEMES = "hive-views.metadata-schemes"
-"""Schemes of the URIs that metadata files are read from, written to and deleted at, separated by commas. By default all
-that PyIceberg's FileIO knows, but `file` only where every metastore or the warehouse is on this machine: a row of a
-metastore elsewhere must not make this program open, write or delete files of its own."""
+"""Allowed URI schemes of metadata files, separated by commas. By default all that PyIceberg's FileIO supports, but
+`file` only if every metastore or the warehouse is on this machine: a row of a remote metastore must not make this program
+open, write or delete local files."""
 
 PARAMETER_MAX_SIZE = "iceberg.hive.table-property-max-size"
 PARAMETER_MAX_SIZE_DEFAULT = 32_672
-"""The longest `current-schema` that is copied into the row, in characters; 0 never copies it."""
+"""Maximum length of `current-schema` that is copied into the row, in characters; 0 never copies it."""
 
 UNIQUE_LOCATION = "unique-table-location"
 UNIQUE_LOCATION_DEFAULT = False
-"""Give each new view a location of its own (`<name>-<uuid>`), so that a dropped name's files never mix with it."""
+"""Give each new view a unique location (`<name>-<uuid>`), separate from the files of a dropped view of the name."""
 
 SESSION_CATALOG = "hive-views.session-catalog"
 SESSION_CATALOG_DEFAULT = "spark_catalog"
-"""Spark's name of the catalog that serves Hive's own tables; default catalog of the views over them."""
+"""Spark's catalog for Hive tables; the default catalog of views over them."""
 
 SESSION_CATALOG_SERVES_ICEBERG = "hive-views.session-catalog-serves-iceberg"
 SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
-"""Whether that catalog serves Iceberg's tables as well (Iceberg's SparkSessionCatalog), so a view may be over both."""
+"""Whether that catalog also serves Iceberg tables (Iceberg's SparkSessionCatalog), so that a view can read both."""
 
 DEPENDENCY_MODE = "hive-views.dependency-mode"
 DEPENDENCY_MODE_DEFAULT = "lenient"
-"""`lenient` lets every change and drop through, as Hive does. `strict` refuses those that break a view, unless CASCADE
-is asked for (Hive Views, Dependency Invalidation)."""
+"""`lenient` allows every change and drop, as Hive does. `strict` rejects those that break a view, unless CASCADE is
+given (Hive Views, Dependency Invalidation)."""
 
 MARK_HIVE_TABLES = "hive-views.mark-hive-tables"
 MARK_HIVE_TABLES_DEFAULT = True
-"""Give the tables of Hive's own that a view reads a UUID, as the row parameter `hive_views_uuid`, so that lineage
-survives a rename. Off, such tables are known by their names."""
+"""Give Hive tables that a view reads a UUID (row parameter `hive_views_uuid`), so that lineage survives a rename.
+Otherwise such tables are identified by name."""
 
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
-"""Write `timestamptz` columns as `timestamp`, as Spark does, in place of `timestamp with local time zone`: Spark's Hive
-client cannot read a row of a view with the latter, and a server of Hive 2 lets nobody commit to a table with it.
-(PyIceberg's property for tables; its own default is false.)"""
+"""Write `timestamptz` columns as `timestamp`, as Spark does, instead of `timestamp with local time zone`: Spark's Hive
+client cannot read a view's row with the latter, and Hive 2 rejects every commit to a table with it. (PyIceberg's
+property for tables; its default there is false.)"""
 
 VIEW_DEFAULT_PREFIX = "view-default."
-"""`view-default.<key>`: a view property for views that are created without it (Iceberg's CatalogProperties)."""
+"""`view-default.<key>`: default of a view property for new views (Iceberg's CatalogProperties)."""
 
 VIEW_OVERRIDE_PREFIX = "view-override."
-"""`view-override.<key>`: a view property that no caller can set otherwise (Iceberg's CatalogProperties)."""
+"""`view-override.<key>`: a view property that overrides the caller's (Iceberg's CatalogProperties)."""
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who we are, and how we prove it."""
+    """How to authenticate."""
 
     kind: str
     """`kerberos`, `token` or `plain`."""
@@ -161,12 +160,12 @@ class Credentials:
     user: str = ""
     """See `USER`."""
     secret: str = field(default="", repr=False)
-    """The password, or the token."""
+    """The password or token."""
 
 
 @dataclass(frozen=True)
 class TlsConfig:
-    """Whom to trust, and who we are."""
+    """The certificates of a TLS connection."""
 
     ca_file: str | None = None
     """See `TLS_CA_FILE`."""
@@ -183,7 +182,7 @@ class ConnectionConfig:
     """How to reach the metastore."""
 
     uris: tuple[str, ...]
-    """`thrift://host:port`, in the order in which they are tried."""
+    """`thrift://host:port`, in the order of attempts."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
     """See `CONNECT_TIMEOUT_MS`."""
     call_timeout_ms: int = CALL_TIMEOUT_MS_DEFAULT
@@ -191,20 +190,20 @@ class ConnectionConfig:
     pool_size: int = POOL_SIZE_DEFAULT
     """See `POOL_SIZE`."""
     user: str | None = None
-    """The user that set_ugi tells; None tells none."""
+    """The user for set_ugi; None does not call it."""
     groups: tuple[str, ...] = ()
-    """The groups that set_ugi tells."""
+    """The groups for set_ugi."""
     credentials: Credentials | None = None
-    """See `AUTHENTICATION`; None proves nothing."""
+    """See `AUTHENTICATION`; None does not authenticate."""
     tls: TlsConfig | None = None
-    """See `TLS`; None speaks without."""
+    """See `TLS`; None connects without."""
     catalog: str = METASTORE_CATALOG_DEFAULT
     """See `METASTORE_CATALOG`; in lower case."""
 
 
 @dataclass(frozen=True)
 class LockConfig:
-    """How the metastore's lock is taken and kept."""
+    """How to acquire and keep the metastore's lock."""
 
     enabled: bool = LOCK_ENABLED_DEFAULT
     """See `LOCK_ENABLED`."""
@@ -220,7 +219,7 @@ class LockConfig:
 
 @dataclass(frozen=True)
 class CatalogConfig:
-    """All properties of a catalog that this package reads, typed and checked."""
+    """The catalog properties of this package, typed and validated."""
 
     connection: ConnectionConfig
     """How to reach the metastore."""
@@ -251,24 +250,18 @@ class CatalogConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> CatalogConfig:
-        """Read and check catalog properties.
-
-        Args:
-            properties: Catalog properties; those that are not ours are left alone.
-
-        Returns:
-            The typed values.
+        """Parse and validate catalog properties; others are ignored.
 
         Raises:
-            InvalidPropertyError: If `uri` is missing, or a value is not of the form it must have.
+            InvalidPropertyError: If `uri` is missing, or a value is invalid.
         """
-        metadata_schemes(properties)  # used by MetadataFiles, checked with the others
+        metadata_schemes(properties)  # used by MetadataFiles; validated here
         user, groups = _ugi(properties.get(UGI))
         minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
         warehouse = properties.get(WAREHOUSE)
         if warehouse and re.match(r"[^:/]+://[^/@:\[]*:(?!\d*/)[^@]*@", warehouse):
-            # Not shown; and it would stand in every row and every metadata file.
-            reason = "a password in it would be stored with each view; give it by properties such as s3.access-key-id"
+            # The value is not in the message, and must not get into rows and metadata files.
+            reason = "its password would be stored with each view. Use properties such as s3.access-key-id instead"
             raise InvalidPropertyError(WAREHOUSE, None, reason)
         return cls(
             connection=ConnectionConfig(
@@ -304,30 +297,20 @@ class CatalogConfig:
             strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
             mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
-            view_defaults=_prefixed(properties, VIEW_DEFAULT_PREFIX),
-            view_overrides=_prefixed(properties, VIEW_OVERRIDE_PREFIX),
+            view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
+            view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )
 
 
 def _metastore_catalog(properties: Mapping[str, str]) -> str:
     name = properties.get(METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT).lower()
     if not re.fullmatch(r"[a-z0-9_]+", name):
-        raise InvalidPropertyError(METASTORE_CATALOG, name, "must be of letters, digits and '_'")
+        raise InvalidPropertyError(METASTORE_CATALOG, name, "it must consist of letters, digits and '_'")
     return name
 
 
 def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:
-    """Read the property `hive-views.metadata-schemes`.
-
-    Args:
-        properties: Catalog properties.
-
-    Returns:
-        The schemes in lower case, `file` for plain paths; None allows all.
-
-    Raises:
-        InvalidPropertyError: If one is no scheme.
-    """
+    """The schemes of `hive-views.metadata-schemes` in lower case, `file` for plain paths; None if it is not set."""
     value = properties.get(METADATA_SCHEMES)
     if value is None:
         return None
@@ -339,54 +322,40 @@ def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:
 
 
 def is_local(properties: Mapping[str, str]) -> bool:
-    """Whether every metastore, or the warehouse, is on this machine, so that `file:` means the same to both.
-
-    Args:
-        properties: Catalog properties; without `uri` there is no metastore elsewhere.
-    """
+    """Whether every metastore or the warehouse is on this machine, so that both have the same `file:` URIs."""
     warehouse = properties.get(WAREHOUSE, "")
     if warehouse.startswith(("/", "file:")):
         return True
     hosts = [uri.removeprefix("thrift://").rpartition(":")[0].strip("[]") for uri in properties.get(URI, "").split(",")]
-    here = ("", "localhost", "::1", socket.gethostname())
-    return all(host.strip() in here or host.strip().startswith("127.") for host in hosts)
+    local_hosts = ("", "localhost", "::1", socket.gethostname())
+    return all(host.strip() in local_hosts or host.strip().startswith("127.") for host in hosts)
 
 
 def parse_uris(value: str | None) -> tuple[str, ...]:
-    """Split and check the `uri` property.
-
-    Args:
-        value: `thrift://host:port`, several separated by commas.
-
-    Returns:
-        The URIs in the given order.
-
-    Raises:
-        InvalidPropertyError: If there is none, or one is not `thrift://host:port`.
-    """
+    """Split and validate the `uri` property: `thrift://host:port`, separated by commas."""
     uris = tuple(part.strip() for part in (value or "").split(",") if part.strip())
     if not uris:
         raise InvalidPropertyError(URI, value, "name at least one metastore: thrift://host:9083")
     if any("@" in uri for uri in uris):
-        # Not shown: a password may stand there.
-        raise InvalidPropertyError(URI, None, f"a metastore's URI names no user; see {AUTHENTICATION} and {UGI}")
+        # The value may contain a password, so it is not in the message.
+        raise InvalidPropertyError(URI, None, f"a metastore's URI has no user. Use {AUTHENTICATION} and {UGI} instead")
     for uri in uris:
         host, separator, port = uri.removeprefix("thrift://").rpartition(":")
         if not uri.startswith("thrift://") or not separator or not host or not port.isdigit() or int(port) > 65535:
-            # Others are not shown: a password may stand there.
-            shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", each) for each in uris) else None
-            said = f"{uri!r} is" if shown else "one of them is"
-            raise InvalidPropertyError(URI, shown, f"{said} not of the form thrift://host:port")
+            # Other characters may belong to a password, so the value is not in the message.
+            shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", part) for part in uris) else None
+            subject = f"{uri!r} is" if shown else "one of them is"
+            raise InvalidPropertyError(URI, shown, f"{subject} not of the form thrift://host:port")
         try:
             host.encode("idna")
         except UnicodeError as error:
-            raise InvalidPropertyError(URI, uri, f"{host!r} is no name of a host: {error}") from error
+            raise InvalidPropertyError(URI, uri, f"{host!r} is not a host name: {error}") from error
     return uris
 
 
 @cache
 def current_user() -> str:
-    """The user who runs this process, as the owner of what it makes; `unknown` where the system knows no name."""
+    """The user of this process, or `unknown` if it has no name; the owner of new objects."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -418,7 +387,7 @@ def _credentials(properties: Mapping[str, str]) -> Credentials | None:
 
 
 def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> str:
-    """A secret from the properties, a file, or the environment; it is in no error."""
+    """A secret from the properties, a file, or the environment; errors do not contain it."""
     if properties.get(key):
         return properties[key]
     path = properties.get(file_key)
@@ -434,10 +403,10 @@ def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: st
 
 def _tls(properties: Mapping[str, str]) -> TlsConfig | None:
     if not _boolean(properties, TLS, TLS_DEFAULT):
-        given = [key for key in (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST) if properties.get(key)]
-        if given:
-            # Whoever names a certificate believes that it is used.
-            raise InvalidPropertyError(given[0], properties[given[0]], f"it says nothing without {TLS}=true")
+        tls_keys = [key for key in (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST) if properties.get(key)]
+        if tls_keys:
+            # Ignoring a certificate would hide that the connection is not encrypted.
+            raise InvalidPropertyError(tls_keys[0], properties[tls_keys[0]], f"it has no effect without {TLS}=true")
         return None
     return TlsConfig(
         properties.get(TLS_CA_FILE) or None,
@@ -476,5 +445,5 @@ def _choice(properties: Mapping[str, str], key: str, default: str, choices: tupl
     return value.lower()
 
 
-def _prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+def _with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {key.removeprefix(prefix): value for key, value in properties.items() if key.startswith(prefix)}

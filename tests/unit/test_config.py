@@ -86,7 +86,7 @@ def test_a_missing_uri_says_what_to_write():
 
 @pytest.mark.parametrize("uri", ["thrift://ann:secret@host:9083", "thrift://ann:secret@host", "ann:secret@host:1"])
 def test_a_password_in_a_uri_is_refused_and_not_shown(uri):
-    with pytest.raises(InvalidPropertyError, match="names no user") as caught:
+    with pytest.raises(InvalidPropertyError, match="has no user") as caught:
         CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
     assert "secret" not in str(caught.value) + repr(vars(caught.value))
 

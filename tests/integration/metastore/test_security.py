@@ -358,7 +358,7 @@ def test_kerberos_and_a_token(
 
 def test_invalid_security_properties(tmp_path: Path) -> None:
     at = {"uri": "thrift://localhost:1"}
-    with pytest.raises(InvalidPropertyError, match=r"says nothing without hive-views\.tls=true"):
+    with pytest.raises(InvalidPropertyError, match=r"has no effect without hive-views\.tls=true"):
         HiveViewCatalog("x", **at, **{"hive-views.tls-ca-file": "ca.pem"})
     with pytest.raises(InvalidPropertyError, match="HIVE_VIEWS_PASSWORD"):
         HiveViewCatalog("x", **at, **{"hive-views.authentication": "plain"})
