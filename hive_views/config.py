@@ -107,8 +107,8 @@ LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
 
 METADATA_SCHEMES = "hive-views.metadata-schemes"
 """Allowed URI schemes of metadata files, separated by commas. By default all that PyIceberg's FileIO supports, but
-`file` only if every metastore or the warehouse is on this machine: a row of a remote metastore must not make this program
-open, write or delete local files."""
+`file` only if every metastore or the warehouse is on this machine: a row of a remote metastore must not make this
+program open, write or delete local files."""
 
 PARAMETER_MAX_SIZE = "iceberg.hive.table-property-max-size"
 PARAMETER_MAX_SIZE_DEFAULT = 32_672
