@@ -1,9 +1,9 @@
-"""A tool, not a test: makes up view statements over the oracle's warehouse, for `hive_oracle.py` to ask a real Hive.
+"""A tool, not a test: generates view statements over the oracle's warehouse, as cases for `hive_oracle.py`.
 
     python tests/unit/sql/generate_views.py SEED COUNT > cases.jsonl
 
-The statements come from a small grammar: most are valid, some are not (a column of another table, an alias where Hive
-does not look for one). What Hive says about them is kept as fixtures; the statements themselves are never judged here.
+The statements come from a small grammar: most are valid, some are not (a column of another table, an alias that Hive
+does not resolve there). Hive's answers are the fixtures.
 """
 
 # ruff: noqa: E501 (a grammar reads best with one production a line)
@@ -28,22 +28,22 @@ TABLES: dict[str, list[tuple[str, str]]] = {
 
 
 class Generator:
-    """Makes up statements from one seed."""
+    """Generates statements from one seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.counter = 0
 
     def chance(self, probability: float) -> bool:
-        """Whether something of a probability happens."""
+        """Return True with a probability."""
         return self.random.random() < probability
 
     def word(self, text: str) -> str:
-        """A keyword in some case."""
+        """Return a keyword in lower or upper case."""
         return text.upper() if self.chance(0.2) else text
 
     def name(self, name: str) -> str:
-        """A name, quoted where it has to be and sometimes where it has not."""
+        """Return a name, quoted where it has to be and sometimes elsewhere."""
         plain = name.replace("_", "a").isalnum() and name.isascii() and name not in ("select", "date")
         if not plain or self.chance(0.08):
             return f"`{name}`"
@@ -72,7 +72,7 @@ class Generator:
         sources = [(alias, columns)]
         for _ in range(self.random.choice([0, 0, 0, 1, 1, 2])):
             right, right_alias, right_columns = self.source(depth)
-            if right_alias in [known for known, _ in sources]:
+            if right_alias in [alias for alias, _ in sources]:
                 continue
             kind = self.random.choice(
                 [
@@ -87,9 +87,9 @@ class Generator:
                 ]
             )
             pairs = [
-                (f"{self.name(known)}.{self.name(a)}", f"{self.name(right_alias)}.{self.name(b)}")
-                for known, listed in sources
-                for a, ka in listed
+                (f"{self.name(left_alias)}.{self.name(a)}", f"{self.name(right_alias)}.{self.name(b)}")
+                for left_alias, left_columns in sources
+                for a, ka in left_columns
                 for b, kb in right_columns
                 if ka == kb and ka in ("n", "s")
             ]
@@ -108,11 +108,11 @@ class Generator:
             arrays = [(name, kind) for name, kind in columns if kind in ("a", "m", "as")]
             if arrays:
                 name, kind = self.random.choice(arrays)
-                made = {"a": [("x1", "s")], "m": [("k1", "s"), ("w1", "s")], "as": [("it1", "st")]}[kind]
+                produced = {"a": [("x1", "s")], "m": [("k1", "s"), ("w1", "s")], "as": [("it1", "st")]}[kind]
                 outer = "outer " if self.chance(0.15) else ""
-                names = ", ".join(column for column, _ in made)
+                names = ", ".join(column for column, _ in produced)
                 text += f" lateral view {outer}explode({self.name(name)}) l{self.counter} as {names}"
-                sources.append((f"l{self.counter}", made))
+                sources.append((f"l{self.counter}", produced))
         return text, sources
 
     # -- Expressions -------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Generator:
         if not choices:
             return "1", "n", ""
         alias, name, kind = self.random.choice(choices)
-        unique = sum(name == other for _, columns in sources for other, _ in columns) == 1
+        unique = sum(name == other_name for _, columns in sources for other_name, _ in columns) == 1
         qualified = self.chance(0.4) or (not unique and self.chance(0.95))
         return (f"{self.name(alias)}." if qualified else "") + self.name(name), kind, name
 
@@ -210,7 +210,7 @@ class Generator:
     def items(
         self, sources: list[tuple[str, list[tuple[str, str]]]], derived: bool
     ) -> tuple[list[str], list[tuple[str, str]]]:
-        """A SELECT list and the columns it gives."""
+        """A SELECT list and its columns."""
         if self.chance(0.15):
             return ["*"], [column for _, columns in sources for column in columns]
         if self.chance(0.1):
@@ -220,7 +220,7 @@ class Generator:
         columns = []
         for position in range(self.random.randint(1, 4)):
             text, kind, name = self.expression(sources)
-            if (derived and not name) or name in [known for known, _ in columns] or self.chance(0.35):
+            if (derived and not name) or name in [column for column, _ in columns] or self.chance(0.35):
                 name = f"c{position}"
                 text += f" {self.word('as') + ' ' if self.chance(0.6) else ''}{self.name(name)}"
             texts.append(text)
@@ -235,14 +235,14 @@ class Generator:
         return texts, columns
 
     def grouped(self, sources: list[tuple[str, list[tuple[str, str]]]]) -> tuple[str, str, list[tuple[str, str]]]:
-        """A SELECT list with aggregates, the GROUP BY behind it, and the columns."""
+        """A SELECT list with aggregates, its GROUP BY, and its columns."""
         keys = [
             self.column(sources, "s n") if self.chance(0.7) else self.expression(sources, 1)
             for _ in range(self.random.randint(0, 2))
         ]
         texts, columns = [], []
         for text, kind, name in keys:
-            if name and name not in [known for known, _ in columns] and self.chance(0.7):
+            if name and name not in [column for column, _ in columns] and self.chance(0.7):
                 texts.append(text)
                 columns.append((name, kind))
             else:
@@ -273,8 +273,8 @@ class Generator:
         ):
             operator = self.random.choice(["union all", "union", "union distinct", "intersect", "except"])
             table = self.random.choice([name for name in TABLES if name != "odd"])
-            listed = [name for name, _ in TABLES[table]]
-            text += f" {operator} select {', '.join(self.random.choice(listed) if kind == 's' else 'null' for _, kind in columns)} from {table}"
+            names = [name for name, _ in TABLES[table]]
+            text += f" {operator} select {', '.join(self.random.choice(names) if kind == 's' else 'null' for _, kind in columns)} from {table}"
             if self.chance(0.3) and columns:
                 text += f" order by {self.name(columns[0][0])}"
         return text, columns
@@ -284,10 +284,10 @@ class Generator:
         clause, sources = self.joined(depth)
         where = f" {self.word('where')} {self.condition(sources, 1)}" if self.chance(0.45) else ""
         if self.chance(0.22):
-            listed, tail, columns = self.grouped(sources)
+            items, tail, columns = self.grouped(sources)
         else:
             texts, columns = self.items(sources, derived)
-            listed, tail = ", ".join(texts), ""
+            items, tail = ", ".join(texts), ""
         distinct = f"{self.word('distinct')} " if self.chance(0.08) else ""
         order = ""
         if self.chance(0.3):
@@ -299,7 +299,7 @@ class Generator:
             order = f" {self.random.choice(['sort by', 'distribute by', 'cluster by'])} {self.name(columns[0][0])}"
         spaces = "\n" if self.chance(0.1) else " "
         return (
-            f"{self.word('select')} {distinct}{listed}{spaces}{self.word('from')} {clause}{where}{tail}{order}",
+            f"{self.word('select')} {distinct}{items}{spaces}{self.word('from')} {clause}{where}{tail}{order}",
             columns,
         )
 
@@ -314,10 +314,10 @@ class Generator:
                 if self.chance(0.6)
                 else f"with {table.rpartition('.')[2]}1 as ({text}) select x.* from {table.rpartition('.')[2]}1 x"
             )
-        listed = ""
+        column_list = ""
         if self.chance(0.08) and columns and "*" not in text:
-            listed = " (" + ", ".join(f"n{position}" for position in range(len(columns))) + ")"
-        return {"construct": "generated", "view": f"sales.{view}", "ddl": f"create view {view}{listed} as {text}"}
+            column_list = " (" + ", ".join(f"n{position}" for position in range(len(columns))) + ")"
+        return {"construct": "generated", "view": f"sales.{view}", "ddl": f"create view {view}{column_list} as {text}"}
 
 
 def main() -> None:

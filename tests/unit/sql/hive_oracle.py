@@ -1,4 +1,4 @@
-"""A tool, not a test: asks a real Hive what it stores for views, and keeps the answers as fixtures.
+"""A tool, not a test: lets a real Hive create views, and writes the texts that it stores as fixtures.
 
 The oracle is a program that reads one JSON request a line and runs it in Hive (see `requests` below). Usage:
 
@@ -7,7 +7,7 @@ The oracle is a program that reads one JSON request a line and runs it in Hive (
 ORACLE is the command that starts Hive (for example `path/to/run.sh 4.1.0`), WAREHOUSE the JSON file whose `setup` makes
 the tables, CASES a file with one JSON case a line and ANSWERS the file to write. A case is
 `{"ddl": …, "view": "sales.v1", "database": "sales", "setup": [sql …], "conf": [[key, value] …]}`, all but `ddl` and
-`view` optional; an answer is the case plus `original, expanded, columns, partition_keys, type` or, where Hive refuses,
+`view` optional; an answer is the case plus `original, expanded, columns, partition_keys, type` or, if Hive rejects it,
 `error`.
 """
 
@@ -33,7 +33,7 @@ DEFAULTS = {
 
 
 def requests(setup: Iterable[str], cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
-    """The oracle's requests for some cases; the ones whose answers count carry `want`."""
+    """Yield the oracle's requests for some cases; `want` marks those whose replies are used."""
     for sql in setup:
         yield {"sql": sql, "want": "setup"}
     for number, case in enumerate(cases):
@@ -51,11 +51,11 @@ def requests(setup: Iterable[str], cases: Iterable[Case]) -> Iterator[dict[str, 
 
 
 def answers(cases: list[Case], replies: Iterable[dict[str, Any]]) -> list[Case]:
-    """The cases with what Hive said."""
+    """Return the cases with Hive's answers."""
     result = [dict(case) for case in cases]
     for reply in replies:
         if reply.get("want") == "setup" and not reply["ok"]:
-            print("setup refused:", reply["error"][:300], file=sys.stderr)
+            print("set-up statement failed:", reply["error"][:300], file=sys.stderr)
         elif reply.get("want") == "ddl" and not reply["ok"]:
             result[reply["id"]]["error"] = reply["error"]
         elif reply.get("want") == "view" and "error" not in result[reply["id"]]:
@@ -65,19 +65,19 @@ def answers(cases: list[Case], replies: Iterable[dict[str, Any]]) -> list[Case]:
 
 
 def run(oracle: str, warehouse: Path, cases: list[Case]) -> list[Case]:
-    """Start the oracle, ask it about the cases over the warehouse's tables, and return the answers."""
+    """Run the cases in Hive over the warehouse's tables, and return the answers."""
     setup = json.loads(warehouse.read_text())["setup"]
     lines = "".join(json.dumps(request) + "\n" for request in requests(setup, cases))
-    done = subprocess.run(shlex.split(oracle), input=lines, capture_output=True, text=True, check=True)
-    return answers(cases, (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")))
+    process = subprocess.run(shlex.split(oracle), input=lines, capture_output=True, text=True, check=True)
+    return answers(cases, (json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")))
 
 
 def main() -> None:
     """The command line."""
     oracle, warehouse, cases, target = sys.argv[1:]
-    asked = [json.loads(line) for line in Path(cases).read_text().splitlines()]
-    found = run(oracle, Path(warehouse), asked)
-    Path(target).write_text("".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in found))
+    case_list = [json.loads(line) for line in Path(cases).read_text().splitlines()]
+    answered = run(oracle, Path(warehouse), case_list)
+    Path(target).write_text("".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answered))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Portable texts: what this project stores, with Hive's own faults mended; and the stored text with only its stars."""
+"""Portable texts: the stored text, in which only stars are replaced, and the expanded text of each dialect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.dialects import (
     escape_variables,
     hive_text,
@@ -40,7 +41,7 @@ TEXTS = [
         "select `t`.`_c0`, `t`.`region` from"
         " (select count(*) AS `_c0`, `regions`.`region` from `sales`.`regions` group by `regions`.`region`) `t`",
     ),
-    # faults of Hive, mended
+    # Texts that Hive expands wrongly
     (
         "hive",
         "select t.region from (with w as (select region from regions) select region from w) t",
@@ -160,24 +161,24 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("dialect", "typed", "stored", "expanded"), TEXTS, ids=[text[1] for text in TEXTS])
-def test_texts(dialect: str, typed: str, stored: str | None, expanded: str | None) -> None:
-    found = expand(typed, WAREHOUSE, database="sales", dialect=dialect, functions=FUNCTIONS)
+def test_stored_and_expanded_text(dialect: str, typed: str, stored: str | None, expanded: str | None) -> None:
+    expansion = expand(typed, WAREHOUSE, database="sales", dialect=dialect, functions=FUNCTIONS)
 
-    assert found.original == typed
-    assert found.stored == (stored or typed)
-    assert found.expanded == expanded or expanded is None
+    assert expansion.original == typed
+    assert expansion.stored == (stored or typed)
+    assert expansion.expanded == expanded or expanded is None
 
 
-def test_schemas_are_asked_for_lazily_and_only_for_the_tables_of_the_text() -> None:
+def test_only_tables_of_the_text_are_looked_up() -> None:
     warehouse = Warehouse()
 
-    found = expand("with q as (select * from regions) select * from q", warehouse, database="sales")
+    expansion = expand("with q as (select * from regions) select * from q", warehouse, database="sales")
 
     assert set(warehouse.requested) == {("sales", "regions")}
-    assert found.tables == (("sales", "regions"),)
+    assert expansion.tables == (("sales", "regions"),)
 
 
-def test_a_star_over_a_full_join_with_using_is_refused_where_it_is_both_sides_column() -> None:
+def test_star_over_full_join_with_using_is_rejected() -> None:
     with pytest.raises(SqlError, match="FULL JOIN"):
         expand(
             "select * from regions full join hr.departments using (region)",
@@ -196,7 +197,7 @@ def test_a_star_over_a_full_join_with_using_is_refused_where_it_is_both_sides_co
         "select * from regions unpivot (v for n in (manager, country))",
     ],
 )
-def test_a_star_over_a_pivot_is_refused(dialect: str, sql: str) -> None:
+def test_pivot_is_rejected(dialect: str, sql: str) -> None:
     with pytest.raises(SqlError, match="PIVOT"):
         expand(sql, WAREHOUSE, database="sales", dialect=dialect)
 
@@ -221,22 +222,22 @@ def test_a_star_over_a_pivot_is_refused(dialect: str, sql: str) -> None:
         ("select try_cast('1' as int) x", "int"),
     ],
 )
-def test_types_that_spark_gives(sql: str, kind: str | None) -> None:
-    """Measured on Spark 4.1.4; what Spark and Hive put together by other rules is not told."""
-    found = expand(sql, WAREHOUSE, database="sales", dialect="spark")
-    assert (found.columns[0].name, found.columns[0].type) == ("x", kind)
+def test_inferred_type_equals_type_in_spark(sql: str, kind: str | None) -> None:
+    """Measured on Spark 4.1.4; types that Spark and Hive unify by different rules are not inferred."""
+    expansion = expand(sql, WAREHOUSE, database="sales", dialect="spark")
+    assert (expansion.columns[0].name, expansion.columns[0].type) == ("x", kind)
 
 
-def test_errors_point_into_the_whole_statement() -> None:
+def test_error_position_is_in_the_whole_statement() -> None:
     whole = "create view v as\nselect nope from regions"
 
-    with pytest.raises(SqlError) as refused:
+    with pytest.raises(SqlError) as error:
         expand(parse_query(whole[17:], "hive", whole=whole, offset=17), WAREHOUSE, database="sales")
 
-    assert (refused.value.line, refused.value.column, refused.value.name) == (2, 8, "nope")
+    assert (error.value.line, error.value.column, error.value.name) == (2, 8, "nope")
 
 
-def test_an_unknown_type_is_an_error_that_names_the_column() -> None:
+def test_unknown_type_raises_error_with_column_name() -> None:
     typed = expand("select region r, count(*) c from regions group by region", WAREHOUSE, database="sales")
     assert [(column.name, column.type) for column in typed_columns(typed)] == [
         ("r", "string"),
@@ -246,31 +247,34 @@ def test_an_unknown_type_is_an_error_that_names_the_column() -> None:
     unknown = expand(
         "select region, my_translate(region, 'a') t from regions", WAREHOUSE, database="sales", functions=FUNCTIONS
     )
-    with pytest.raises(UnknownTypeError) as refused:
+    with pytest.raises(UnknownTypeError) as error:
         typed_columns(unknown)
-    assert (refused.value.name, refused.value.line, refused.value.column) == ("t", 1, 16)
+    assert (error.value.name, error.value.line, error.value.column) == ("t", 1, 16)
 
 
-def test_what_a_text_reads() -> None:
+def test_references_of_query() -> None:
     sql = "with q as (select my_f(a) from t) select count(*) from q, Db.U join `x y` where a in (select 1 from c.d.e)"
 
-    found = references(sql)
+    query_references = references(sql)
 
-    assert [table.parts for table in found.tables] == [("t",), ("Db", "U"), ("x y",), ("c", "d", "e")]
-    assert [table.resolved("cur") for table in found.tables][:2] == [("cur", "t"), ("db", "u")]
-    assert [(function.name, function.registered) for function in found.functions] == [("my_f", True), ("count", False)]
-
-
-def test_a_common_table_expression_hides_a_table_only_where_it_is_in_scope() -> None:
-    found = references("select * from (with t as (select * from t) select * from t) x join t on true", "spark")
-
-    assert [table.parts for table in found.tables] == [("t",)]
-    assert [table.start for table in found.tables] == [40]
+    assert [table.parts for table in query_references.tables] == [("t",), ("Db", "U"), ("x y",), ("c", "d", "e")]
+    assert [table.resolved("cur") for table in query_references.tables][:2] == [("cur", "t"), ("db", "u")]
+    assert [(function.name, function.registered) for function in query_references.functions] == [
+        ("my_f", True),
+        ("count", False),
+    ]
 
 
-def test_temporary_tables_are_refused() -> None:
-    from hive_views.sql.resolver.scopes import TableSchema
+def test_cte_hides_table_only_in_its_scope() -> None:
+    query_references = references(
+        "select * from (with t as (select * from t) select * from t) x join t on true", "spark"
+    )
 
+    assert [table.parts for table in query_references.tables] == [("t",)]
+    assert [table.start for table in query_references.tables] == [40]
+
+
+def test_temporary_table_is_rejected() -> None:
     warehouse = Warehouse()
     warehouse.tables["sales", "tt"] = TableSchema((("a", "int"),), "temporary")
 
@@ -284,7 +288,7 @@ def test_hive_text_of_spark_query_is_expanded_text() -> None:
     assert hive_text("spark", spark, WAREHOUSE, database="sales") == spark.expanded
 
 
-# Measured on Spark 4.1.4, and with the parser of Hive 2.3.10: what is written so that both read the text on the left.
+# Dialect, typed string, string that Spark and Hive read alike; measured on Spark 4.1.4 and Hive 2.3.10's parser.
 STRINGS = [
     ("spark", "'it''s'", r"'it\'s'"),
     ("spark", '"q""r"', r'"q\"r"'),
@@ -299,34 +303,34 @@ STRINGS = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "typed", "wanted"), STRINGS, ids=[f"{d} {t}" for d, t, _ in STRINGS])
-def test_strings_mean_the_same_to_spark_and_hive(dialect: str, typed: str, wanted: str) -> None:
-    made = expand(f"select 'ü', {typed} as x, 'z' as y from regions", WAREHOUSE, database="sales", dialect=dialect)
-    text = hive_text(dialect, made, WAREHOUSE, database="sales")
+@pytest.mark.parametrize(("dialect", "typed", "expected"), STRINGS, ids=[f"{d} {t}" for d, t, _ in STRINGS])
+def test_hive_text_has_string_that_spark_and_hive_read_alike(dialect: str, typed: str, expected: str) -> None:
+    expansion = expand(f"select 'ü', {typed} as x, 'z' as y from regions", WAREHOUSE, database="sales", dialect=dialect)
+    text = hive_text(dialect, expansion, WAREHOUSE, database="sales")
     assert text is not None
-    assert f", {wanted} as " in text.lower()
-    assert made.stored == f"select 'ü', {typed} as x, 'z' as y from regions"
+    assert f", {expected} as " in text.lower()
+    assert expansion.stored == f"select 'ü', {typed} as x, 'z' as y from regions"
 
 
-def test_a_trino_text_is_given_to_hive_only_where_it_is_hives_language_too() -> None:
+def test_trino_query_has_hive_text_only_if_hive_can_read_it() -> None:
     plain = expand('select "region" from regions where "region" > \'a\'', WAREHOUSE, database="sales", dialect="trino")
     unnest = expand(
         "select p from customers cross join unnest(phones) t(p)", WAREHOUSE, database="sales", dialect="trino"
     )
     escaped = expand("select 'it''s' x from regions", WAREHOUSE, database="sales", dialect="trino")
 
-    wanted = "select `regions`.`region` from `sales`.`regions` where `regions`.`region` > 'a'"
-    assert hive_text("trino", plain, WAREHOUSE, database="sales") == wanted
+    expected = "select `regions`.`region` from `sales`.`regions` where `regions`.`region` > 'a'"
+    assert hive_text("trino", plain, WAREHOUSE, database="sales") == expected
     assert hive_text("trino", unnest, WAREHOUSE, database="sales") is None
     assert hive_text("trino", escaped, WAREHOUSE, database="sales") is None
-    # A variable is a setting of whoever reads, and a backslash goes on with a comment, to Spark and not to Trino.
-    odd = expand("select '${a}' as x -- b \\\n, region from regions", WAREHOUSE, database="sales", dialect="trino")
-    wanted = "select '$\\{a}' as `x` -- b \\ \n, `regions`.`region` from `sales`.`regions`"
-    assert hive_text("trino", odd, WAREHOUSE, database="sales") == wanted
+    # Spark substitutes variables and continues a comment after a backslash, Trino does neither.
+    unusual = expand("select '${a}' as x -- b \\\n, region from regions", WAREHOUSE, database="sales", dialect="trino")
+    expected = "select '$\\{a}' as `x` -- b \\ \n, `regions`.`region` from `sales`.`regions`"
+    assert hive_text("trino", unusual, WAREHOUSE, database="sales") == expected
 
 
 @pytest.mark.parametrize("text", ["select U&'\\0041' from t", "select X'0a' from t", "select 'it''s' from t"])
-def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> None:
+def test_trino_string_without_hive_equivalent_is_rejected(text: str) -> None:
     with pytest.raises(SqlError):
         requote_trino_text(text)
 
@@ -343,11 +347,11 @@ def test_strings_of_trinos_that_hive_does_not_know_are_refused(text: str) -> Non
         ("hive", "select '$', '{', '$ {' -- ${c}", "select '$', '{', '$ {' -- ${c}"),
     ],
 )
-def test_strings_that_all_readers_read_alike(dialect: str, typed: str, plain: str) -> None:
+def test_portable_text_of_strings(dialect: str, typed: str, plain: str) -> None:
     assert portable_text(typed, dialect) == plain
 
 
-def test_raw_strings_with_variables_touch_no_other_string() -> None:
+def test_raw_string_with_variable_is_separated_from_next_string() -> None:
     text = "select r'${a}''b', 'c'r'${a}'r'd', r'e''f'"
     assert escape_variables(text, "spark") == r"select '$\{a}' 'b', 'c' '$\{a}' r'd', r'e''f'"
 
@@ -361,10 +365,10 @@ def test_raw_strings_with_variables_touch_no_other_string() -> None:
         ("spark", "select r'\\d', '$a'", "select r'\\d', '$a'"),
     ],
 )
-def test_strings_in_which_no_variable_is_seen(dialect: str, typed: str, plain: str) -> None:
+def test_variables_in_strings_are_escaped(dialect: str, typed: str, plain: str) -> None:
     assert escape_variables(typed, dialect) == plain
 
 
-@pytest.mark.parametrize(("dialect", "wanted"), [("spark", r"'it\'s $\{a} \\'"), ("trino", "'it''s ${a} \\'")])
-def test_a_string_is_written_so_that_it_is_read_as_it_is(dialect: str, wanted: str) -> None:
-    assert string_literal("it's ${a} \\", dialect) == wanted
+@pytest.mark.parametrize(("dialect", "expected"), [("spark", r"'it\'s $\{a} \\'"), ("trino", "'it''s ${a} \\'")])
+def test_string_literal_is_escaped(dialect: str, expected: str) -> None:
+    assert string_literal("it's ${a} \\", dialect) == expected

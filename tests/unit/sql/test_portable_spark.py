@@ -1,4 +1,4 @@
-"""Portable and stored texts on Spark: the same rows as the typed text, the portable one under another database."""
+"""Stored and expanded texts on Spark return the rows of the typed text, the expanded one in another database."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ SIMPLE: dict[str, list[str]] = {
 }
 
 
-def value(type_text: str, chance: random.Random) -> str:
+def value(type_text: str, generator: random.Random) -> str:
     """A literal of a Hive type."""
     kind = hive_types.base(type_text)
     inner = hive_types.arguments(type_text)
     if kind in SIMPLE:
-        return chance.choice(SIMPLE[kind])
+        return generator.choice(SIMPLE[kind])
     if kind in ("varchar", "char"):
-        return f"cast({chance.choice(SIMPLE['string'])} as {type_text})"
+        return f"cast({generator.choice(SIMPLE['string'])} as {type_text})"
     if kind == "decimal":
-        return f"cast({chance.choice(['1.50', '12.25'])} as {type_text})"
+        return f"cast({generator.choice(['1.50', '12.25'])} as {type_text})"
     if kind == "array":
-        return f"array({value(inner[0], chance)}, {value(inner[0], chance)})"
+        return f"array({value(inner[0], generator)}, {value(inner[0], generator)})"
     if kind == "map":
-        return f"map({value(inner[0], chance)}, {value(inner[1], chance)})"
+        return f"map({value(inner[0], generator)}, {value(inner[1], generator)})"
     fields = hive_types.fields(type_text) or {}
-    return f"named_struct({', '.join(f'{name!r}, {value(field, chance)}' for name, field in fields.items())})"
+    return f"named_struct({', '.join(f'{name!r}, {value(field, generator)}' for name, field in fields.items())})"
 
 
-def defined(ddl: str, conf: dict[str, str]) -> tuple[str, ViewDefinition]:
+def define(ddl: str, conf: dict[str, str]) -> tuple[str, ViewDefinition]:
     statement = parse_statement(ddl)
     assert isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs))
-    found = define_view(statement, Warehouse(), database="sales", functions=FUNCTIONS, conf=conf)
-    return statement.query.sql, found
+    view = define_view(statement, Warehouse(), database="sales", functions=FUNCTIONS, conf=conf)
+    return statement.query.sql, view
 
 
 @pytest.fixture(scope="module")
@@ -76,21 +76,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         builder = builder.config(key, setting)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    chance = random.Random(1)
+    generator = random.Random(1)
     for database in ("sales", "hr", "web", "elsewhere"):
         session.sql(f"create database if not exists {database}")
     for name, table in WAREHOUSE["tables"].items():
         database, _, short = name.partition(".")
-        if table.get("original"):  # of two views only the columns are known: tables stand for them
+        if table.get("original"):  # only the columns of two views are known: they are created as tables
             columns = " (a, b)" if short == "v_base2" else ""
             ddl = f"create view v{columns} as {table['original']}"
-            session.sql(f"create view {name} as {defined(ddl, {})[1].expanded}")
+            session.sql(f"create view {name} as {define(ddl, {})[1].expanded}")
             continue
         columns = [*table["columns"], *table["partition_keys"]]
         quoted = [column[0].replace("`", "``") for column in columns]
         rows = " union all ".join(
             "select "
-            + ", ".join(f"{value(column[1], chance)} as `{text}`" for column, text in zip(columns, quoted, strict=True))
+            + ", ".join(
+                f"{value(column[1], generator)} as `{text}`" for column, text in zip(columns, quoted, strict=True)
+            )
             for _ in range(8)
         )
         session.sql(f"create table {database}.`{short}` using parquet as {rows}")
@@ -98,7 +100,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
-def test_portable_texts_give_the_rows_of_the_typed_text(spark: Any) -> None:
+def test_expanded_and_stored_text_return_rows_of_typed_text(spark: Any) -> None:
     from pyspark.errors import PySparkException
 
     def rows(sql: str, database: str) -> tuple[list[str], list[str]]:
@@ -109,16 +111,16 @@ def test_portable_texts_give_the_rows_of_the_typed_text(spark: Any) -> None:
     compared = 0
     for case in (case for case in load_cases("hive_oracle.jsonl") if case.get("expanded")):
         if "full outer join" in case["ddl"] and "using" in case["ddl"]:
-            continue  # a star has the left side's column in Hive, and the first of both that is not NULL in Spark
-        typed, view = defined(case["ddl"], dict(case.get("conf", [])))
+            continue  # the star's column is the left one in Hive, and the first one that is not NULL in Spark
+        typed, view = define(case["ddl"], dict(case.get("conf", [])))
         try:
-            _, wanted = rows(typed, "sales")
+            _, typed_rows = rows(typed, "sales")
         except PySparkException:
-            continue  # Hive's language, but not Spark's
-        names, found = rows(view.expanded, "elsewhere")
+            continue  # Spark rejects this statement
+        names, expanded_rows = rows(view.expanded, "elsewhere")
         if not view.partition_keys:
-            assert found == wanted, view.expanded
+            assert expanded_rows == typed_rows, view.expanded
         assert names == [column.name for column in (*view.columns, *view.partition_keys)], view.expanded
-        assert rows(view.stored, "sales")[1] == wanted, view.stored
+        assert rows(view.stored, "sales")[1] == typed_rows, view.stored
         compared += 1
     assert compared >= 60
