@@ -101,14 +101,12 @@ class DropReport:
         return tuple(step.name for step in self.steps)
 
 
-def plan_drop(
-    reader: LineageReader, name: ViewName, behavior: DropBehavior, *, databases: Sequence[str] | None = None
-) -> DropPlan:
+def plan_drop(reader: LineageReader, name: ViewName, behavior: DropBehavior) -> DropPlan:
     """Return what a drop would do, without changing anything."""
     row = reader.store.get_row(name)
     if row is None:
         raise NoSuchViewError(str(name))
-    dependents = DependentFinder(reader, databases=databases).find_all(name)
+    dependents = DependentFinder(reader).find_all(name)
     own_step = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
     steps: tuple[DropStep, ...] = (own_step,)
     if behavior is DropBehavior.CASCADE:
@@ -124,23 +122,22 @@ def drop_object(
     behavior: DropBehavior,
     remove: Callable[[], DropStep],
     *,
-    databases: Sequence[str] | None = None,
     purge_files: bool = False,
 ) -> DropReport:
     """Drop a table or view by calling `remove`, and with CASCADE its dependents before it."""
     if behavior is DropBehavior.NONE:
         return DropReport((remove(),))
-    plan = plan_drop(reader, name, behavior, databases=databases)
+    plan = plan_drop(reader, name, behavior)
     if plan.is_rejected:
         raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
     steps: list[DropStep] = []
     try:
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, databases, purge_files, steps)
+            _drop_dependents(reader, name, purge_files, steps)
         steps.append(remove())
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, databases, purge_files, steps)
-        remaining = DependentFinder(reader, databases=databases).find_direct(name)
+            _drop_dependents(reader, name, purge_files, steps)
+        remaining = DependentFinder(reader).find_direct(name)
     except BaseException:
         _log_completed_steps(name, steps)
         raise
@@ -191,23 +188,17 @@ def view_owner(loaded: LoadedView) -> FileOwner:
     return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, locations)), loaded.row.name)
 
 
-def _drop_dependents(
-    reader: LineageReader,
-    name: ViewName,
-    databases: Sequence[str] | None,
-    purge_files: bool,
-    steps: list[DropStep],
-) -> None:
+def _drop_dependents(reader: LineageReader, name: ViewName, purge_files: bool, steps: list[DropStep]) -> None:
     """Drop everything that depends on an object, in rounds until there are no dependents."""
     for _ in range(_MAX_ROUNDS):
-        dependents = DependentFinder(reader, databases=databases).find_all(name)
+        dependents = DependentFinder(reader).find_all(name)
         if not dependents.views:
             return
         cycles = {view: group for group in dependents.groups() for view in group}
         for dependent in _ordered(dependents):
             # A view over this one may have been created since. Views by other programs are found in the next round.
             # Members of a cycle cannot be read anyway, so they may be dropped in any order.
-            readers = DependentFinder(reader, databases=databases, recorded_only=True).find_direct(dependent.name)
+            readers = DependentFinder(reader, recorded_only=True).find_direct(dependent.name)
             if any(item.name not in cycles[dependent.name] for item in readers):
                 break
             try:

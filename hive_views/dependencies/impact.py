@@ -58,15 +58,11 @@ class AffectedView:
 
 
 def impact(
-    reader: LineageReader,
-    name: ViewName,
-    columns: Sequence[tuple[str, str]] | None,
-    *,
-    databases: Sequence[str] | None = None,
+    reader: LineageReader, name: ViewName, columns: Sequence[tuple[str, str]] | None
 ) -> tuple[AffectedView, ...]:
     """Return the effect of new columns, or of a drop (None), on every dependent, each after what it reads."""
     store = reader.store
-    dependents = DependentFinder(reader, databases=databases).find_all(name)
+    dependents = DependentFinder(reader).find_all(name)
     rows = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
     before = SchemaOverlay(MetastoreSchemas(store), {})
     changed = before.table(name.database, name.name)
