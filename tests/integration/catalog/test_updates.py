@@ -105,7 +105,7 @@ def test_a_stale_rollback_conflicts(catalog: HiveViewCatalog, database: str) -> 
     first = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     second = first.update().replace_version(version(database, ("spark", "select 2"))).commit()
     third = second.update().replace_version(version(database, ("spark", "select 3"))).commit()
-    with pytest.raises(CommitFailedError, match="Load it again and decide"):
+    with pytest.raises(CommitFailedError, match="Load the view again and repeat"):
         second.update().rollback(version_id=1).commit()
     assert catalog.load_view(f"{database}.v") == third
 
