@@ -24,14 +24,13 @@ from hive_views.dependencies.lineage import TransitiveLineage
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     InvalidIdentifierError,
-    InvalidPropertyError,
     NoSuchViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit.view_commit import commit, rename
-from hive_views.metastore.commit.view_properties import check_location, check_view_properties
+from hive_views.metastore.commit.view_properties import check_location, configured_properties, new_view_location
 from hive_views.metastore.queries import load_view, view_exists, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
@@ -208,10 +207,10 @@ class HiveViewCatalog(TableCatalog):
         name = self._name(identifier).check_writable()
         metadata = create(
             uuid=str(uuid.uuid4()),
-            location=self._location(name, location),
+            location=new_view_location(self.store, name, location),
             schema=self._schema(schema),
             version=view_version,
-            properties=self._view_properties(properties),
+            properties=configured_properties(self._config, properties),
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
@@ -278,7 +277,7 @@ class HiveViewCatalog(TableCatalog):
             raise
         changes: list[Change] = [
             AddVersion(self._schema(schema), view_version, may_lose_dialects),
-            SetProperties(self._view_properties(properties, with_defaults=False)),
+            SetProperties(configured_properties(self._config, properties, with_defaults=False)),
         ]
         if location is not None:
             changes.append(SetLocation(check_location(location)))
@@ -706,7 +705,7 @@ class HiveViewCatalog(TableCatalog):
         """The catalog's materialized views: create, refresh, check freshness, drop."""
         from hive_views.materialized.views import MaterializedViews
 
-        return MaterializedViews(self)
+        return MaterializedViews(self.store, self)
 
     def execute(
         self, sql: str, *, database: str = "default", dialect: str = "spark", analyzer: Analyzer | None = None
@@ -748,26 +747,3 @@ class HiveViewCatalog(TableCatalog):
         if schema is None or isinstance(schema, Schema):
             return schema  # `create` rejects None with an error that names the view
         return self._convert_schema_if_needed(schema)
-
-    def _view_properties(self, properties: Properties, *, with_defaults: bool = True) -> dict[str, str]:
-        merged = {
-            **(self._config.view_defaults if with_defaults else {}),
-            **properties,
-            **self._config.view_overrides,
-        }
-        check_view_properties(merged)
-        return merged
-
-    def _location(self, name: ViewName, location: str | None) -> str:
-        # Loads the database even if a location is given: no file may be written for a missing database.
-        base = self.store.client.get_database(name.database).locationUri
-        if location is not None:
-            return check_location(location)
-        if not base and self._config.warehouse:
-            base = f"{self._config.warehouse}/{name.database}.db"
-        if not base:
-            raise InvalidPropertyError(
-                "warehouse", None, f"database {name.database} has no location, so the catalog needs a warehouse"
-            )
-        suffix = f"-{uuid.uuid4().hex}" if self._config.unique_location else ""
-        return f"{base.rstrip('/')}/{name.name}{suffix}"

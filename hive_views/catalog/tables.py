@@ -30,7 +30,6 @@ from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
     InvalidIdentifierError,
-    InvalidPropertyError,
     MetastoreConnectionLostError,
     MetastoreError,
     NoSuchNamespaceError,
@@ -40,14 +39,13 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, check_writable, parse_namespace
-from hive_views.io.locations import directory_of
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.queries import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
-from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files, find_rows_sharing_files
+from hive_views.metastore.shared_files import find_reason_to_keep_files, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
@@ -55,6 +53,7 @@ from hive_views.spec.storage_link import STORAGE_OF
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
 logger = logging.getLogger(__name__)
@@ -357,6 +356,10 @@ class TableCatalog(HiveCatalog):
         else:
             logger.warning("The files of %s are not deleted, because %s", name, kept)
 
+    def open_table(self, name: ViewName, metadata: TableMetadata, metadata_location: str) -> Table:
+        """Make a table of this catalog from metadata that was read already."""
+        return Table(name.identifier, metadata, metadata_location, self.store.files.io(metadata_location), self)
+
     def remove_table(self, identifier: str | Identifier) -> None:
         """Drop an Iceberg table without looking for dependents, whatever the catalog's properties say.
 
@@ -466,11 +469,7 @@ class TableCatalog(HiveCatalog):
         return LineageReader(self.store)
 
     def _behavior(self, restrict: bool, cascade: bool) -> DropBehavior:
-        if restrict and cascade:
-            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
-        if cascade:
-            return DropBehavior.CASCADE
-        return DropBehavior.RESTRICT if restrict or self._config.strict else DropBehavior.NONE
+        return DropBehavior.of(restrict, cascade, strict=self._config.strict)
 
     def _drop(
         self, name: ViewName, behavior: DropBehavior, remove: Callable[[], DropStep], purge_files: bool = False
@@ -525,12 +524,6 @@ class TableCatalog(HiveCatalog):
         row = self.store.get_row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
-
-
-def table_owner(table: Table, name: ViewName | None) -> FileOwner:
-    """A table's UUID and metadata files, to find other rows that share its files; `name` is None if it has no row."""
-    earlier = {directory_of(entry.metadata_file): entry.metadata_file for entry in table.metadata.metadata_log}
-    return FileOwner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
 
 
 class _OutcomeGuard:

@@ -14,7 +14,13 @@ from enum import Enum
 
 from hive_views.dependencies.graph import Dependent, DependentFinder, TransitiveDependents
 from hive_views.dependencies.lineage import Lineage, LineageReader
-from hive_views.errors import CommitFailedError, DependentsError, InvalidViewError, NoSuchViewError
+from hive_views.errors import (
+    CommitFailedError,
+    DependentsError,
+    InvalidPropertyError,
+    InvalidViewError,
+    NoSuchViewError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import is_collected
@@ -41,6 +47,15 @@ class DropBehavior(Enum):
     """Drop nothing if there are any."""
     CASCADE = "cascade"
     """Drop them too."""
+
+    @staticmethod
+    def of(restrict: bool, cascade: bool, *, strict: bool) -> DropBehavior:
+        """The behavior that the arguments of a drop select; in strict mode the default is RESTRICT."""
+        if restrict and cascade:
+            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
+        if cascade:
+            return DropBehavior.CASCADE
+        return DropBehavior.RESTRICT if restrict or strict else DropBehavior.NONE
 
 
 @dataclass(frozen=True)

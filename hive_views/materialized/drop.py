@@ -1,8 +1,8 @@
-"""Dropping materialized views with their storages, and keeping what others have.
+"""Dropping materialized views with their storage tables, without deleting files that other rows reference.
 
-What goes and what stays is settled before anything is changed: the definition's files, the storage's row and the
-storage's files each go if they are this view's alone. What stays is told in the log, with its reason. A kill leaves at
-most a storage or files that are nobody's (`hive_views.materialized.maintenance.abandoned` lists them).
+What to drop and delete is planned before anything changes: the definition's files, the storage table's row, and the
+storage table's files, each only if nothing else references it. What is kept is logged with the reason. An interruption
+leaves at most a storage table or files without a view, which garbage collection finds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
 
-from hive_views.catalog.tables import table_owner
 from hive_views.dependencies.drop import (
     DropBehavior,
     DropReport,
@@ -25,6 +24,7 @@ from hive_views.dependencies.drop import (
     plan_drop,
     view_owner,
 )
+from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
     DependentsError,
@@ -35,250 +35,274 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
-from hive_views.materialized.layouts.layouts import METADATA, AssociatedView, Layout
-from hive_views.materialized.refresh.publish import is_staging
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.layouts.table import AssociatedView
+from hive_views.materialized.refresh.stage import is_staging_name
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import FileOwner, SharingRow, find_rows_sharing_files
+from hive_views.metastore.shared_files import FileOwner, SharingRow, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ObjectKind
 from hive_views.spec.storage_link import STORAGE_OF
 
 if TYPE_CHECKING:
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What goes with a materialized view."""
+    """What to drop and delete with a materialized view."""
 
-    row: ViewName | None
-    """The storage's row; None where it stays, or there is none."""
-    files: TableFiles | None = None
-    """The storage's files that go."""
-    storage_stays: str | None = None
-    """Why the storage's files stay."""
-    definition_stays: str | None = None
-    """Why the definition's files stay."""
+    storage_row: ViewName | None
+    """The storage table's row to drop; None if it is kept, or there is none."""
+    storage_files: TableFiles | None = None
+    """The storage table's files to delete."""
+    keep_storage: str | None = None
+    """Why the storage table's files are kept."""
+    keep_definition: str | None = None
+    """Why the definition's files are kept."""
 
 
 def drop_materialized(
-    catalog: HiveViewCatalog, view: MaterializedView, *, restrict: bool, cascade: bool, purge: bool
+    store: MetastoreStore,
+    tables: TableOperations,
+    view: MaterializedView,
+    *,
+    restrict: bool,
+    cascade: bool,
+    purge: bool,
 ) -> DropReport:
-    """Drop a materialized view and its storage."""
-    behavior = catalog._behavior(restrict, cascade)
-    plan = _plan(catalog, view, purge)
-    # The definitions of views that go with it by CASCADE stay: nobody could write them again.
-    if plan.row is None or plan.row == view.name or behavior is DropBehavior.NONE:
-        return catalog._drop(view.name, behavior, lambda: _remove(catalog, view, plan, purge))
-    before = plan_drop(catalog._lineages, plan.row, behavior)
-    if before.is_rejected:
-        raise DependentsError(str(view.name), "drop", [str(item) for item in before.dependents])
-    with_storage: list[DropStep] = []
+    """Drop a materialized view and its storage table."""
+    lineage_reader = LineageReader(store)
+    behavior = DropBehavior.of(restrict, cascade, strict=store.config.strict)
+    plan = _plan(store, view, purge)
 
     def remove() -> DropStep:
-        assert plan.row is not None, "looked at above"
-        inner = drop_object(catalog._lineages, plan.row, behavior, lambda: _remove(catalog, view, plan, purge))
-        with_storage.extend(inner.steps)
-        return next(step for step in inner.steps if step.name == view.name)
+        return _remove(store, tables, view, plan, purge)
 
-    report = catalog._drop(view.name, behavior, remove)
-    steps = [item for step in report.steps for item in (with_storage if step.name == view.name else [step])]
+    storage_row = plan.storage_row
+    # The definitions of dependents that CASCADE drops are kept, because they could not be restored.
+    if storage_row is None or storage_row == view.name or behavior is DropBehavior.NONE:
+        return drop_object(lineage_reader, view.name, behavior, remove)
+    storage_plan = plan_drop(lineage_reader, storage_row, behavior)
+    if storage_plan.refused:
+        raise DependentsError(str(view.name), "drop", [str(name) for name in storage_plan.dependents])
+    storage_steps: list[DropStep] = []
+
+    def remove_with_storage_dependents() -> DropStep:
+        report = drop_object(lineage_reader, storage_row, behavior, remove)
+        storage_steps.extend(report.steps)
+        return next(step for step in report.steps if step.name == view.name)
+
+    report = drop_object(lineage_reader, view.name, behavior, remove_with_storage_dependents)
+    steps = [item for step in report.steps for item in (storage_steps if step.name == view.name else [step])]
     return replace(report, steps=tuple(steps))
 
 
-def drop_storage(catalog: HiveViewCatalog, table: ViewName, view_uuid: str) -> None:
-    """Drop a storage table that was made for a view which did not come to be, with the files that are its alone."""
+def drop_unused_storage(store: MetastoreStore, tables: TableOperations, table: ViewName, view_uuid: str) -> None:
+    """Drop a storage table whose view was not created, with the files that only it references."""
     try:
-        found = catalog.load_table(table.identifier)
+        storage = tables.load_table(table.identifier)
     except NoSuchTableError:
         return
-    if _owner(found) != view_uuid.lower():
+    if _view_uuid_of(storage) != view_uuid.lower():
         logger.warning("%s is not dropped: it is not the storage of view %s", table, view_uuid)
         return
     try:
-        others = _also(_named(catalog, table_owner(found, table))[1])
+        _, other_tables = _sharing_rows(store, table_owner(storage, table))
+        keep = _registered_reason(other_tables)
     except MetastoreRefusedError as error:
-        others = _unknown(error)
-    files = None if others else files_to_purge(found, catalog.store.files)
-    catalog.remove_table(table.identifier)
-    others = others or _also_now(catalog, table_owner(found, None))
-    if others:
-        logger.warning("The files of %s are left, because %s", table, others)
+        keep = _undetermined_reason(error)
+    files = None if keep else files_to_purge(storage, store.files)
+    tables.remove_table(table.identifier)
+    keep = keep or _reason_to_keep_now(store, table_owner(storage, None))
+    if keep:
+        logger.warning("The files of %s are kept, because %s", table, keep)
     else:
-        delete_files(table, files, catalog.store.files)
+        delete_files(table, files, store.files)
 
 
-def shared(catalog: HiveViewCatalog, view: MaterializedView) -> list[SharingRow]:
-    """Others that have files of a materialized view's storage; rows that a refresh makes for itself are none."""
-    assert view.storage is not None, "the caller has looked"
+def rows_sharing_storage(store: MetastoreStore, view: MaterializedView) -> list[SharingRow]:
+    """Other rows that reference files of a materialized view's storage table, without staging tables."""
+    assert view.storage is not None, "the caller checks that the storage table can be read"
     owners = [table_owner(view.storage, view.storage_name)]
     if view.layout is Layout.ATTACHED:
         owners.append(view_owner(LoadedView(view.row, view.metadata)))
-    views, tables = _named(catalog, *owners)
+    views, tables = _sharing_rows(store, *owners)
     return [*views, *tables]
 
 
-# -- What goes --------------------------------------------------------------------------------------------------------
+# -- The plan ---------------------------------------------------------------------------------------------------------
 
 
-def _plan(catalog: HiveViewCatalog, view: MaterializedView, purge: bool) -> _Plan:
-    storage, uuid = view.storage, view.metadata.view_uuid.lower()
-    row = None if view.storage_name is None else catalog.store.get_row(view.storage_name)
-    if view.layout is Layout.REGISTERED and (row is None or not _is_storage_row(row, storage, uuid)):
+def _plan(store: MetastoreStore, view: MaterializedView, purge: bool) -> _Plan:
+    storage, view_uuid = view.storage, view.metadata.view_uuid.lower()
+    row = None if view.storage_name is None else store.get_row(view.storage_name)
+    if view.layout is Layout.REGISTERED and (row is None or not _is_storage_row(row, storage, view_uuid)):
         if row is not None:
-            logger.warning("%s is not dropped: it is not the storage of view %s", row.name, uuid)
+            logger.warning("%s is not dropped: it is not the storage of view %s", row.name, view_uuid)
         row, storage = None, None
-    name = None if row is None else row.name
+    storage_row = None if row is None else row.name
     if not purge and view.layout is not Layout.REGISTERED:
-        return _Plan(name)
+        return _Plan(storage_row)
     try:
-        of_view, of_table = _others(catalog, view, storage)
-        unknown = None
+        shared_with_view, shared_with_table = _sharing_reasons(store, view, storage)
+        undetermined = None
     except MetastoreRefusedError as error:
-        of_view, of_table, unknown = None, None, _unknown(error)
-    if of_view is not None and view.layout is Layout.REGISTERED and name is not None:
-        logger.warning("%s is not dropped: %s", name, of_view)
-        return _Plan(None, definition_stays=of_view)
+        shared_with_view, shared_with_table, undetermined = None, None, _undetermined_reason(error)
+    if shared_with_view is not None and view.layout is Layout.REGISTERED and storage_row is not None:
+        logger.warning("%s is not dropped: %s", storage_row, shared_with_view)
+        return _Plan(None, keep_definition=shared_with_view)
     if not purge:
-        return _Plan(name)
-    definition_stays, storage_stays = of_view or unknown, of_table or unknown
+        return _Plan(storage_row)
+    keep_definition, keep_storage = shared_with_view or undetermined, shared_with_table or undetermined
     if view.layout is Layout.ATTACHED:
-        storage_stays = of_view or storage_stays or _not_own(view, uuid)
-    elif storage is None and name is not None:
-        storage_stays = storage_stays or view.problem
+        keep_storage = shared_with_view or keep_storage or _reason_not_own(view, view_uuid)
+    elif storage is None and storage_row is not None:
+        keep_storage = keep_storage or view.problem
     if storage is not None and not is_collected(storage.metadata.properties):
-        storage_stays = storage_stays or NOT_COLLECTED
+        keep_storage = keep_storage or NOT_COLLECTED
     if view.layout is Layout.TABLE:
-        definition_stays = definition_stays or storage_stays
-    # Read before the view is gone: what cannot be read is refused, and nothing has happened.
-    going = storage is not None and storage_stays is None
-    files = files_to_purge(storage, catalog.store.files) if storage is not None and going else None
-    return _Plan(name, files, storage_stays, definition_stays)
+        keep_definition = keep_definition or keep_storage
+    # Listed before the view is dropped: a file that cannot be read is an error while nothing has changed.
+    storage_files = None
+    if storage is not None and keep_storage is None:
+        storage_files = files_to_purge(storage, store.files)
+    return _Plan(storage_row, storage_files, keep_storage, keep_definition)
 
 
-def _others(catalog: HiveViewCatalog, view: MaterializedView, storage: Table | None) -> tuple[str | None, str | None]:
-    """Why files of the definition, and of the storage, are others' too."""
+def _sharing_reasons(
+    store: MetastoreStore, view: MaterializedView, storage: Table | None
+) -> tuple[str | None, str | None]:
+    """Why other rows need files of the definition, and of the storage table."""
     definition = view_owner(LoadedView(view.row, view.metadata))
     if view.layout is Layout.TABLE:
         definition = FileOwner(definition.uuid, _definition_files(view))
     owners = [definition] if storage is None else [definition, table_owner(storage, view.storage_name)]
-    views, tables = _named(catalog, *owners)
-    return _also(views), _also(tables)
+    views, tables = _sharing_rows(store, *owners)
+    return _registered_reason(views), _registered_reason(tables)
 
 
-def _named(catalog: HiveViewCatalog, *owners: FileOwner) -> tuple[list[SharingRow], list[SharingRow]]:
-    """The views and the tables that have files of some owners; rows that a refresh makes for itself are none."""
-    found = [twin for twin in find_rows_sharing_files(catalog.store, *owners) if not is_staging(twin.row.name.name)]
-    views = [twin for twin in found if twin.row.kind is RowKind.ICEBERG_VIEW]
-    return views, [twin for twin in found if twin not in views]
+def _sharing_rows(store: MetastoreStore, *owners: FileOwner) -> tuple[list[SharingRow], list[SharingRow]]:
+    """The views and the tables that reference files of some owners, without staging tables."""
+    sharing_rows = [
+        sharing for sharing in find_rows_sharing_files(store, *owners) if not is_staging_name(sharing.row.name.name)
+    ]
+    views = [sharing for sharing in sharing_rows if sharing.row.kind is RowKind.ICEBERG_VIEW]
+    return views, [sharing for sharing in sharing_rows if sharing not in views]
 
 
-def _also_now(catalog: HiveViewCatalog, owner: FileOwner) -> str | None:
-    """Why files stay of what has just been dropped: another name may have got them since the plan."""
+def _reason_to_keep_now(store: MetastoreStore, owner: FileOwner) -> str | None:
+    """Why files of a dropped row are kept: another row may have been registered since the plan."""
     try:
-        views, tables = _named(catalog, owner)
+        views, tables = _sharing_rows(store, owner)
     except MetastoreError as error:
-        return _unknown(error)
-    return _also([*views, *tables])
+        return _undetermined_reason(error)
+    return _registered_reason([*views, *tables])
 
 
-def _also(found: Sequence[SharingRow]) -> str | None:
-    return f"{', '.join(map(str, found))} was registered from one of them, and needs them" if found else None
+def _registered_reason(sharing_rows: Sequence[SharingRow]) -> str | None:
+    if not sharing_rows:
+        return None
+    return f"{', '.join(map(str, sharing_rows))} was registered from one of them, and needs them"
 
 
-def _unknown(error: MetastoreError) -> str:
+def _undetermined_reason(error: MetastoreError) -> str:
     return f"could not determine whether other rows reference them ({error})"
 
 
-def _not_own(view: MaterializedView, uuid: str) -> str | None:
-    """Why the files of an attached storage are not the view's to delete."""
+def _reason_not_own(view: MaterializedView, view_uuid: str) -> str | None:
+    """Why the files of an attached storage table do not belong to the view."""
     if view.storage is None:
         return view.problem
-    return None if _owner(view.storage) == uuid else "it does not say that it is this view's"
+    return None if _view_uuid_of(view.storage) == view_uuid else f"its property {STORAGE_OF} does not name this view"
 
 
-def _is_storage_row(row: Row, storage: Table | None, uuid: str) -> bool:
-    """Whether a row is the storage of a view, by the table itself or, where that cannot be read, by the row."""
-    said = row.parameters.get(STORAGE_OF, "").lower() if storage is None else _owner(storage)
-    return row.kind is RowKind.ICEBERG_TABLE and said == uuid
+def _is_storage_row(row: Row, storage: Table | None, view_uuid: str) -> bool:
+    """Whether a row is a view's storage table: by the table, or by the row if the table cannot be read."""
+    owner = row.parameters.get(STORAGE_OF, "").lower() if storage is None else _view_uuid_of(storage)
+    return row.kind is RowKind.ICEBERG_TABLE and owner == view_uuid
 
 
-def _owner(storage: Table) -> str:
-    """The UUID of the view that a storage says it is of."""
+def _view_uuid_of(storage: Table) -> str:
+    """The UUID of the view that a storage table belongs to."""
     return str(storage.metadata.properties.get(STORAGE_OF, "")).lower()
 
 
 def _definition_files(view: MaterializedView) -> tuple[str, ...]:
-    assert view.storage is not None, "the view was found by its table"
-    return (AssociatedView.decode(view.storage.metadata.properties[METADATA]).associated_view_location,)
+    assert view.storage is not None, "a view of the layout `table` is loaded from its table"
+    return (AssociatedView.of(view.storage.metadata.properties).associated_view_location,)
 
 
 # -- The steps --------------------------------------------------------------------------------------------------------
 
 
-def _remove(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, purge: bool) -> DropStep:
-    """Readers find the view first, so it goes first; then the storage's row, then files."""
-    store, name = catalog.store, view.name
+def _remove(
+    store: MetastoreStore, tables: TableOperations, view: MaterializedView, plan: _Plan, purge: bool
+) -> DropStep:
+    """Drop the view, which readers use, then the storage table's row, then delete files."""
+    name = view.name
     if view.layout is Layout.TABLE:
-        _drop_row(catalog, view.row, name)
+        _drop_row(store, tables, view.row, name)
         step = DropStep(name, ObjectKind.TABLE)
         metadata, definition = view.metadata, FileOwner(view.metadata.view_uuid, _definition_files(view))
-        collected = True  # the storage's properties say so: the plan has looked
+        collect_definition = True  # the plan has checked `gc.enabled` of the table
     else:
         loaded = load_view(store, name)
         if loaded.metadata.view_uuid.lower() != view.metadata.view_uuid.lower():
-            raise CommitFailedError(str(name), "another view has the name by now. It was not dropped")
+            raise CommitFailedError(str(name), "another view has this name now. It was not dropped")
         step = drop_view(store, name, expected=loaded.row.metadata_location)
         metadata, definition = loaded.metadata, replace(view_owner(loaded), name=None)
-        collected = is_collected(metadata.properties)
-        if plan.row is not None:
-            plan = _looked_again(catalog, view, plan, definition)
-        there = None if plan.row is None else store.get_row(plan.row)
-        if there is not None and there.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
+        collect_definition = is_collected(metadata.properties)
+        if plan.storage_row is not None:
+            plan = _check_again(store, view, plan, definition)
+        row = None if plan.storage_row is None else store.get_row(plan.storage_row)
+        if row is not None and row.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
             with suppress(NoSuchTableError):
-                _drop_row(catalog, there, there.name)
+                _drop_row(store, tables, row, row.name)
     if not purge:
         return step
-    if plan.files is not None or (collected and plan.definition_stays is None):
-        plan = _looked_again(catalog, view, replace(plan, row=None), definition)
-    if plan.files is not None:
-        delete_files(f"the storage of {name}", plan.files, store.files)
-    if collected and plan.definition_stays is None:
-        # Those of earlier definitions are told by the view's UUID.
+    if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
+        plan = _check_again(store, view, replace(plan, storage_row=None), definition)
+    if plan.storage_files is not None:
+        delete_files(f"the storage of {name}", plan.storage_files, store.files)
+    if collect_definition and plan.keep_definition is None:
+        # Files of earlier versions are recognized by the view's UUID.
         delete_view_files(store.files, definition.metadata_locations, metadata)
         step = replace(step, metadata_location=None)
-    for what, why in (("definition", plan.definition_stays), ("storage", plan.storage_stays)):
-        if why is not None:
-            logger.warning("The files of %s's %s are left, because %s", name, what, why)
+    for part, reason in (("definition", plan.keep_definition), ("storage", plan.keep_storage)):
+        if reason is not None:
+            logger.warning("The files of %s's %s are kept, because %s", name, part, reason)
     return step
 
 
-def _looked_again(catalog: HiveViewCatalog, view: MaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
-    """What still goes, now that the view is gone: others may have registered what is left of it since the plan."""
+def _check_again(store: MetastoreStore, view: MaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
+    """The plan without what other rows were registered from since it was made; the view is dropped already."""
     owners = [definition]
-    if view.storage is not None and (plan.row is not None or plan.files is not None):
-        owners.append(table_owner(view.storage, plan.row))
+    if view.storage is not None and (plan.storage_row is not None or plan.storage_files is not None):
+        owners.append(table_owner(view.storage, plan.storage_row))
     try:
-        views, tables = _named(catalog, *owners)
+        views, tables = _sharing_rows(store, *owners)
     except MetastoreError as error:
-        unknown = _unknown(error)
-        return _Plan(plan.row, None, plan.storage_stays or unknown, plan.definition_stays or unknown)
-    of_view, of_table = _also(views), _also(tables)
-    definition_stays, storage_stays = plan.definition_stays or of_view, plan.storage_stays or of_view or of_table
-    if of_view is not None and plan.row is not None:
-        logger.warning("%s is not dropped: %s", plan.row, of_view)
-        return _Plan(None, None, storage_stays, definition_stays)
+        reason = _undetermined_reason(error)
+        return _Plan(plan.storage_row, None, plan.keep_storage or reason, plan.keep_definition or reason)
+    shared_with_view, shared_with_table = _registered_reason(views), _registered_reason(tables)
+    keep_definition = plan.keep_definition or shared_with_view
+    keep_storage = plan.keep_storage or shared_with_view or shared_with_table
+    if shared_with_view is not None and plan.storage_row is not None:
+        logger.warning("%s is not dropped: %s", plan.storage_row, shared_with_view)
+        return _Plan(None, None, keep_storage, keep_definition)
     if view.layout is Layout.TABLE:
-        definition_stays = definition_stays or storage_stays
-    return _Plan(plan.row, plan.files if storage_stays is None else None, storage_stays, definition_stays)
+        keep_definition = keep_definition or keep_storage
+    return _Plan(plan.storage_row, plan.storage_files if keep_storage is None else None, keep_storage, keep_definition)
 
 
-def _drop_row(catalog: HiveViewCatalog, seen: Row, name: ViewName) -> None:
-    now = catalog.store.get_row(name)
-    if now is not None and now.uuid != seen.uuid:
-        raise CommitFailedError(str(name), "another table has the name by now. It was not dropped")
-    catalog.remove_table(name.identifier)
+def _drop_row(store: MetastoreStore, tables: TableOperations, expected: Row, name: ViewName) -> None:
+    row = store.get_row(name)
+    if row is not None and row.uuid != expected.uuid:
+        raise CommitFailedError(str(name), "another table has this name now. It was not dropped")
+    tables.remove_table(name.identifier)

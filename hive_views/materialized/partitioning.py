@@ -1,4 +1,4 @@
-"""How a materialized view's rows are divided: the partitions of its storage table, from what an author writes."""
+"""Partition specs of storage tables, from the columns and transforms that an author writes."""
 
 from __future__ import annotations
 

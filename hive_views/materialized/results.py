@@ -1,4 +1,4 @@
-"""What `catalog.materialized` answers: where to read, what was refreshed, what there is."""
+"""Results of `catalog.materialized`."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from dataclasses import dataclass, field
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
-from hive_views.materialized.layouts.layouts import Layout
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.state.refresh_state import RefreshState
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a query on a materialized view should read, and why."""
+    """What a query on a materialized view should read."""
 
     from_storage: bool
-    """Whether the stored rows answer it; otherwise the definition does."""
+    """Whether to read the stored rows; otherwise the definition."""
     why: str
-    """The reason, for people."""
+    """The reason."""
     freshness: Freshness
     """How fresh the stored rows are."""
     storage: ViewName | None = None
-    """The storage table's name in the catalog; None where no catalog knows it."""
+    """The storage table's name in the catalog; None if it is in no catalog."""
     metadata_location: str | None = None
     """The storage table's metadata file."""
     snapshot_id: int | None = None
-    """Which of its snapshots to read, so that the answer is the one that was decided on."""
+    """The snapshot to read, which is the one that was checked."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """The engine's settings under which the rows were computed: a session with others reads the definition."""
+    """The engine settings under which the rows were computed: a session with other settings reads the definition."""
 
 
 @dataclass(frozen=True)
 class PastRefresh:
-    """One refresh that the storage still holds."""
+    """A refresh whose rows the storage table still has."""
 
     snapshot_id: int
     """Its snapshot."""
     timestamp_ms: int
-    """When it was made."""
+    """When it was written, in epoch milliseconds."""
     state: RefreshState
-    """What it read."""
+    """Its refresh state."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One line of a list of materialized views."""
+class ListedView:
+    """A materialized view in a list."""
 
     name: ViewName
     """Its name."""

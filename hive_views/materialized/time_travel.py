@@ -1,6 +1,6 @@
-"""Stored rows as they were: a snapshot of a materialized view's storage by its id, by a tag, or by a time.
+"""Time travel: earlier stored rows of a materialized view, by snapshot id, tag or time.
 
-Only what readers once had can be travelled to: a snapshot that a refresh staged and never published is nobody's.
+Only published snapshots can be read; a snapshot that a refresh staged and never published cannot.
 """
 
 from __future__ import annotations
@@ -12,70 +12,73 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import NoSuchRefreshError, RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.loading import MaterializedView, settings_of
+from hive_views.materialized.layouts.loading import MaterializedView, session_settings
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Stored rows of a materialized view, at one snapshot of its storage."""
+class StoredSnapshot:
+    """The stored rows of a materialized view at one snapshot."""
 
     view: ViewName
     """The materialized view."""
     storage: ViewName | None
-    """The storage table's name in the catalog; None where no catalog knows it."""
+    """The storage table's name in the catalog; None if it is in no catalog."""
     metadata_location: str
     """The storage table's metadata file."""
     snapshot_id: int | None
-    """The snapshot; None where the storage has none yet, and so no rows."""
+    """The snapshot; None if there is none yet, and so no rows."""
     timestamp_ms: int | None
-    """When it was made, in milliseconds from the epoch."""
+    """When it was written, in epoch milliseconds."""
     settings: Mapping[str, str]
-    """The engine's settings under which the rows were computed; empty where the writer did not say."""
+    """The engine settings under which the rows were computed; empty if not recorded."""
 
     def __str__(self) -> str:
         if self.snapshot_id is None or self.timestamp_ms is None:
             return "it was never refreshed"
-        return f"snapshot {self.snapshot_id} of {shown_time(self.timestamp_ms)}"
+        return f"snapshot {self.snapshot_id} of {format_time(self.timestamp_ms)}"
 
 
-def shown_time(timestamp_ms: int) -> str:
-    """A time for people, in UTC."""
+def format_time(timestamp_ms: int) -> str:
+    """Format a time in UTC for messages."""
     return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
-def stored_rows(view: MaterializedView, *, version: int | str | None = None, at_ms: int | None = None) -> Stored:
-    """The stored rows of a materialized view as they are, or as they were."""
+def stored_rows(
+    view: MaterializedView, *, version: int | str | None = None, at_ms: int | None = None
+) -> StoredSnapshot:
+    """The current stored rows of a materialized view, or those of a snapshot, a branch or tag, or a time."""
     if view.storage is None:
         raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
     metadata = view.storage.metadata
     snapshot_id = metadata.current_snapshot_id
     if version is not None:
-        snapshot_id = _of_version(view.name, metadata, version)
+        snapshot_id = _snapshot_of_version(view.name, metadata, version)
     elif at_ms is not None:
-        snapshot_id = _of_time(view.name, metadata, at_ms)
+        snapshot_id = _snapshot_at(view.name, metadata, at_ms)
     snapshot = None if snapshot_id is None else metadata.snapshot_by_id(snapshot_id)
     summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
-    return Stored(
+    return StoredSnapshot(
         view.name,
         view.storage_name,
         view.storage.metadata_location,
         snapshot_id,
         None if snapshot is None else snapshot.timestamp_ms,
-        settings_of(summary),
+        session_settings(summary),
     )
 
 
-def held(metadata: TableMetadata) -> tuple[int, ...]:
-    """The snapshots that readers had, and that have not expired; oldest first."""
-    there = {snapshot.snapshot_id for snapshot in metadata.snapshots}
-    return tuple(dict.fromkeys(entry.snapshot_id for entry in metadata.snapshot_log if entry.snapshot_id in there))
+def _available_snapshots(metadata: TableMetadata) -> tuple[int, ...]:
+    """The snapshots that were current at some time and have not expired, oldest first."""
+    snapshot_ids = {snapshot.snapshot_id for snapshot in metadata.snapshots}
+    log = (entry.snapshot_id for entry in metadata.snapshot_log)
+    return tuple(dict.fromkeys(snapshot_id for snapshot_id in log if snapshot_id in snapshot_ids))
 
 
-def _of_version(name: ViewName, metadata: TableMetadata, version: int | str) -> int:
-    available = held(metadata)
+def _snapshot_of_version(name: ViewName, metadata: TableMetadata, version: int | str) -> int:
+    available = _available_snapshots(metadata)
     if isinstance(version, str):
         reference = metadata.refs.get(version)
         if reference is None:
@@ -86,10 +89,10 @@ def _of_version(name: ViewName, metadata: TableMetadata, version: int | str) -> 
     return version
 
 
-def _of_time(name: ViewName, metadata: TableMetadata, at_ms: int) -> int:
-    # As Iceberg's SnapshotUtil.snapshotIdAsOfTime: the last entry of the log that is no later.
-    available = held(metadata)
+def _snapshot_at(name: ViewName, metadata: TableMetadata, at_ms: int) -> int:
+    # As Iceberg's SnapshotUtil.snapshotIdAsOfTime: the last entry of the log that is not later.
+    available = _available_snapshots(metadata)
     earlier = [entry.snapshot_id for entry in metadata.snapshot_log if entry.timestamp_ms <= at_ms]
     if not earlier or earlier[-1] not in available:
-        raise NoSuchRefreshError(str(name), shown_time(at_ms), available)
+        raise NoSuchRefreshError(str(name), format_time(at_ms), available)
     return earlier[-1]

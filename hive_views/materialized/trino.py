@@ -1,7 +1,7 @@
-"""Trino's materialized views on a Hive Metastore, as values: the row's text, and what a refresh recorded.
+"""Trino's materialized views in a Hive Metastore: their rows, storage and freshness.
 
-Source: Trino's Iceberg connector (`AbstractTrinoCatalog`, `IcebergMetadata`): the row is a view whose original text is
-a comment with JSON in base64; the storage is named by a parameter; a snapshot's summary says what the refresh read.
+Source: Trino's Iceberg connector (`AbstractTrinoCatalog`, `IcebergMetadata`). The row is a view whose original text is
+a comment with JSON in base64; a parameter names the storage table; a snapshot's summary has the refresh state.
 """
 
 from __future__ import annotations
@@ -9,19 +9,29 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from hive_views.errors import InvalidRefreshStateError
+from pyiceberg.exceptions import NoSuchTableError
+
+from hive_views.errors import HiveViewsError, InvalidRefreshStateError, NoSuchViewError, NotMaterializedError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.verdict import Cause, Freshness, Reason, Verdict
-from hive_views.materialized.state.refresh_state import get, maybe, name_of, parse_object
+from hive_views.materialized.freshness.cache import MetadataCache, RowReader
+from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, parse_object, required
+from hive_views.metastore.row_codec import Row, RowKind
+
+if TYPE_CHECKING:
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
 
 DEPENDS_ON_TABLES = "dependsOnTables"
 DEPENDS_ON_TABLE_FUNCTIONS = "dependsOnTableFunctions"
 DEPENDS_ON_NON_DETERMINISTIC_FUNCTIONS = "dependsOnNonDeterministicFunctions"
 QUERY_START_TIME = "trino-query-start-time"
-"""Summary keys of a storage snapshot."""
+"""Summary keys of a storage table's snapshot."""
 
 STORAGE_SCHEMA = "storage_schema"
 STORAGE_TABLE = "storage_table"
@@ -36,34 +46,34 @@ _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d"
 
 @dataclass(frozen=True)
 class TrinoDefinition:
-    """What the row's text holds."""
+    """The definition in the row's text."""
 
     sql: str
     """The query, in Trino's dialect."""
     catalog: str | None
-    """What names without a catalog mean."""
+    """The catalog of unqualified names."""
     schema: str | None
-    """What names without a schema mean."""
+    """The schema of unqualified names."""
     columns: tuple[tuple[str, str], ...]
     """Name and Trino type of each column."""
     grace_ms: float | None
-    """For how long after a refresh stale rows are good enough; None for ever, as in Trino."""
+    """How long after a refresh stale rows may answer queries, in milliseconds; None is unlimited, as in Trino."""
     comment: str | None
     """Its comment."""
 
 
 @dataclass(frozen=True)
 class TrinoRefresh:
-    """What a snapshot of the storage says of the refresh that made it."""
+    """The refresh state in a snapshot's summary."""
 
     tables: Mapping[ViewName, int | None]
     """The snapshot of each table; None for a table without one."""
     others: bool
-    """Whether it read something that is not Iceberg's."""
+    """Whether it read tables that are not Iceberg's."""
     unrepeatable: tuple[str, ...]
-    """Which functions may give other rows each time."""
+    """Summary keys that report nondeterministic functions."""
     started_ms: int | None
-    """When it began."""
+    """When it started, in epoch milliseconds."""
 
 
 def is_materialized_view(parameters: Mapping[str, str]) -> bool:
@@ -71,94 +81,99 @@ def is_materialized_view(parameters: Mapping[str, str]) -> bool:
     return parameters.get("presto_view", "").lower() == "true" and parameters.get("comment") == _COMMENT
 
 
+def is_trino_row(row: Row | None) -> bool:
+    """Whether a row is a materialized view of Trino."""
+    return row is not None and row.kind is RowKind.HIVE_VIEW and is_materialized_view(row.parameters)
+
+
 def definition(text: str | None) -> TrinoDefinition:
-    """Read a row's original text."""
-    found = _TEXT.fullmatch((text or "").strip())
-    if found is None:
-        raise InvalidRefreshStateError("viewOriginalText", "it is no text of a Trino materialized view")
+    """Decode a row's original text."""
+    match = _TEXT.fullmatch((text or "").strip())
+    if match is None:
+        raise InvalidRefreshStateError("viewOriginalText", "it is not the text of a Trino materialized view")
     try:
-        document = parse_object(base64.b64decode(found[1], validate=False).decode(), "viewOriginalText")
+        document = parse_object(base64.b64decode(match[1], validate=False).decode(), "viewOriginalText")
     except (binascii.Error, UnicodeDecodeError) as error:
         raise InvalidRefreshStateError("viewOriginalText", f"it is not base64 of JSON: {error}") from None
-    columns = get(document, "columns", list, "")
+    columns = required(document, "columns", list, "")
     return TrinoDefinition(
-        get(document, "originalSql", str, ""),
-        maybe(document, "catalog", str, ""),
-        maybe(document, "schema", str, ""),
+        required(document, "originalSql", str, ""),
+        optional(document, "catalog", str, ""),
+        optional(document, "schema", str, ""),
         tuple(
-            (get(item, "name", str, f"columns[{index}]"), get(item, "type", str, f"columns[{index}]"))
+            (required(item, "name", str, f"columns[{index}]"), required(item, "type", str, f"columns[{index}]"))
             for index, item in enumerate(columns)
             if isinstance(item, dict)
         ),
-        grace_ms(maybe(document, "gracePeriod", str, "")),
-        maybe(document, "comment", str, ""),
+        grace_ms(optional(document, "gracePeriod", str, "")),
+        optional(document, "comment", str, ""),
     )
 
 
 def refresh_of(summary: Mapping[str, str]) -> TrinoRefresh | None:
-    """What a snapshot's summary says."""
+    """Decode the refresh state in a snapshot's summary; None if it has none."""
     text = summary.get(DEPENDS_ON_TABLES)
     if text is None:
         return None
     tables: dict[ViewName, int | None] = {}
-    others = False
+    has_other_tables = False
     for entry in filter(None, (part.strip() for part in text.split(","))):
         if entry == _UNKNOWN:
-            others = True
+            has_other_tables = True
             continue
         name, separator, snapshot = entry.rpartition("=")
         database, dot, table = name.partition(".")
         if not separator or not dot or (snapshot and not re.fullmatch(r"-?[0-9]+", snapshot)):
             raise InvalidRefreshStateError(DEPENDS_ON_TABLES, f"{entry!r} is not of the form schema.table=snapshot")
-        tables[name_of((database, table), DEPENDS_ON_TABLES)] = int(snapshot) if snapshot else None
+        tables[parse_name((database, table), DEPENDS_ON_TABLES)] = int(snapshot) if snapshot else None
     keys = (DEPENDS_ON_TABLE_FUNCTIONS, DEPENDS_ON_NON_DETERMINISTIC_FUNCTIONS)
     unrepeatable = tuple(key for key in keys if summary.get(key, "false").lower() == "true")
-    return TrinoRefresh(tables, others, unrepeatable, _instant(summary.get(QUERY_START_TIME)))
+    return TrinoRefresh(tables, has_other_tables, unrepeatable, _parse_instant(summary.get(QUERY_START_TIME)))
 
 
 def decide(
     refresh: TrinoRefresh | None,
     current: Mapping[ViewName, int | None],
     *,
-    gone: tuple[ViewName, ...] = (),
+    missing: tuple[ViewName, ...] = (),
     now_ms: int,
     grace_ms: float | None,
 ) -> Freshness:
     """Decide as Trino does (`IcebergMetadata.getMaterializedViewFreshness`), with reasons."""
     if refresh is None:
-        return Freshness(Verdict.STALE, (Reason(Cause.NEVER_REFRESHED),))
-    reasons = [Reason(Cause.GONE, name) for name in gone]
+        return Freshness(Verdict.STALE, (StalenessReason(Cause.NEVER_REFRESHED),))
+    reasons = [StalenessReason(Cause.GONE, name) for name in missing]
     if not refresh.tables and not refresh.others:
-        reasons.append(Reason(Cause.NO_STATE, detail="the refresh recorded no table"))
+        reasons.append(StalenessReason(Cause.NO_STATE, detail="the refresh recorded no table"))
     for name, before in sorted(refresh.tables.items()):
         if name in current and current[name] != before:
-            reasons.append(Reason(Cause.CHANGED, name, f"snapshot {before}", f"snapshot {current[name]}"))
-    stale = bool(reasons)
+            reasons.append(StalenessReason(Cause.CHANGED, name, f"snapshot {before}", f"snapshot {current[name]}"))
+    is_stale = bool(reasons)
     if refresh.others:
-        reasons.append(Reason(Cause.BEST_EFFORT, detail="it reads tables that are not Iceberg's"))
+        reasons.append(StalenessReason(Cause.BEST_EFFORT, detail="it reads tables that are not Iceberg's"))
     if refresh.unrepeatable:
-        reasons.append(Reason(Cause.UNREPEATABLE, detail=", ".join(refresh.unrepeatable)))
+        reasons.append(StalenessReason(Cause.UNREPEATABLE, detail=", ".join(refresh.unrepeatable)))
     if not reasons:
         return Freshness(Verdict.FRESH, (), refresh.started_ms)
-    found = Freshness(Verdict.STALE if stale else Verdict.UNKNOWN, tuple(reasons), refresh.started_ms)
-    age = None if refresh.started_ms is None else now_ms - refresh.started_ms
-    if grace_ms is None or (age is not None and 0 <= age <= grace_ms):
-        return replace(found, verdict=Verdict.WITHIN_GRACE)
-    return found
+    freshness = Freshness(Verdict.STALE if is_stale else Verdict.UNKNOWN, tuple(reasons), refresh.started_ms)
+    age_ms = None if refresh.started_ms is None else now_ms - refresh.started_ms
+    if grace_ms is None or (age_ms is not None and 0 <= age_ms <= grace_ms):
+        return replace(freshness, verdict=Verdict.WITHIN_GRACE)
+    return freshness
 
 
 def grace_ms(text: str | None) -> float | None:
-    """Milliseconds of a duration as Trino writes it."""
+    """Parse a duration as Trino writes it, to milliseconds."""
     if text is None:
         return None
-    found = _DURATION.fullmatch(text.replace(" ", ""))
-    if found is None:
-        raise InvalidRefreshStateError("gracePeriod", f"{text!r} is no duration such as 10.00m")
-    return float(found[1]) * _UNITS[found[2]]
+    match = _DURATION.fullmatch(text.replace(" ", ""))
+    if match is None:
+        raise InvalidRefreshStateError("gracePeriod", f"{text!r} is not a duration such as 10.00m")
+    return float(match[1]) * _UNITS[match[2]]
 
 
-def _instant(text: str | None) -> int | None:
-    """Milliseconds of what `Instant.toString` writes."""
+def _parse_instant(text: str | None) -> int | None:
+    """Parse what Java's `Instant.toString` writes, to epoch milliseconds; None if it cannot be parsed."""
     if text is None:
         return None
     from datetime import datetime
@@ -169,3 +184,70 @@ def _instant(text: str | None) -> int | None:
         return int(datetime.fromisoformat(trimmed).timestamp() * 1000)
     except ValueError:
         return None
+
+
+class TrinoViews:
+    """Reads Trino's materialized views."""
+
+    def __init__(self, store: MetastoreStore, tables: TableOperations, cache: MetadataCache) -> None:
+        """Make a reader."""
+        self._store = store
+        self._tables = tables
+        self._cache = cache
+
+    def row(self, name: ViewName) -> Row:
+        """The row of a materialized view of Trino."""
+        row = self._store.get_row(name)
+        if row is None:
+            raise NoSuchViewError(str(name))
+        if not is_trino_row(row):
+            raise NotMaterializedError(str(name), "it is not a materialized view of Trino")
+        return row
+
+    def definition(self, name: ViewName) -> TrinoDefinition:
+        """The definition of a materialized view."""
+        row = self.row(name)
+        try:
+            return definition(row.texts.original)
+        except InvalidRefreshStateError as error:
+            raise error.of(str(row.name)) from error.__cause__
+
+    def storage(self, row: Row) -> str:
+        """The metadata file of the storage table."""
+        if STORAGE_TABLE in row.parameters:
+            schema = row.parameters.get(STORAGE_SCHEMA, row.name.database)
+            return self._tables.load_table((schema, row.parameters[STORAGE_TABLE])).metadata_location
+        location = row.metadata_location
+        if location is None:
+            raise InvalidRefreshStateError("metadata_location", "the row of a Trino materialized view names no storage")
+        return location
+
+    def freshness(self, row: Row, now_ms: int | None) -> Freshness:
+        """How fresh the stored rows are, by Trino's rules."""
+        try:
+            return self._decide(row, now_ms)
+        except InvalidRefreshStateError as error:
+            raise error.of(str(row.name)) from error.__cause__
+
+    def _decide(self, row: Row, now_ms: int | None) -> Freshness:
+        view_definition = definition(row.texts.original)
+        try:
+            metadata = self._cache.table_metadata(str(row.name), self.storage(row))
+        except (NoSuchTableError, HiveViewsError) as error:
+            return Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
+        snapshot = metadata.current_snapshot()
+        summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+        refresh = refresh_of({key: str(value) for key, value in summary.items()})
+        current: dict[ViewName, int | None] = {}
+        missing = []
+        names = () if refresh is None else tuple(refresh.tables)
+        rows = RowReader(self._store, names)
+        for name in names:
+            source = rows.get(name)
+            if source is None or source.kind is not RowKind.ICEBERG_TABLE:
+                missing.append(name)
+                continue
+            state = self._cache.table_state(str(name), source.metadata_location)
+            current[name] = None if state.snapshot_id == NO_SNAPSHOT else state.snapshot_id
+        now = int(time.time() * 1000) if now_ms is None else now_ms
+        return decide(refresh, current, missing=tuple(missing), now_ms=now, grace_ms=view_definition.grace_ms)

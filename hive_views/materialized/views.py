@@ -1,4 +1,4 @@
-"""Materialized views of a catalog: `catalog.materialized`. Reads like a table of contents of this room."""
+"""Materialized views of a catalog: `catalog.materialized`."""
 
 from __future__ import annotations
 
@@ -7,71 +7,70 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table.snapshots import Operation
 
+from hive_views.dependencies.view_builder import build_definition
 from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
-    InvalidRefreshStateError,
     NoSuchViewError,
-    NotMaterializedError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_materialized
-from hive_views.materialized.freshness.checker import Looks
-from hive_views.materialized.freshness.row_cache import Rows
-from hive_views.materialized.freshness.sources import Sources
-from hive_views.materialized.freshness.verdict import Cause, Freshness, Reason, Verdict
-from hive_views.materialized.layouts.layouts import METADATA, Layout
-from hive_views.materialized.lifecycle import (
-    Request,
-    create_materialized,
-    to_materialized,
-    to_plain_view,
+from hive_views.materialized.freshness.cache import RowReader
+from hive_views.materialized.freshness.checker import FreshnessChecker
+from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.layouts.loading import (
+    MaterializedView,
+    is_materialized,
+    load_materialized,
+    recorded_refresh,
 )
-from hive_views.materialized.loading import MaterializedView, is_materialized, load_materialized, recorded
-from hive_views.materialized.maintenance.abandoned import AbandonedMethods
-from hive_views.materialized.maintenance.expire import OLDER_THAN_MS as EXPIRED_MS
-from hive_views.materialized.maintenance.expire import Expired, expire
-from hive_views.materialized.maintenance.orphans import OLDER_THAN_MS, Orphans, find_orphans, remove_orphans
+from hive_views.materialized.lifecycle import CreateRequest, create_materialized, to_materialized, to_plain_view
+from hive_views.materialized.maintenance import garbage_collection
+from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
+from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
 from hive_views.materialized.redefine import redefine, set_properties
-from hive_views.materialized.refresh.refresh import Mode, RefreshReport, refresh
-from hive_views.materialized.results import Listed as Listed
-from hive_views.materialized.results import PastRefresh as PastRefresh
-from hive_views.materialized.results import Reading as Reading
-from hive_views.materialized.time_travel import Stored, stored_rows
-from hive_views.materialized.trino_catalog import TrinoRows
+from hive_views.materialized.refresh.inline import catalog_names
+from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.refresh.refresh import RefreshReport, refresh
+from hive_views.materialized.results import ListedView, PastRefresh, Reading
+from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.changes import SetProperties
+from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.drop import DropReport
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
 
 
-_LISTED_AT_ONCE = 100
-"""Rows of a database that are asked for together when it is listed."""
+_LIST_BATCH_SIZE = 100
+"""Rows of a database that are read together when it is listed."""
 
 
-class MaterializedViews(AbandonedMethods):
+class MaterializedViews:
     """The materialized views of one catalog. Safe for threads."""
 
-    def __init__(self, catalog: HiveViewCatalog) -> None:
-        """Prepare; nothing is read yet.
+    def __init__(self, store: MetastoreStore, tables: TableOperations) -> None:
+        """Make the materialized views of a catalog; nothing is read yet.
 
         Args:
-            catalog: The catalog.
+            store: Metastore, files and configuration of the catalog.
+            tables: Its table operations.
         """
-        self._catalog = catalog
-        self._store = catalog.store
-        self._looks = Looks(catalog)
-        self._facts = self._looks.facts
-        self._trino = TrinoRows(catalog, self._facts)
+        self._store = store
+        self._tables = tables
+        self._checker = FreshnessChecker(store, catalog_names(store, tables.name))
+        self._cache = self._checker.metadata_cache
+        self._trino = trino.TrinoViews(store, tables, self._cache)
 
-    # -- Create and drop ----------------------------------------------------------------------------------------------
+    # -- Create, change and drop --------------------------------------------------------------------------------------
 
     def create(
         self,
@@ -91,33 +90,35 @@ class MaterializedViews(AbandonedMethods):
 
         Args:
             identifier: `database.name`.
-            sql: The query as typed, or what `catalog.author` made of it.
+            sql: The query as typed, or the result of `catalog.author`.
             layout: `registered`, `attached` or `table`.
-            partitioned_by: Columns, or `day(c)`, `bucket(16, c)` and so on, that divide the stored rows.
+            partitioned_by: Columns or transforms (`day(c)`, `bucket(16, c)` …) that partition the stored rows.
             properties: View properties, e.g. `hive-views.max-staleness-ms`.
             storage_properties: Properties of the storage table.
             location: Its base location; None puts it below the database's.
             database: The author's current database; None is the view's.
-            dialect: The author's dialect.
-            analyzer: Where column types come from; see `catalog.author`.
+            dialect: The author's dialect: `spark`, `hive` or `trino`.
+            analyzer: Computes the column types; see `catalog.author`.
 
         Returns:
             The materialized view.
 
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError: If the name is taken.
-            InvalidPropertyError: If the layout, a property or a partition cannot be used.
-            SqlError: If the query cannot be read.
+            InvalidPropertyError: If the layout, a property or a partition is invalid.
+            SqlError: If the query cannot be resolved.
         """
         name = self._name(identifier)
-        if isinstance(sql, str):
-            made = self._catalog.author(name.identifier, sql, analyzer=analyzer, database=database, dialect=dialect)
-        else:
-            made = sql
-        request = Request(
-            name, made, _layout(layout), dict(properties or {}), tuple(partitioned_by), storage_properties, location
+        request = CreateRequest(
+            name,
+            self._define(name, sql, database, dialect, analyzer),
+            _parse_layout(layout),
+            dict(properties or {}),
+            tuple(partitioned_by),
+            storage_properties,
+            location,
         )
-        create_materialized(self._catalog, request)
+        create_materialized(self._store, self._tables, request)
         return self.load(identifier)
 
     def replace(
@@ -130,34 +131,30 @@ class MaterializedViews(AbandonedMethods):
         dialect: str = "spark",
         analyzer: Analyzer | None = None,
     ) -> bool:
-        """Give it another definition; its stored rows answer no query until the next refresh, which is a full one.
+        """Replace the definition. The stored rows answer no query until the next refresh, which is a full one.
 
-        The storage gets the new columns by that refresh, together with the rows.
+        That refresh also gives the new columns to the storage table, in the same commit as the rows.
 
         Args:
             identifier: `database.name`.
-            sql: The query as typed, or what `catalog.author` made of it.
+            sql: The query as typed, or the result of `catalog.author`.
             properties: View properties to set in the same commit; others stay.
             database: The author's current database; None is the view's.
-            dialect: The author's dialect.
-            analyzer: Where column types come from; see `catalog.author`.
+            dialect: The author's dialect: `spark`, `hive` or `trino`.
+            analyzer: Computes the column types; see `catalog.author`.
 
         Returns:
-            Whether anything was changed.
+            Whether anything changed.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            InvalidPropertyError: If its rows are divided by a column that the new definition does not have.
-            SqlError: If the query cannot be read.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            InvalidPropertyError: If its rows are partitioned by a column that the new definition does not have.
+            SqlError: If the query cannot be resolved.
         """
         view = self.load(identifier)
-        if isinstance(sql, str):
-            made = self._catalog.author(
-                view.name.identifier, sql, analyzer=analyzer, database=database, dialect=dialect
-            )
-        else:
-            made = sql
-        return redefine(self._catalog, view, made, dict(properties or {}))
+        definition = self._define(view.name, sql, database, dialect, analyzer)
+        return redefine(self._store, self._tables, view, definition, dict(properties or {}))
 
     def set_properties(
         self,
@@ -166,130 +163,136 @@ class MaterializedViews(AbandonedMethods):
         *,
         removals: Collection[str] = (),
     ) -> bool:
-        """Set and remove properties, its settings among them; in the layout `table` they are the table's.
+        """Set and remove properties, including settings; in the layout `table` they are the table's.
 
         Args:
             identifier: `database.name`.
             updates: Properties to set; others stay.
-            removals: Keys to remove; one that is not there is no error.
+            removals: Keys to remove; missing keys are ignored.
 
         Returns:
-            Whether anything was changed.
+            Whether anything changed.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            InvalidPropertyError: If a setting has a value that means nothing, or a property is not the user's.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            InvalidPropertyError: If a setting is invalid, or a property cannot be set by users.
         """
-        view = self.load(identifier)
-        return set_properties(self._catalog, view, SetProperties(updates or {}, frozenset(removals)))
+        change = SetProperties(updates or {}, frozenset(removals))
+        return set_properties(self._store, self._tables, self.load(identifier), change)
 
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
     ) -> DropReport:
-        """Drop a materialized view and its storage, but for what another name in the metastore has too.
+        """Drop a materialized view and its storage table, except files that another row in the metastore references.
 
         Args:
             identifier: `database.name`.
-            restrict: Drop nothing where a view depends on it, or on its storage table.
-            cascade: Drop every view that depends on them as well.
-            purge: Whether the files of both go too. What is left, and why, is logged.
+            restrict: Drop nothing if a view depends on it or on its storage table.
+            cascade: Drop every view that depends on them first.
+            purge: Whether to delete the files of both. What is kept is logged with the reason.
 
         Returns:
-            What was dropped, in that order; its storage is not named.
+            The dropped objects, in order, without the storage table.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            DependentsError: If `restrict` forbids it; nothing was changed.
-            CommitFailedError: If another view has the name by now, or it was changed meanwhile.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            DependentsError: If `restrict` forbids the drop; nothing was changed.
+            CommitFailedError: If it was changed concurrently, or another view has the name now.
         """
-        view = self.load(identifier)
-        return drop_materialized(self._catalog, view, restrict=restrict, cascade=cascade, purge=purge)
+        return drop_materialized(
+            self._store, self._tables, self.load(identifier), restrict=restrict, cascade=cascade, purge=purge
+        )
 
     def to_plain_view(self, identifier: str | Identifier) -> None:
-        """Make it a plain view; the stored rows stay for the way back.
+        """Make it a plain view; the stored rows are kept for `from_plain_view`.
 
         Args:
             identifier: `database.name`.
 
         Raises:
-            NotMaterializedError: If it is none, or is a table.
+            NotMaterializedError: If it is not a materialized view, or is one of the layout `table`.
         """
-        to_plain_view(self._catalog, self.load(identifier))
+        to_plain_view(self._store, self.load(identifier))
 
     def from_plain_view(self, identifier: str | Identifier, *, partitioned_by: Sequence[str] = ()) -> MaterializedView:
-        """Make a plain view a materialized one: with the rows that it had stored, else with a new storage.
+        """Make a plain view a materialized one, with the stored rows that it had, else with a new storage table.
 
         Args:
             identifier: `database.name`.
-            partitioned_by: For a new storage: how its rows are divided.
+            partitioned_by: For a new storage table: how its rows are partitioned.
 
         Returns:
             The materialized view.
 
         Raises:
-            NoSuchViewError: If there is no such view; InvalidViewError if it is a materialized one already.
+            NoSuchViewError: If there is no such view.
+            InvalidViewError: If it is a materialized view already.
         """
-        to_materialized(self._catalog, self._name(identifier), partitioned_by)
+        to_materialized(self._store, self._tables, self._name(identifier), partitioned_by)
         return self.load(identifier)
 
-    # -- Look ---------------------------------------------------------------------------------------------------------
+    # -- Read ---------------------------------------------------------------------------------------------------------
 
     def load(self, identifier: str | Identifier) -> MaterializedView:
-        """A materialized view of one of our layouts.
+        """Load a materialized view of one of this package's layouts.
 
         Args:
             identifier: `database.name`.
 
         Returns:
-            ViewDefinition and storage.
+            Definition and storage table.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
             UnsupportedMaterializedViewError: If it is of a later format.
         """
-        return load_materialized(self._catalog, self._name(identifier), self._facts)
+        return self._load(self._name(identifier), RowReader(self._store))
 
-    def listing(self, namespace: str | Identifier) -> list[Listed]:
-        """The materialized views of a database with their freshness, those of Trino among them.
+    def listing(self, namespace: str | Identifier) -> list[ListedView]:
+        """List the materialized views of a database with their freshness, including those of Trino.
 
         Args:
             namespace: The database.
 
         Returns:
-            By name. One that cannot be read is listed as unknown, with the reason.
+            The views by name. One that cannot be read is listed with the verdict UNKNOWN and the reason.
 
         Raises:
             NoSuchNamespaceError: If there is no such database.
         """
-        database = parse_namespace(namespace, catalog=self._catalog.name)
+        database = parse_namespace(namespace, catalog=self._tables.name)
         self._store.client.get_database(database)
-        found = []
+        listed = []
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
-        for start in range(0, len(names), _LISTED_AT_ONCE):
-            part = names[start : start + _LISTED_AT_ONCE]
-            rows = Rows(self._store, part)
-            found += [listed for name in part if (listed := self._listed(name, rows.shared())) is not None]
-        return found
+        for start in range(0, len(names), _LIST_BATCH_SIZE):
+            batch = names[start : start + _LIST_BATCH_SIZE]
+            rows = RowReader(self._store, batch)
+            listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
+        return listed
 
     def freshness(self, identifier: str | Identifier, *, now_ms: int | None = None) -> Freshness:
-        """How fresh the stored rows are, and why.
+        """Check how fresh the stored rows are.
 
         Args:
-            identifier: `database.name` of a materialized view, ours or Trino's.
-            now_ms: The time; None is now.
+            identifier: `database.name` of a materialized view of this package or of Trino.
+            now_ms: The current time in epoch milliseconds; None reads the clock.
 
         Returns:
             The verdict with its reasons.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
         """
         name = self._name(identifier)
-        rows = self._looks.rows(name)
-        row = rows.one(name)
-        if row is not None and row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
+        rows = self._checker.row_reader(name)
+        row = rows.get(name)
+        if row is not None and trino.is_trino_row(row):
             return self._trino.freshness(row, now_ms)
-        return self._looks.look(load_materialized(self._catalog, name, self._facts, rows), rows, now_ms)[1]
+        return self._checker.check(self._load(name, rows), rows, now_ms)[1]
 
     def reading(
         self,
@@ -299,86 +302,91 @@ class MaterializedViews(AbandonedMethods):
         max_staleness_ms: int | None = None,
         now_ms: int | None = None,
     ) -> Reading:
-        """What a query should read: the stored rows or the definition.
+        """Decide whether a query should read the stored rows or the definition.
 
         Args:
             identifier: `database.name`.
-            allow_stale_data: Whether rows that are not fresh will do; None takes the view's own setting.
-            max_staleness_ms: For how long after a refresh they will; None takes the view's own setting.
-            now_ms: The time; None is now.
+            allow_stale_data: Whether rows that are not fresh are accepted; None takes the view's setting.
+            max_staleness_ms: How long after a refresh its rows are accepted in any case, in milliseconds; None takes
+                the view's setting.
+            now_ms: The current time in epoch milliseconds; None reads the clock.
 
         Returns:
-            The decision. Rows of an earlier definition never answer, nor does a storage that was never refreshed or
-            cannot be read.
+            The decision. Rows of an earlier definition are never read, nor is a storage table that was never refreshed
+            or cannot be read.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
         """
         name = self._name(identifier)
-        rows = self._looks.rows(name)
-        view = load_materialized(self._catalog, name, self._facts, rows)
-        freshness = self._looks.look(view, rows, now_ms, max_staleness_ms)[1]
-        allowed = view.allow_stale_data if allow_stale_data is None else allow_stale_data
+        rows = self._checker.row_reader(name)
+        view = self._load(name, rows)
+        freshness = self._checker.check(view, rows, now_ms, max_staleness_ms)[1]
+        allow_stale = view.allow_stale_data if allow_stale_data is None else allow_stale_data
         snapshot = view.snapshot
         if snapshot is None or view.storage is None:
             return Reading(False, f"definition: {freshness}", freshness)
-        other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
-        if freshness.usable or (allowed and not other_rows):
+        has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
+        if freshness.usable or (allow_stale and not has_other_rows):
             why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
             location = view.storage.metadata_location
-            settings = self._looks.recorded(view).settings
+            settings = self._checker.last_refresh(view).settings
             return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
         return Reading(False, f"definition: {freshness}", freshness)
 
     def refreshes(self, identifier: str | Identifier) -> list[PastRefresh]:
-        """The refreshes whose rows the storage still holds, oldest first: where one can travel to.
+        """List the refreshes whose rows the storage table still has, for time travel.
 
         Args:
             identifier: `database.name`.
 
         Returns:
-            Snapshots with what each refresh read; in the attached layout those that its list still has. A compaction
-            of the storage is none: its rows are those of the refresh before it.
+            Snapshots with their refresh states, oldest first; in the layout `attached` those that its list still has.
+            A compaction is not a refresh: its rows are those of the refresh before it.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
         """
         view = self.load(identifier)
         if view.storage is None:
             return []
         metadata = view.storage.metadata
-        current = {entry.snapshot_id for entry in metadata.snapshot_log}
-        found = []
+        published = {entry.snapshot_id for entry in metadata.snapshot_log}
+        refreshes = []
         for snapshot in sorted(metadata.snapshots, key=lambda item: item.timestamp_ms):
-            compacted = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
-            if snapshot.snapshot_id not in current or compacted:
+            is_compaction = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+            if snapshot.snapshot_id not in published or is_compaction:
                 continue
-            state = recorded(view, snapshot).state
+            state = recorded_refresh(view, snapshot).state
             if state is not None:
-                found.append(PastRefresh(snapshot.snapshot_id, snapshot.timestamp_ms, state))
-        return found
+                refreshes.append(PastRefresh(snapshot.snapshot_id, snapshot.timestamp_ms, state))
+        return refreshes
 
     def stored(
         self, identifier: str | Identifier, *, version: int | str | None = None, at_ms: int | None = None
-    ) -> Stored:
-        """Its stored rows, current or at an earlier time; see `hive_views.materialized.time_travel.stored_rows`.
+    ) -> StoredSnapshot:
+        """Find the current stored rows, or earlier ones.
 
         Args:
             identifier: `database.name`.
-            version: A snapshot's id, or the name of a branch or tag of the storage; None is the current snapshot.
-            at_ms: A time in milliseconds from the epoch, instead of a version.
+            version: A snapshot id, or the name of a branch or tag of the storage table; None is the current snapshot.
+            at_ms: A time in epoch milliseconds, instead of a version.
 
         Returns:
-            Where they are.
+            The storage table and its snapshot.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            NoSuchRefreshError: If the storage does not hold such rows; RefreshError if it cannot be read.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            NoSuchRefreshError: If the storage table does not have such rows.
+            RefreshError: If the storage table cannot be read.
         """
         return stored_rows(self.load(identifier), version=version, at_ms=at_ms)
 
     def trino_definition(self, identifier: str | Identifier) -> trino.TrinoDefinition:
-        """The definition of a materialized view that Trino made.
+        """Read the definition of a materialized view that Trino created.
 
         Args:
             identifier: `database.name`.
@@ -387,17 +395,14 @@ class MaterializedViews(AbandonedMethods):
             Its query, columns and grace period.
 
         Raises:
-            NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name does not belong to a materialized view of Trino.
             InvalidRefreshStateError: If its row cannot be read.
         """
-        row = self._trino.row(self._name(identifier))
-        try:
-            return trino.definition(row.texts.original)
-        except InvalidRefreshStateError as error:
-            raise error.of(str(row.name)) from error.__cause__
+        return self._trino.definition(self._name(identifier))
 
     def trino_storage(self, identifier: str | Identifier) -> str:
-        """The metadata file of the storage of a materialized view that Trino made.
+        """Find the metadata file of the storage table of a materialized view that Trino created.
 
         Args:
             identifier: `database.name`.
@@ -406,8 +411,9 @@ class MaterializedViews(AbandonedMethods):
             Its URI.
 
         Raises:
-            NoSuchViewError: If nothing has the name; NotMaterializedError if it is none of Trino's.
-            NoSuchTableError: If its storage table is gone.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name does not belong to a materialized view of Trino.
+            NoSuchTableError: If its storage table does not exist.
         """
         return self._trino.storage(self._trino.row(self._name(identifier)))
 
@@ -420,138 +426,231 @@ class MaterializedViews(AbandonedMethods):
         *,
         mode: Mode | str = Mode.AUTO,
         cascade: bool = False,
-        tell: Callable[[str], None] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> list[RefreshReport]:
         """Bring the stored rows up to date.
 
         Args:
             identifier: `database.name`.
-            engine: What runs the query and writes the rows: `hive_views.spark.refresh.engine.SparkEngine`.
+            engine: Runs the query and writes the rows, e.g. `hive_views.spark.refresh.engine.SparkEngine`.
             mode: `auto`, `full` or `incremental`.
-            cascade: Refresh the materialized views that it reads first, each once, in the order of their dependencies.
-            tell: Is told what is being done.
+            cascade: First refresh the materialized views among its sources, each once, in the order of their
+                dependencies.
+            progress: Called with a line of text at each step.
 
         Returns:
             What was done, the view itself last.
 
         Raises:
-            NoSuchViewError: If there is none; NotMaterializedError if something else has the name.
-            RefreshError: If it cannot be refreshed; RefreshConflictError if another refresh was faster.
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            RefreshError: If it cannot be refreshed.
+            RefreshConflictError: If another refresh finished first.
         """
         name = self._name(identifier)
-        order = [*(self.below(name) if cascade else ()), name]
+        order = [*(self.materialized_sources(name) if cascade else ()), name]
         reports = []
         for number, item in enumerate(order, start=1):
-            telling = tell if tell is None or len(order) == 1 else _numbered(tell, number, len(order))
+            item_progress = progress
+            if progress is not None and len(order) > 1:
+                item_progress = _with_prefix(progress, f"[{number}/{len(order)}] ")
             view = self.load(item.identifier)
-            reports.append(refresh(self._catalog, view, self._looks.pin, engine, Mode(mode), telling))
+            reports.append(refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress))
         return reports
 
-    def below(self, name: ViewName) -> list[ViewName]:
-        """The materialized views that one reads, however deep, each before those that read it.
+    def materialized_sources(self, name: ViewName) -> list[ViewName]:
+        """List the materialized views among the direct and transitive sources of one.
 
         Args:
             name: The materialized view.
 
         Returns:
-            Their names, without its own.
+            Their names, each before those of the views that read it.
         """
         ordered: list[ViewName] = []
         self._visit(name, ordered, set())
         return [item for item in ordered if item != name]
 
-    def orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
-        """What refreshes that were killed left behind; see `hive_views.materialized.maintenance.orphans`."""
-        return find_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
+    # -- Maintenance --------------------------------------------------------------------------------------------------
 
-    def remove_orphans(self, identifier: str | Identifier, *, older_than_ms: int = OLDER_THAN_MS) -> Orphans:
-        """Remove what refreshes that were killed left behind; see `hive_views.materialized.maintenance.orphans`."""
-        return remove_orphans(self._catalog, self.load(identifier), older_than_ms=older_than_ms)
+    def expire(
+        self, identifier: str | Identifier, *, older_than_ms: int = EXPIRE_OLDER_THAN_MS, keep: int = 1
+    ) -> Expired:
+        """Expire earlier snapshots of the storage table and delete their files.
 
-    def expire(self, identifier: str | Identifier, *, older_than_ms: int = EXPIRED_MS, keep: int = 1) -> Expired:
-        """Expire stored rows as they were, with their files; see `hive_views.materialized.maintenance.expire`."""
-        return expire(self._catalog, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
-
-    # -- Steps --------------------------------------------------------------------------------------------------------
-
-    def _name(self, identifier: str | Identifier) -> ViewName:
-        return ViewName.parse(identifier, catalog=self._catalog.name)
-
-    def sources(self, view: MaterializedView) -> Sources:
-        """What a materialized view reads, as it is now.
+        The current snapshot and those of branches and tags are always kept.
 
         Args:
-            view: The view.
+            identifier: `database.name`.
+            older_than_ms: How long ago the rows must have been replaced, in milliseconds. Queries that still read them
+                fail.
+            keep: How many of the last snapshots to keep in any case; at least 1.
 
         Returns:
-            Its deep children, each in its state.
-        """
-        return self._looks.sources(view, Rows(self._store))
+            What was expired.
 
-    def _visit(self, name: ViewName, ordered: list[ViewName], seen: set[ViewName]) -> None:
-        if name in seen:
+        Raises:
+            NoSuchViewError: If there is no such view.
+            RefreshConflictError: If the storage table was changed concurrently; nothing was expired.
+            SharedFilesError: If another row in the metastore references the storage table's files.
+        """
+        return expire(self._store, self._tables, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
+
+    def orphans(self, identifier: str | Identifier, *, older_than_ms: int = GARBAGE_OLDER_THAN_MS) -> Garbage:
+        """Find what interrupted refreshes of a materialized view left behind.
+
+        Args:
+            identifier: `database.name`.
+            older_than_ms: Minimum age in milliseconds: a running refresh has such files, too.
+
+        Returns:
+            Unpublished snapshots, staging tables and unreferenced files.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+        """
+        view = self.load(identifier)
+        return garbage_collection.find_view_garbage(self._store, self._tables, view, older_than_ms=older_than_ms)
+
+    def remove_orphans(self, identifier: str | Identifier, *, older_than_ms: int = GARBAGE_OLDER_THAN_MS) -> Garbage:
+        """Remove what `orphans` finds, and return what was removed; the arguments are the same."""
+        view = self.load(identifier)
+        return garbage_collection.remove_view_garbage(self._store, self._tables, view, older_than_ms=older_than_ms)
+
+    def abandoned(
+        self,
+        namespace: str | Identifier,
+        *,
+        older_than_ms: int = GARBAGE_OLDER_THAN_MS,
+        locations: Sequence[str] = (),
+    ) -> Garbage:
+        """Find storage tables and files in a database whose materialized view does not exist.
+
+        Args:
+            namespace: The database.
+            older_than_ms: Minimum age in milliseconds: a running creation has no view yet.
+            locations: Base locations outside of the database's own to search as well.
+
+        Returns:
+            Storage tables, staging tables, files and definitions.
+
+        Raises:
+            NoSuchNamespaceError: If there is no such database.
+        """
+        database = parse_namespace(namespace, catalog=self._tables.name)
+        return garbage_collection.find_database_garbage(
+            self._store, database, older_than_ms=older_than_ms, locations=locations
+        )
+
+    def remove_abandoned(
+        self,
+        namespace: str | Identifier,
+        *,
+        older_than_ms: int = GARBAGE_OLDER_THAN_MS,
+        locations: Sequence[str] = (),
+        definitions: bool = False,
+    ) -> Garbage:
+        """Remove what `abandoned` finds, and return what was removed.
+
+        Args:
+            namespace: The database.
+            older_than_ms: As in `abandoned`.
+            locations: As in `abandoned`.
+            definitions: Whether to remove definitions, too. They cannot be restored.
+        """
+        database = parse_namespace(namespace, catalog=self._tables.name)
+        return garbage_collection.remove_database_garbage(
+            self._store,
+            self._tables,
+            database,
+            older_than_ms=older_than_ms,
+            locations=locations,
+            definitions=definitions,
+        )
+
+    # -- Internal -----------------------------------------------------------------------------------------------------
+
+    def _name(self, identifier: str | Identifier) -> ViewName:
+        return ViewName.parse(identifier, catalog=self._tables.name)
+
+    def _load(self, name: ViewName, rows: RowReader) -> MaterializedView:
+        return load_materialized(self._store, self._tables, name, self._cache, rows)
+
+    def _define(
+        self,
+        name: ViewName,
+        sql: str | ViewDefinition,
+        database: str | None,
+        dialect: str,
+        analyzer: Analyzer | None,
+    ) -> ViewDefinition:
+        if not isinstance(sql, str):
+            return sql
+        current_database = (database or name.database).lower()
+        return build_definition(self._store, name, sql, database=current_database, dialect=dialect, analyzer=analyzer)
+
+    def _visit(self, name: ViewName, ordered: list[ViewName], visited: set[ViewName]) -> None:
+        if name in visited:
             return
-        seen.add(name)
+        visited.add(name)
         row = self._store.get_row(name)
         if row is None:
             return
-        children: list[ViewName] = []
-        materialized = False
+        sources: list[ViewName] = []
+        has_stored_rows = False
         if row.kind is RowKind.ICEBERG_TABLE:
             if METADATA in row.parameters:
-                view = load_materialized(self._catalog, name, self._facts)
-                materialized = True
-                children = [item.name for item in self.sources(view).observed.sources]
+                rows = RowReader(self._store)
+                observed = self._checker.sources(self._load(name, rows), rows).observed
+                has_stored_rows = True
+                sources = [source.name for source in observed.sources]
         elif row.kind.is_view:
-            children = [child.name for child in self._looks.lineages.read(row).dependencies]
+            sources = [child.name for child in self._checker.lineage_reader.read(row).children]
             if row.kind is RowKind.ICEBERG_VIEW:
-                metadata = self._facts.view(row.metadata_location or "")
-                materialized = is_materialized(metadata)
-        for child in children:
-            self._visit(child, ordered, seen)
-        if materialized:
+                has_stored_rows = is_materialized(self._cache.view(row.metadata_location or ""))
+        for source in sources:
+            self._visit(source, ordered, visited)
+        if has_stored_rows:
             ordered.append(name)
 
-    def _listed(self, name: ViewName, rows: Rows) -> Listed | None:
+    def _list_one(self, name: ViewName, rows: RowReader) -> ListedView | None:
         row = None
         try:
-            row = rows.one(name)
+            row = rows.get(name)
             if row is None:
                 return None
-            if row.kind is RowKind.HIVE_VIEW and trino.is_materialized_view(row.parameters):
-                return Listed(name, Layout.TRINO, self._trino.freshness(row, None))
+            if trino.is_trino_row(row):
+                return ListedView(name, Layout.TRINO, self._trino.freshness(row, None))
             if row.kind is RowKind.HIVE_VIEW or row.kind is RowKind.HIVE_TABLE:
                 return None
             if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
                 return None
-            view = load_materialized(self._catalog, name, self._facts, rows)
-            return Listed(name, view.layout, self._looks.look(view, rows)[1])
-        except NotMaterializedError:
+            view = self._load(name, rows)
+            return ListedView(name, view.layout, self._checker.check(view, rows)[1])
+        except NoSuchViewError:  # dropped meanwhile, or (NotMaterializedError) a plain view
             return None
-        except NoSuchViewError:
-            return None  # dropped meanwhile
         except HiveViewsError as error:
-            unknown = Freshness(Verdict.UNKNOWN, (Reason(Cause.STORAGE, detail=str(error)),))
-            return Listed(name, _layout_of(row), unknown)
+            unknown = Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
+            return ListedView(name, _layout_of_row(row), unknown)
 
 
-def _layout_of(row: Row | None) -> Layout:
-    """The layout that the row of a materialized view speaks for, whatever is wrong with it."""
+def _layout_of_row(row: Row | None) -> Layout:
+    """The layout of a materialized view that cannot be loaded, by its row."""
     if row is None or METADATA not in row.parameters:
-        of_trino = row is not None and trino.is_materialized_view(row.parameters)
-        return Layout.TRINO if of_trino else Layout.REGISTERED
+        is_trino = row is not None and trino.is_materialized_view(row.parameters)
+        return Layout.TRINO if is_trino else Layout.REGISTERED
     return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
 
 
-def _layout(layout: Layout | str) -> Layout:
+def _parse_layout(layout: Layout | str) -> Layout:
     try:
         return Layout(layout)
     except ValueError:
-        raise InvalidPropertyError("layout", str(layout), "it is registered, attached or table") from None
+        raise InvalidPropertyError("layout", str(layout), "it must be registered, attached or table") from None
 
 
-def _numbered(tell: Callable[[str], None], number: int, of: int) -> Callable[[str], None]:
-    return lambda line: tell(f"[{number}/{of}] {line}")
+def _with_prefix(progress: Callable[[str], None], prefix: str) -> Callable[[str], None]:
+    return lambda line: progress(f"{prefix}{line}")
 
 
 _OTHER_ROWS = frozenset(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hive_views.errors import MetadataFileError, MetastoreError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
@@ -23,6 +24,9 @@ from hive_views.metastore.queries import FILTER_FIELD, database_names, read_rows
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 _FILTERED_LEVELS = 2
 """How many levels of a directory the filter compares, from its end: the rest may be written in several ways."""
@@ -38,6 +42,12 @@ class FileOwner:
     """Its metadata files: the current one, and earlier ones in other directories."""
     name: ViewName | None = None
     """Its name in the store's catalog; None if it has none, so that every row counts as another one."""
+
+
+def table_owner(table: Table, name: ViewName | None) -> FileOwner:
+    """Return a table's UUID and metadata files; `name` is None if it has no row."""
+    earlier = {directory_of(entry.metadata_file): entry.metadata_file for entry in table.metadata.metadata_log}
+    return FileOwner(str(table.metadata.table_uuid), (table.metadata_location, *earlier.values()), name)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError
-from hive_views.materialized.layouts.layouts import Layout
-from hive_views.materialized.loading import MaterializedView
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.layouts.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS
-from hive_views.materialized.redefine import set_properties
-from hive_views.materialized.refresh.refresh import Mode
+from hive_views.materialized.refresh.plan import Mode
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
 from hive_views.statements.catalog_protocol import StatementView
@@ -178,7 +177,9 @@ def unset_view_properties(context: StatementContext) -> Result[Any]:
 
 def _change_properties(context: StatementContext, view: MaterializedView, change: SetProperties) -> Result[Any]:
     try:
-        is_changed = set_properties(cast("Any", context.catalog), view, change)
+        is_changed = context.catalog.materialized.set_properties(
+            view.name.identifier, change.updates, removals=change.removals
+        )
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     return Result("changed" if is_changed else "unchanged", view.name.identifier, view=_load_view(context, view))

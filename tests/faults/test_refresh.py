@@ -13,8 +13,8 @@ from thrift.Thrift import TApplicationException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreRefusedError
-from hive_views.materialized.refresh.refresh import Mode
-from hive_views.materialized.refresh.stage import Work
+from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
 from hive_views.metastore.store import CAS_REJECTED
 from tests.faults.scripted import Answer, ScriptedServer
@@ -33,7 +33,7 @@ class Remembering(DuckEngine):
 
     staged: int | None = None
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: StagingRequest) -> int:
         self.staged = super().stage(work)
         return self.staged
 

@@ -10,8 +10,9 @@ from pyiceberg.table.update import SetPropertiesUpdate
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
-from hive_views.materialized.layouts.layouts import METADATA, AttachedView
+from hive_views.materialized.layouts.attached import AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.spec.staleness_policy import METADATA
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import EVERY, Answer, ScriptedServer

@@ -13,8 +13,8 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreError
-from hive_views.materialized.refresh.refresh import Mode
-from hive_views.materialized.refresh.stage import Work
+from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.refresh.stage import StagingRequest
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.soak.ledger import Ledger, Outcome
@@ -201,7 +201,7 @@ class NotingEngine(DuckEngine):
         super().__init__(catalog)
         self._tell = tell
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: StagingRequest) -> int:
         try:
             staged = super().stage(work)
         except ValidationException as error:

@@ -82,7 +82,7 @@ def refresh_materialized(
         conf=parse_properties(conf, "--conf"),
         time_zone=time_zone,
         cache=cache,
-        tell=tell,
+        progress=tell,
     )
     return RefreshResult(tuple(map(_refreshed, reports)))
 

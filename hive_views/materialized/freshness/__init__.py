@@ -1,1 +1,1 @@
-"""Freshness of materialized views: source state, checks and verdicts."""
+"""Freshness: whether stored rows are the rows that the definition returns now."""

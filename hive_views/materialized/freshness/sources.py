@@ -1,4 +1,4 @@
-"""What a materialized view's sources are now: its lineage walked down, each child in its current state."""
+"""The current state of a materialized view's sources, found by following its lineage."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hive_views.dependencies.lineage import LineageOrigin, LineageReader, dependency_names
-from hive_views.errors import (
-    InvalidRefreshStateError,
-    MetadataFileError,
-    UnidentifiedError,
-)
+from hive_views.errors import InvalidRefreshStateError, MetadataFileError, UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.cache import FactReader, TableFacts
-from hive_views.materialized.freshness.row_cache import Rows
-from hive_views.materialized.freshness.verdict import Observed, ObservedSource
-from hive_views.materialized.layouts.layouts import METADATA, AssociatedView
+from hive_views.materialized.freshness.cache import MetadataCache, RowReader, TableState
+from hive_views.materialized.freshness.verdict import ObservedSource, ObservedState
+from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.materialized.state.refresh_state import SourceKind
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.spec.lineage_codec import Dependency, ObjectKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-from hive_views.spec.session_settings import recorded_settings
+from hive_views.spec.session_settings import recorded
+from hive_views.spec.staleness_policy import METADATA
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
 """Row parameters that Hive and Spark may change when they change a table's rows."""
@@ -29,172 +25,178 @@ _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "raw
 
 @dataclass(frozen=True)
 class Sources:
-    """A definition's sources, in one state: what freshness compares, and what a refresh pins."""
+    """A definition's direct and transitive sources in one state, which freshness compares and a refresh reads."""
 
-    observed: Observed
-    """What is compared."""
-    tables: Mapping[ViewName, TableFacts] = field(default_factory=dict)
-    """The Iceberg tables, by the names under which they stand."""
+    observed: ObservedState
+    """The state that is compared."""
+    tables: Mapping[ViewName, TableState] = field(default_factory=dict)
+    """The Iceberg tables by current name."""
     locations: Mapping[ViewName, str] = field(default_factory=dict)
-    """Their metadata files."""
+    """The metadata files of the Iceberg tables."""
     views: Mapping[ViewName, ViewMetadata] = field(default_factory=dict)
     """The Iceberg views, and the definitions of materialized views of the layout `table`."""
     hive_views: Mapping[ViewName, Row] = field(default_factory=dict)
-    """Views of Hive's own."""
+    """Hive views."""
     hive_tables: Mapping[ViewName, Row] = field(default_factory=dict)
-    """Tables of Hive's own."""
+    """Hive tables."""
 
 
-class _Walk:
-    def __init__(self, reader: LineageReader, facts: FactReader, rows: Rows) -> None:
-        self.reader = reader
-        self.facts = facts
+_NamedSources = dict[ViewName, str | None]
+"""Names of sources with their UUIDs, if recorded."""
+
+
+class _SourceCollector:
+    """Collects sources, one level of the lineage after another."""
+
+    def __init__(self, lineage_reader: LineageReader, cache: MetadataCache, rows: RowReader) -> None:
+        self.lineage_reader = lineage_reader
+        self.cache = cache
         self.rows = rows
-        self.sources: dict[tuple[str, ViewName], ObservedSource] = {}
-        self.others: dict[ViewName, str] = {}
-        self.gone: set[ViewName] = set()
-        self.unknown: dict[ViewName, str] = {}
-        self.tables: dict[ViewName, TableFacts] = {}
+        self.iceberg_sources: dict[tuple[str, ViewName], ObservedSource] = {}
+        self.hive_sources: dict[ViewName, str] = {}
+        self.missing: set[ViewName] = set()
+        self.unreadable: dict[ViewName, str] = {}
+        self.tables: dict[ViewName, TableState] = {}
         self.locations: dict[ViewName, str] = {}
         self.views: dict[ViewName, ViewMetadata] = {}
         self.hive_views: dict[ViewName, Row] = {}
         self.hive_tables: dict[ViewName, Row] = {}
-        self.seen: set[ViewName] = set()
+        self.visited: set[ViewName] = set()
 
-    def level(self, wanted: Mapping[ViewName, str | None]) -> dict[ViewName, str | None]:
-        """Look at children, by name with the UUID that was recorded; the children of the views among them."""
-        names = [name for name in wanted if name not in self.seen]
-        self.seen.update(names)
-        there = self.rows.several(names)
-        below: dict[ViewName, str | None] = {}
+    def collect_level(self, wanted: _NamedSources) -> _NamedSources:
+        """Collect some sources, and return the sources of the views among them."""
+        names = [name for name in wanted if name not in self.visited]
+        self.visited.update(names)
+        rows = self.rows.get_all(names)
+        next_level: _NamedSources = {}
         for name in names:
-            row = there.get(name)
+            row = rows.get(name)
             if row is None:
-                row = self._moved(name, wanted[name])
+                row = self._find_renamed(name, wanted[name])
             if row is None:
-                self.gone.add(name)
+                self.missing.add(name)
                 continue
-            for child in self._row(row):
-                below.setdefault(child[0], child[1])
-        return below
+            for source, uuid in self._collect(row).items():
+                next_level.setdefault(source, uuid)
+        return next_level
 
-    def _moved(self, name: ViewName, uuid: str | None) -> Row | None:
-        """Where a child went that was renamed."""
+    def sources_of_row(self, row: Row) -> _NamedSources:
+        """The direct sources of a view that has a row of its own."""
+        lineage = self.lineage_reader.read(row, self.rows.rows)
+        if lineage.source is LineageOrigin.NONE:
+            self.unreadable[row.name] = lineage.problem or "it has no lineage"
+            return {}
+        self.missing.update(lineage.missing)
+        return {child.name: child.uuid for child in lineage.children}
+
+    def sources_of_version(self, name: ViewName, version: ViewVersion) -> _NamedSources:
+        """The direct sources of a definition without a view's row: that of a table in the layout `table`."""
+        recorded_sources = lineage_of_version(version)
+        if recorded_sources is not None:
+            return {child.name: child.uuid for child in recorded_sources}
+        names = dependency_names(version, name.database)
+        if names is None:
+            self.unreadable[name] = "its text cannot be read"
+        return dict.fromkeys(names or ())
+
+    def _find_renamed(self, name: ViewName, uuid: str | None) -> Row | None:
         if uuid is None:
             return None
-        found = self.reader.resolve(Dependency(name, uuid, ObjectKind.TABLE)).current
-        return None if found is None else self.rows.one(found.name)
+        renamed = self.lineage_reader.find(Dependency(name, uuid, ObjectKind.TABLE)).now
+        return None if renamed is None else self.rows.get(renamed.name)
 
-    def _row(self, row: Row) -> list[tuple[ViewName, str | None]]:
+    def _collect(self, row: Row) -> _NamedSources:
         name = row.name
-        self.seen.add(name)
+        self.visited.add(name)
         if row.kind is RowKind.HIVE_TABLE:
-            self.others[name] = hive_state(row)
+            self.hive_sources[name] = _hive_state(row)
             self.hive_tables[name] = row
-            return []
+            return {}
         if row.kind is RowKind.HIVE_VIEW:
-            self.others[name] = hive_state(row)
+            self.hive_sources[name] = _hive_state(row)
             self.hive_views[name] = row
-            return self._children(row)
+            return self.sources_of_row(row)
         try:
             if row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters:
-                # A materialized view of the layout `table`: a session reads its definition, as that of any other.
-                location = AssociatedView.decode(row.parameters[METADATA]).associated_view_location
-                return self._view(name, self.facts.view(location), None)
+                # A materialized view of the layout `table` is read through its definition, like any other.
+                metadata = self.cache.view(AssociatedView.of(row.parameters).associated_view_location)
+                self._add_view(name, metadata)
+                return self.sources_of_version(name, metadata.current_version())
             if row.kind is RowKind.ICEBERG_TABLE:
-                facts = self.facts.table(str(name), row.metadata_location)
-                self.tables[name] = facts
-                self.locations[name] = row.metadata_location or ""
-                self.sources[facts.uuid, name] = ObservedSource(
-                    SourceKind.TABLE,
-                    name,
-                    facts.uuid,
-                    facts.snapshot_id,
-                    facts.schema_id,
-                    facts.written_schema_id,
-                    facts.same_rows,
-                )
-                return []
-            metadata = self.facts.view(row.metadata_location or "")
+                self._add_table(name, row.metadata_location)
+                return {}
+            metadata = self.cache.view(row.metadata_location or "")
         except (UnidentifiedError, MetadataFileError, InvalidRefreshStateError) as error:
-            self.unknown[name] = str(error)
-            return []
-        return self._view(name, metadata, row)
+            self.unreadable[name] = str(error)
+            return {}
+        self._add_view(name, metadata)
+        return self.sources_of_row(row)
 
-    def _view(self, name: ViewName, metadata: ViewMetadata, row: Row | None) -> list[tuple[ViewName, str | None]]:
-        """A view's state and its children; `row` is None where its definition stands in no view's row."""
+    def _add_view(self, name: ViewName, metadata: ViewMetadata) -> None:
         self.views[name] = metadata
         uuid = metadata.view_uuid.lower()
-        self.sources[uuid, name] = ObservedSource(
-            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=self.facts.definition(metadata)
+        self.iceberg_sources[uuid, name] = ObservedSource(
+            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=self.cache.fingerprint(metadata)
         )
-        if row is not None:
-            return self._children(row)
-        children = children_of_version(metadata.current_version(), name)
-        if children is None:
-            self.unknown[name] = "its text cannot be read"
-            return []
-        return list(children.items())
 
-    def _children(self, row: Row) -> list[tuple[ViewName, str | None]]:
-        lineage = self.reader.read(row, self.rows.known)
-        if lineage.origin is LineageOrigin.NONE:
-            self.unknown[row.name] = lineage.problem or "it has no lineage"
-            return []
-        self.gone.update(lineage.missing)
-        return [(child.name, child.uuid) for child in lineage.dependencies]
+    def _add_table(self, name: ViewName, location: str | None) -> None:
+        state = self.cache.table_state(str(name), location)
+        self.tables[name] = state
+        self.locations[name] = location or ""
+        self.iceberg_sources[state.uuid, name] = ObservedSource(
+            SourceKind.TABLE,
+            name,
+            state.uuid,
+            state.snapshot_id,
+            state.schema_id,
+            state.written_schema_id,
+            state.same_rows,
+        )
 
 
-def observe(
-    reader: LineageReader, facts: FactReader, rows: Rows, name: ViewName, row: Row | None, metadata: ViewMetadata
+def observe_sources(
+    lineage_reader: LineageReader,
+    cache: MetadataCache,
+    rows: RowReader,
+    name: ViewName,
+    row: Row | None,
+    metadata: ViewMetadata,
 ) -> Sources:
-    """Look at everything that a materialized view reads."""
-    walk = _Walk(reader, facts, rows)
-    walk.seen.add(name)
-    wanted: dict[ViewName, str | None] = {}
+    """Read the state of all sources of a materialized view; `row` is None for the layout `table`."""
+    collector = _SourceCollector(lineage_reader, cache, rows)
+    collector.visited.add(name)
     if row is not None:
-        lineage = reader.read(row, rows.known)
-        if lineage.origin is LineageOrigin.NONE:
-            walk.unknown[name] = lineage.problem or "it has no lineage"
-        walk.gone.update(lineage.missing)
-        wanted = {child.name: child.uuid for child in lineage.dependencies}
+        level = collector.sources_of_row(row)
     else:
-        from_version = children_of_version(metadata.current_version(), name)
-        if from_version is None:
-            walk.unknown[name] = "its text cannot be read"
-        wanted = dict(from_version or {})
-    while wanted:
-        wanted = walk.level(wanted)
-    observed = Observed(
+        level = collector.sources_of_version(name, metadata.current_version())
+    while level:
+        level = collector.collect_level(level)
+    observed = ObservedState(
         metadata.view_uuid.lower(),
         metadata.current_version_id,
-        tuple(sorted(walk.sources.values(), key=lambda source: source.name)),
-        walk.others,
-        tuple(sorted(walk.gone)),
-        walk.unknown,
-        facts.definition(metadata),
+        tuple(sorted(collector.iceberg_sources.values(), key=lambda source: source.name)),
+        collector.hive_sources,
+        tuple(sorted(collector.missing)),
+        collector.unreadable,
+        cache.fingerprint(metadata),
         {
-            view: own
-            for view, known in ((name, metadata), *walk.views.items())
-            if (own := recorded_settings(known.current_version().summary))
+            view: settings
+            for view, view_metadata in ((name, metadata), *collector.views.items())
+            if (settings := recorded(view_metadata.current_version().summary))
         },
     )
-    return Sources(observed, walk.tables, walk.locations, walk.views, walk.hive_views, walk.hive_tables)
+    return Sources(
+        observed,
+        collector.tables,
+        collector.locations,
+        collector.views,
+        collector.hive_views,
+        collector.hive_tables,
+    )
 
 
-def children_of_version(version: ViewVersion, name: ViewName) -> dict[ViewName, str | None] | None:
-    """The immediate children of a definition that stands in no view's row."""
-    from hive_views.spec.lineage_codec import lineage_of_version
-
-    recorded = lineage_of_version(version)
-    if recorded is not None:
-        return {child.name: child.uuid for child in recorded}
-    named = dependency_names(version, name.database)
-    return None if named is None else dict.fromkeys(named)
-
-
-def hive_state(row: Row) -> str:
-    """The best-effort state of a table or view of Hive's own."""
-    known = {key: row.parameters[key] for key in _HIVE_STATE if key in row.parameters}
-    text = repr((row.create_time, sorted(known.items()), row.columns, row.texts.expanded))
+def _hive_state(row: Row) -> str:
+    """The best-effort state of a Hive table or view."""
+    parameters = {key: row.parameters[key] for key in _HIVE_STATE if key in row.parameters}
+    text = repr((row.create_time, sorted(parameters.items()), row.columns, row.texts.expanded))
     return "hive:" + hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -1,7 +1,7 @@
-"""Whether a materialized view's stored rows still are its definition's: a decision over values, with its reasons.
+"""The freshness decision: compares the recorded refresh state with the current state of the sources.
 
-Nothing is read here. `decide` compares what a refresh recorded with what stands in the metastore now. It says FRESH
-only where every deep child is the same object in the same state; whatever is not known makes it UNKNOWN, never FRESH.
+Nothing is read here. `decide` returns FRESH only if every direct or transitive source is the same object in the same
+state; whatever is not known makes the result UNKNOWN, never FRESH.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.spec.session_settings import is_same_setting
+from hive_views.spec.session_settings import same
 
 
 class Verdict(Enum):
     """How fresh stored rows are."""
 
     FRESH = "fresh"
-    """They are the rows that the definition gives now."""
+    """They are the rows that the definition returns now."""
     WITHIN_GRACE = "fresh within grace"
-    """They are not, or that is not known, but they were so no longer ago than the view's `max staleness`."""
+    """They are stale or unknown, but the refresh started no longer ago than the view's `max staleness`."""
     STALE = "stale"
-    """A source changed, or the definition did."""
+    """A source or the definition changed."""
     UNKNOWN = "unknown"
-    """It cannot be told."""
+    """Freshness cannot be determined."""
 
 
 class Cause(Enum):
-    """Why stored rows are not fresh, or not known to be."""
+    """Why stored rows are stale, or of unknown freshness."""
 
     NEVER_REFRESHED = "it was never refreshed"
     DEFINITION = "its definition changed"
@@ -50,7 +50,7 @@ class Cause(Enum):
     STORAGE = "its storage cannot be read"
 
 
-_HARD = frozenset(
+_NEVER_WITHIN_GRACE = frozenset(
     {
         Cause.NEVER_REFRESHED,
         Cause.DEFINITION,
@@ -60,42 +60,42 @@ _HARD = frozenset(
         Cause.STORAGE,
     }
 )
-"""Causes for which age is no excuse: the rows are those of another query, or there are none."""
+"""Causes that no grace period excuses: there are no rows, or they are those of another query."""
 
 _UNKNOWN = frozenset({Cause.NO_STATE, Cause.NO_LINEAGE, Cause.BEST_EFFORT, Cause.UNREPEATABLE, Cause.STORAGE})
 
 
 @dataclass(frozen=True)
-class Reason:
-    """One reason against freshness."""
+class StalenessReason:
+    """One reason why stored rows are not fresh."""
 
     cause: Cause
-    """What it is."""
-    child: ViewName | None = None
-    """Which child."""
+    """The kind of reason."""
+    source: ViewName | None = None
+    """The source it is about; None if it is about the view itself."""
     before: str | None = None
     """The state that the refresh read."""
     now: str | None = None
-    """The state as it is."""
+    """The current state."""
     detail: str | None = None
-    """What else there is to say."""
+    """Further explanation."""
 
     def __str__(self) -> str:
-        what = f"{self.child}: {self.cause.value}" if self.child is not None else self.cause.value
+        text = f"{self.source}: {self.cause.value}" if self.source is not None else self.cause.value
         change = f", from {self.before} to {self.now}" if self.before is not None or self.now is not None else ""
-        return what + change + (f" ({self.detail})" if self.detail else "")
+        return text + change + (f" ({self.detail})" if self.detail else "")
 
 
 @dataclass(frozen=True)
 class ObservedSource:
-    """An Iceberg table or view that the definition reads, however deep, as it is now."""
+    """The current state of an Iceberg table or view that the definition reads directly or transitively."""
 
     kind: SourceKind
-    """What it is."""
+    """Table or view."""
     name: ViewName
-    """The name under which it stands."""
+    """Its current name."""
     uuid: str
-    """Its identity."""
+    """Its UUID in lower case."""
     id: int
     """The current snapshot of a table (`NO_SNAPSHOT` for none), the current version of a view."""
     schema_id: int | None = None
@@ -103,233 +103,243 @@ class ObservedSource:
     written_schema_id: int | None = None
     """The schema with which a table's current snapshot was written."""
     same_rows: frozenset[int] = frozenset()
-    """Earlier snapshots of a table that have the same rows: only compactions lie between."""
+    """Earlier snapshots of a table with the same rows: only compactions followed them."""
     definition: str | None = None
     """The fingerprint of a view's definition."""
 
 
 @dataclass(frozen=True)
-class Observed:
-    """A materialized view's definition and sources as they are now."""
+class ObservedState:
+    """The current state of a materialized view's definition and sources."""
 
     view_uuid: str
-    """The view."""
+    """The view's UUID."""
     version_id: int
     """Its current version."""
     sources: tuple[ObservedSource, ...] = ()
-    """Its deep children that are Iceberg's."""
-    others: Mapping[ViewName, str] = field(default_factory=dict)
-    """Its deep children that are not, with the best-effort state of each."""
-    gone: tuple[ViewName, ...] = ()
-    """Names that it reads, under which nothing stands, and whose object is nowhere else either."""
-    unknown: Mapping[ViewName, str] = field(default_factory=dict)
-    """Views below it whose children are not known, and why."""
+    """Its direct and transitive Iceberg sources."""
+    hive_sources: Mapping[ViewName, str] = field(default_factory=dict)
+    """Its other sources, with the best-effort state of each."""
+    missing: tuple[ViewName, ...] = ()
+    """Names that it reads and that do not exist, and whose objects were not renamed either."""
+    unreadable: Mapping[ViewName, str] = field(default_factory=dict)
+    """Views among its sources whose own sources cannot be determined, and why."""
     definition: str | None = None
     """The fingerprint of its definition."""
     settings: Mapping[ViewName, Mapping[str, str]] = field(default_factory=dict)
-    """The engine's settings that it and views below it were defined under, where a version records them."""
+    """The engine settings under which it and the views among its sources were defined, if recorded."""
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What the storage says of the refresh that its current rows come from."""
+class RecordedRefresh:
+    """What the storage table records about the refresh that wrote its current rows."""
 
     state: RefreshState | None
-    """What the refresh read; None where there was none, or `problem` says why it is not known."""
+    """The refresh state; None if there was no refresh, or if `problem` says why it is not known."""
     view_uuid: str | None = None
-    """The view that the refresh was for; None where its writer did not say."""
-    others: Mapping[ViewName, str] = field(default_factory=dict)
-    """Best-effort states of children that are not Iceberg's."""
+    """The view that was refreshed; None if not recorded."""
+    hive_sources: Mapping[ViewName, str] = field(default_factory=dict)
+    """Best-effort states of sources that are not Iceberg objects."""
     unrepeatable: tuple[str, ...] = ()
-    """Functions of the definition that may give other rows each time."""
+    """Nondeterministic functions of the definition."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """The engine's settings that the rows depend on; empty where its writer did not say."""
-    problem: Reason | None = None
+    """The engine settings that the rows depend on; empty if not recorded."""
+    problem: StalenessReason | None = None
     """Why the state is not known."""
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """The answer."""
+    """The result of a freshness check."""
 
     verdict: Verdict
     """How fresh the stored rows are."""
-    reasons: tuple[Reason, ...] = ()
-    """Why they are not simply fresh."""
+    reasons: tuple[StalenessReason, ...] = ()
+    """Why they are not fresh; empty if they are."""
     refreshed_ms: int | None = None
-    """When the refresh that they come from started."""
+    """When the refresh that wrote them started, in epoch milliseconds."""
 
     @property
     def is_fresh(self) -> bool:
-        """Whether they are the definition's rows."""
+        """Whether the stored rows are those that the definition returns now."""
         return self.verdict is Verdict.FRESH
 
     @property
     def usable(self) -> bool:
-        """Whether they may answer a query that does not ask for stale rows."""
+        """Whether they may answer a query that does not accept stale rows."""
         return self.verdict in (Verdict.FRESH, Verdict.WITHIN_GRACE)
 
     def __str__(self) -> str:
         return self.verdict.value + (f": {'; '.join(map(str, self.reasons))}" if self.reasons else "")
 
 
-def decide(recorded: Recorded, observed: Observed, *, now_ms: int, max_staleness_ms: int | None = None) -> Freshness:
+def decide(
+    recorded: RecordedRefresh, observed: ObservedState, *, now_ms: int, max_staleness_ms: int | None = None
+) -> Freshness:
     """Decide how fresh stored rows are."""
     state = recorded.state
     if state is None:
-        reason = recorded.problem or Reason(Cause.NEVER_REFRESHED)
+        reason = recorded.problem or StalenessReason(Cause.NEVER_REFRESHED)
         return Freshness(Verdict.UNKNOWN if reason.cause in _UNKNOWN else Verdict.STALE, (reason,))
     reasons = tuple(_reasons(recorded, state, observed))
     if not reasons:
         return Freshness(Verdict.FRESH, (), state.started_ms)
-    age = None if state.started_ms is None else now_ms - state.started_ms
-    excused = max_staleness_ms is not None and age is not None and 0 <= age <= max_staleness_ms
-    if excused and not any(reason.cause in _HARD for reason in reasons):
+    age_ms = None if state.started_ms is None else now_ms - state.started_ms
+    is_recent = max_staleness_ms is not None and age_ms is not None and 0 <= age_ms <= max_staleness_ms
+    if is_recent and not any(reason.cause in _NEVER_WITHIN_GRACE for reason in reasons):
         return Freshness(Verdict.WITHIN_GRACE, reasons, state.started_ms)
-    unknown = all(reason.cause in _UNKNOWN for reason in reasons)
-    return Freshness(Verdict.UNKNOWN if unknown else Verdict.STALE, reasons, state.started_ms)
+    is_unknown = all(reason.cause in _UNKNOWN for reason in reasons)
+    return Freshness(Verdict.UNKNOWN if is_unknown else Verdict.STALE, reasons, state.started_ms)
 
 
 def changed_tables(freshness: Freshness) -> tuple[ViewName, ...] | None:
-    """The tables that changed, where nothing but that keeps stored rows from being fresh."""
-    if any(reason.cause is not Cause.CHANGED or reason.child is None for reason in freshness.reasons):
+    """The tables that changed; None if anything else makes the stored rows stale."""
+    if any(reason.cause is not Cause.CHANGED or reason.source is None for reason in freshness.reasons):
         return None
-    return tuple(reason.child for reason in freshness.reasons if reason.child is not None)
+    return tuple(reason.source for reason in freshness.reasons if reason.source is not None)
 
 
-def _reasons(recorded: Recorded, state: RefreshState, observed: Observed) -> list[Reason]:
-    found = []
+def conflicting_settings(observed: ObservedState, settings: Mapping[str, str]) -> list[tuple[ViewName, str, str]]:
+    """View, key and wanted value of each setting that differs from the one under which a view was defined."""
+    return [
+        (name, key, wanted)
+        for name, defined_settings in sorted(observed.settings.items())
+        for key, wanted in defined_settings.items()
+        if key in settings and not same(key, wanted, settings[key])
+    ]
+
+
+_REUSED_NUMBER = "another one has its number: versions were expired"
+
+
+def _reasons(recorded: RecordedRefresh, state: RefreshState, observed: ObservedState) -> list[StalenessReason]:
+    reasons = []
     if recorded.problem is not None:
-        found.append(recorded.problem)
+        reasons.append(recorded.problem)
     if recorded.view_uuid is not None and recorded.view_uuid != observed.view_uuid:
-        found.append(Reason(Cause.OTHER_VIEW, before=recorded.view_uuid, now=observed.view_uuid))
+        reasons.append(StalenessReason(Cause.OTHER_VIEW, before=recorded.view_uuid, now=observed.view_uuid))
     if state.view_version_id != observed.version_id:
         before, now = f"version {state.view_version_id}", f"version {observed.version_id}"
-        found.append(Reason(Cause.DEFINITION, before=before, now=now))
+        reasons.append(StalenessReason(Cause.DEFINITION, before=before, now=now))
     elif _differ(state.definition, observed.definition):
-        found.append(Reason(Cause.DEFINITION, detail=_SAME_NUMBER))
-    found += [Reason(Cause.NO_LINEAGE, name, detail=why) for name, why in sorted(observed.unknown.items())]
-    found += [Reason(Cause.GONE, name) for name in observed.gone]
-    found += _source_reasons(state, observed)
-    found += _other_reasons(recorded, observed)
-    found += [
-        Reason(Cause.SETTINGS, name, f"{key}={recorded.settings[key]}", f"{key}={wanted}")
-        for name, key, wanted in other_settings(observed, recorded.settings)
+        reasons.append(StalenessReason(Cause.DEFINITION, detail=_REUSED_NUMBER))
+    reasons += [
+        StalenessReason(Cause.NO_LINEAGE, name, detail=why) for name, why in sorted(observed.unreadable.items())
+    ]
+    reasons += [StalenessReason(Cause.GONE, name) for name in observed.missing]
+    reasons += _source_reasons(state, observed)
+    reasons += _hive_source_reasons(recorded, observed)
+    reasons += [
+        StalenessReason(Cause.SETTINGS, name, f"{key}={recorded.settings[key]}", f"{key}={wanted}")
+        for name, key, wanted in conflicting_settings(observed, recorded.settings)
     ]
     if recorded.unrepeatable:
-        found.append(Reason(Cause.UNREPEATABLE, detail=", ".join(recorded.unrepeatable)))
-    return found
+        reasons.append(StalenessReason(Cause.UNREPEATABLE, detail=", ".join(recorded.unrepeatable)))
+    return reasons
 
 
-def _source_reasons(state: RefreshState, observed: Observed) -> list[Reason]:
-    found = []
+def _source_reasons(state: RefreshState, observed: ObservedState) -> list[StalenessReason]:
+    reasons = []
     by_name = state.by_name()
-    twins = Counter(source.uuid for source in observed.sources)
-    met: set[SourceState] = set()
+    names_per_uuid = Counter(source.uuid for source in observed.sources)
+    matched: set[SourceState] = set()
     for source in observed.sources:
         same_name = by_name.get(source.name)
-        known = _known(state, source)
-        if known is None and any(item.uuid == source.uuid for item in state.sources):
-            found.append(Reason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
-            met |= {item for item in state.sources if item.uuid == source.uuid}
+        recorded = _recorded_state(state, source)
+        if recorded is None and any(item.uuid == source.uuid for item in state.sources):
+            reasons.append(StalenessReason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
+            matched |= {item for item in state.sources if item.uuid == source.uuid}
             continue
-        if known is not None and same_name is not None and same_name.uuid not in (None, source.uuid):
-            # Two children that changed their names with each other: the text reads each in the other's place.
-            met |= {known, same_name}
-            found.append(Reason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
+        if recorded is not None and same_name is not None and same_name.uuid not in (None, source.uuid):
+            # Two sources exchanged their names: the SQL text now reads each in place of the other.
+            matched |= {recorded, same_name}
+            reasons.append(StalenessReason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
             continue
-        if known is not None and known.name != source.name and twins[source.uuid] > 1:
-            met.add(known)
-            found.append(Reason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
+        if recorded is not None and recorded.name != source.name and names_per_uuid[source.uuid] > 1:
+            matched.add(recorded)
+            reasons.append(StalenessReason(Cause.NO_STATE, source.name, detail="more than one source has its UUID"))
             continue
-        if known is None:
+        if recorded is None:
             if same_name is None:
-                found.append(Reason(Cause.ADDED, source.name))
+                reasons.append(StalenessReason(Cause.ADDED, source.name))
                 continue
             if same_name.uuid is not None:
-                met.add(same_name)
-                found.append(Reason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
+                matched.add(same_name)
+                reasons.append(StalenessReason(Cause.REPLACED, source.name, same_name.uuid, source.uuid))
                 continue
-            # A writer whose layout has no place for UUIDs: snapshot ids are unique, but version ids are not. The same
-            # definition gives the same rows, whichever view has it.
-            known = same_name
-            if source.kind is SourceKind.VIEW and (known.definition is None or source.definition is None):
-                met.add(known)
-                found.append(Reason(Cause.NO_STATE, source.name, detail="its identity was not recorded"))
+            # The encoding records no UUIDs. Snapshot ids are unique across tables, but version ids are not unique
+            # across views. The same definition returns the same rows, whichever view has it.
+            recorded = same_name
+            if source.kind is SourceKind.VIEW and (recorded.definition is None or source.definition is None):
+                matched.add(recorded)
+                reasons.append(StalenessReason(Cause.NO_STATE, source.name, detail="its identity was not recorded"))
                 continue
-        met.add(known)
-        if known.ref is not None and known.ref != "main":
-            found.append(Reason(Cause.NO_STATE, source.name, detail=f"the refresh read its branch {known.ref}"))
+        matched.add(recorded)
+        if recorded.ref is not None and recorded.ref != "main":
+            detail = f"the refresh read its branch {recorded.ref}"
+            reasons.append(StalenessReason(Cause.NO_STATE, source.name, detail=detail))
             continue
-        reason = _difference(known, source)
+        reason = _difference(recorded, source)
         if reason is not None:
-            found.append(reason)
-    gone = set(observed.gone)
-    found += [Reason(Cause.REMOVED, item.name) for item in state.sources if item not in met and item.name not in gone]
-    return found
+            reasons.append(reason)
+    missing = set(observed.missing)
+    reasons += [
+        StalenessReason(Cause.REMOVED, item.name)
+        for item in state.sources
+        if item not in matched and item.name not in missing
+    ]
+    return reasons
 
 
-def _known(state: RefreshState, source: ObservedSource) -> SourceState | None:
-    """The state of a source by its UUID; of several that have it, which only a table registered twice has, by name."""
-    found = [item for item in state.sources if item.uuid == source.uuid]
-    named = next((item for item in found if item.name == source.name), None)
-    return named or (found[0] if len(found) == 1 else None)
-
-
-_SAME_NUMBER = "another one has its number: versions were expired"
+def _recorded_state(state: RefreshState, source: ObservedSource) -> SourceState | None:
+    """The recorded state of a source by UUID; if a table is registered under several names, also by name."""
+    candidates = [item for item in state.sources if item.uuid == source.uuid]
+    same_name = next((item for item in candidates if item.name == source.name), None)
+    return same_name or (candidates[0] if len(candidates) == 1 else None)
 
 
 def _differ(before: str | None, now: str | None) -> bool:
     return before is not None and now is not None and before != now
 
 
-def _difference(known: SourceState, source: ObservedSource) -> Reason | None:
-    if known.kind is not None and known.kind is not source.kind:
-        return Reason(Cause.REPLACED, source.name, known.kind.value, source.kind.value)
+def _difference(recorded: SourceState, source: ObservedSource) -> StalenessReason | None:
+    if recorded.kind is not None and recorded.kind is not source.kind:
+        return StalenessReason(Cause.REPLACED, source.name, recorded.kind.value, source.kind.value)
     if source.kind is SourceKind.VIEW:
-        if known.id == source.id:
-            changed = _differ(known.definition, source.definition)
-            return Reason(Cause.VIEW_CHANGED, source.name, detail=_SAME_NUMBER) if changed else None
-        return Reason(Cause.VIEW_CHANGED, source.name, f"version {known.id}", f"version {source.id}")
-    if known.id != source.id and known.id not in source.same_rows:
-        return Reason(Cause.CHANGED, source.name, _snapshot(known.id), _snapshot(source.id))
-    if known.id == NO_SNAPSHOT:
-        return None  # no rows, whatever its columns
-    # A writer that did not record the schema read the one of its snapshot, unless the schema changed in between.
-    schema = source.written_schema_id if known.schema_id is None else known.schema_id
-    if schema != source.schema_id:
-        return Reason(Cause.SCHEMA, source.name, f"schema {schema}", f"schema {source.schema_id}")
+        if recorded.id != source.id:
+            return StalenessReason(Cause.VIEW_CHANGED, source.name, f"version {recorded.id}", f"version {source.id}")
+        if _differ(recorded.definition, source.definition):
+            return StalenessReason(Cause.VIEW_CHANGED, source.name, detail=_REUSED_NUMBER)
+        return None
+    if recorded.id != source.id and recorded.id not in source.same_rows:
+        return StalenessReason(Cause.CHANGED, source.name, _snapshot_text(recorded.id), _snapshot_text(source.id))
+    if recorded.id == NO_SNAPSHOT:
+        return None  # there are no rows, so the columns do not matter
+    # A writer that did not record the schema read that of the snapshot, unless the schema changed in between.
+    schema_id = source.written_schema_id if recorded.schema_id is None else recorded.schema_id
+    if schema_id != source.schema_id:
+        return StalenessReason(Cause.SCHEMA, source.name, f"schema {schema_id}", f"schema {source.schema_id}")
     return None
 
 
-def _other_reasons(recorded: Recorded, observed: Observed) -> list[Reason]:
-    found = []
-    for name, now in sorted(observed.others.items()):
-        before = recorded.others.get(name)
+def _hive_source_reasons(recorded: RecordedRefresh, observed: ObservedState) -> list[StalenessReason]:
+    reasons = []
+    for name, now in sorted(observed.hive_sources.items()):
+        before = recorded.hive_sources.get(name)
         if before is None:
-            found.append(Reason(Cause.BEST_EFFORT, name, detail="the refresh recorded none"))
+            reasons.append(StalenessReason(Cause.BEST_EFFORT, name, detail="the refresh recorded no state"))
         elif before != now:
-            found.append(Reason(Cause.CHANGED, name, before, now, "best effort"))
+            reasons.append(StalenessReason(Cause.CHANGED, name, before, now, "best effort"))
         else:
-            found.append(Reason(Cause.BEST_EFFORT, name, detail=f"it looks unchanged: {now}"))
-    gone = set(observed.gone)
-    found += [
-        Reason(Cause.REMOVED, name)
-        for name in sorted(recorded.others)
-        if name not in observed.others and name not in gone
+            reasons.append(StalenessReason(Cause.BEST_EFFORT, name, detail=f"its state appears unchanged: {now}"))
+    missing = set(observed.missing)
+    reasons += [
+        StalenessReason(Cause.REMOVED, name)
+        for name in sorted(recorded.hive_sources)
+        if name not in observed.hive_sources and name not in missing
     ]
-    return found
+    return reasons
 
 
-def other_settings(observed: Observed, settings: Mapping[str, str]) -> list[tuple[ViewName, str, str]]:
-    """Where an engine's settings are not those that a view was defined under, which hold wherever that is read."""
-    return [
-        (name, key, wanted)
-        for name, own in sorted(observed.settings.items())
-        for key, wanted in own.items()
-        if key in settings and not is_same_setting(key, wanted, settings[key])
-    ]
-
-
-def _snapshot(number: int) -> str:
-    return "no snapshot" if number == NO_SNAPSHOT else f"snapshot {number}"
+def _snapshot_text(snapshot_id: int) -> str:
+    return "no snapshot" if snapshot_id == NO_SNAPSHOT else f"snapshot {snapshot_id}"

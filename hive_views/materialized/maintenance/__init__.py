@@ -1,1 +1,1 @@
-"""Maintenance of storage: snapshot expiration and garbage collection."""
+"""Maintenance of storage tables: snapshot expiration and garbage collection."""

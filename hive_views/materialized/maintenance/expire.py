@@ -1,15 +1,13 @@
-"""Expiring stored rows as they were: snapshots that nobody needs any more, with the files that they alone have.
+"""Snapshot expiration: removes earlier snapshots of a storage table, with the files that only they have.
 
-Spark's `expire_snapshots` does this for tables of a catalog; an attached storage has no name that it could be given.
-What is kept whatever its age: the current rows, those of branches and tags, and a snapshot that a kept compaction took
-its rows from, because that one says what they were computed from. Snapshots that were never published are left to
-`orphans`.
+Spark's `expire_snapshots` does this for tables of a catalog, but cannot name an attached storage table. Always kept are
+the current snapshot, those of branches and tags, and the origin of a kept compaction, which has its refresh state.
+Snapshots that were never published are left to garbage collection.
 """
 
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,24 +25,23 @@ from hive_views.errors import (
     SharedFilesError,
 )
 from hive_views.io.table_files import all_files, files_to_purge
-from hive_views.materialized.drop import shared
-from hive_views.materialized.layouts.layouts import METADATA, AttachedStorage, Layout
-from hive_views.materialized.maintenance.directories import Kept, delete_all
+from hive_views.materialized.drop import rows_sharing_storage
+from hive_views.materialized.layouts.attached import AttachedStorage
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.maintenance.garbage_collection import KeptItem, delete_files
+from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableUpdate
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
 
-logger = logging.getLogger(__name__)
-
-OLDER_THAN_MS = 5 * 24 * 3600 * 1000
-"""How old rows must be before they expire; Iceberg's default (`history.expire.max-snapshot-age-ms`)."""
+EXPIRE_OLDER_THAN_MS = 5 * 24 * 3600 * 1000
+"""Default age in milliseconds; Iceberg's default (`history.expire.max-snapshot-age-ms`)."""
 
 
 @dataclass(frozen=True)
@@ -52,88 +49,88 @@ class Expired:
     """What was expired."""
 
     snapshots: tuple[int, ...]
-    """Snapshots that can no longer be travelled to, oldest first."""
+    """Snapshots that can no longer be read, oldest first."""
     files: int
-    """How many files were deleted."""
-    kept: tuple[Kept, ...] = ()
-    """Files that nothing needs any more and that could not be deleted, and why."""
+    """Number of deleted files."""
+    kept: tuple[KeptItem, ...] = ()
+    """Unneeded files that could not be deleted, and why."""
 
 
 class AssertRefs(AssertTableUUID):
-    """A storage has the branches and tags that it had: a tag that was made since protects its snapshot."""
+    """Requires that a table has the same branches and tags, because a new tag protects its snapshot."""
 
     snapshots: dict[str, int]
     """The snapshot of each branch and tag."""
 
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]  # PyIceberg's own
-        """Compare."""
+        """Compare with the table's current metadata."""
         super().validate(base_metadata)
-        assert base_metadata is not None, "without a table there is no UUID"
+        assert base_metadata is not None, "the base class rejects a missing table"
         if _refs(base_metadata) != self.snapshots:
-            raise CommitFailedException("its branches or tags changed meanwhile")
+            raise CommitFailedException("its branches or tags changed concurrently")
 
 
 def expire(
-    catalog: HiveViewCatalog, view: MaterializedView, *, older_than_ms: int = OLDER_THAN_MS, keep: int = 1
+    store: MetastoreStore, tables: TableOperations, view: MaterializedView, *, older_than_ms: int, keep: int
 ) -> Expired:
-    """Expire stored rows as they were; those that readers get stay."""
+    """Expire snapshots that stopped being current at least `older_than_ms` ago, except the last `keep`."""
     if keep < 1:
-        raise InvalidPropertyError("keep", str(keep), "the rows that readers get always stay: keep at least 1")
+        raise InvalidPropertyError("keep", str(keep), "the current rows are always kept: keep at least 1")
     storage = view.storage
     if storage is None:
         raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
     metadata = storage.metadata
-    old = _old(metadata, int(time.time() * 1000) - older_than_ms, keep)
-    if not old:
+    expired = _snapshots_to_expire(metadata, int(time.time() * 1000) - older_than_ms, keep)
+    if not expired:
         return Expired((), 0)
-    others = shared(catalog, view)
-    if others:
-        raise SharedFilesError(str(view.name), str(others[0]), "expire rows of", "Expire them when that is gone")
-    going = _files_that_go(storage, set(old), catalog.store.files)
-    updates: list[TableUpdate] = [RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(old)})]
-    listed = _listed_refreshes(metadata, set(old)) if view.layout is Layout.ATTACHED else None
-    if listed is not None:
-        updates.append(SetPropertiesUpdate(updates={METADATA: listed.encode()}))
-    expected = AssertRefs(uuid=metadata.table_uuid, snapshots=_refs(metadata))
-    commit = storage.catalog if view.layout is Layout.ATTACHED else catalog
+    sharing = rows_sharing_storage(store, view)
+    if sharing:
+        raise SharedFilesError(str(view.name), str(sharing[0]), "expire rows of", "Expire them when that is gone")
+    unneeded_files = _files_only_in(storage, set(expired), store.files)
+    updates: list[TableUpdate] = [RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(expired)})]
+    refreshes = _remaining_refreshes(metadata, set(expired)) if view.layout is Layout.ATTACHED else None
+    if refreshes is not None:
+        updates.append(SetPropertiesUpdate(updates={METADATA: refreshes.encode()}))
+    requirement = AssertRefs(uuid=metadata.table_uuid, snapshots=_refs(metadata))
+    committer = storage.catalog if view.layout is Layout.ATTACHED else tables
     try:
-        commit.commit_table(storage, (expected,), tuple(updates))
+        committer.commit_table(storage, (requirement,), tuple(updates))
     except (CommitFailedError, CommitFailedException) as error:
         raise RefreshConflictError(
-            str(view.name), f"its storage changed meanwhile, or is locked ({error}). Nothing was expired; try again"
+            str(view.name),
+            f"its storage changed concurrently, or is locked ({error}). Nothing was expired; try again",
         ) from error
-    gone, kept = delete_all(catalog.store.files, going)
-    return Expired(old, len(gone), kept)
+    deleted, kept = delete_files(store.files, unneeded_files)
+    return Expired(expired, len(deleted), kept)
 
 
-def _old(metadata: TableMetadata, until_ms: int, keep: int) -> tuple[int, ...]:
-    """The snapshots that go."""
-    there = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    log = [entry for entry in metadata.snapshot_log if entry.snapshot_id in there]
+def _snapshots_to_expire(metadata: TableMetadata, until_ms: int, keep: int) -> tuple[int, ...]:
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    log = [entry for entry in metadata.snapshot_log if entry.snapshot_id in snapshots]
     last = list(dict.fromkeys(entry.snapshot_id for entry in reversed(log)))[:keep]
     kept = {*last, *_refs(metadata).values(), metadata.current_snapshot_id}
-    # When rows were replaced, not when they were made: until then readers got them.
-    replaced = {one.snapshot_id: other.timestamp_ms for one, other in itertools.pairwise(log)}
-    kept |= {number for number, when in replaced.items() if when > until_ms}
-    for number in tuple(kept):
-        snapshot = there.get(number) if number is not None else None
+    # The age counts from when the rows were replaced: until then readers used them.
+    replaced_ms = {entry.snapshot_id: following.timestamp_ms for entry, following in itertools.pairwise(log)}
+    kept |= {snapshot_id for snapshot_id, timestamp_ms in replaced_ms.items() if timestamp_ms > until_ms}
+    for snapshot_id in tuple(kept):
+        snapshot = snapshots.get(snapshot_id) if snapshot_id is not None else None
         while snapshot is not None and snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE:
             kept.add(snapshot.parent_snapshot_id)
-            snapshot = there.get(snapshot.parent_snapshot_id or 0)
+            snapshot = snapshots.get(snapshot.parent_snapshot_id or 0)
     return tuple(dict.fromkeys(entry.snapshot_id for entry in log if entry.snapshot_id not in kept))
 
 
-def _files_that_go(storage: Table, old: set[int], files: MetadataFiles) -> set[str]:
-    """The storage's own files that are of the snapshots that go and of no other."""
-    own = files_to_purge(storage, files)
-    if own is None:
+def _files_only_in(storage: Table, expired: set[int], files: MetadataFiles) -> set[str]:
+    """The storage table's own files that only expired snapshots need."""
+    purgeable = files_to_purge(storage, files)
+    if purgeable is None:
         return set()
     metadata = storage.metadata
     needed = {storage.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     statistics = (*metadata.statistics, *metadata.partition_statistics)
-    needed |= {one.statistics_path for one in statistics if one.snapshot_id not in old}
+    needed |= {entry.statistics_path for entry in statistics if entry.snapshot_id not in expired}
     for snapshot in metadata.snapshots:
-        if snapshot.snapshot_id in old:
+        if snapshot.snapshot_id in expired:
             continue
         needed.add(snapshot.manifest_list)
         for manifest in snapshot.manifests(storage.io):
@@ -141,26 +138,23 @@ def _files_that_go(storage: Table, old: set[int], files: MetadataFiles) -> set[s
                 needed.add(manifest.manifest_path)
                 entries = manifest.fetch_manifest_entry(storage.io, discard_deleted=True)
                 needed.update(entry.data_file.file_path for entry in entries)
-    going = [one for one in metadata.snapshots if one.snapshot_id in old]
-    alone = metadata.model_copy(update={"snapshots": going})
-    theirs = all_files(Table(storage.name(), alone, storage.metadata_location, storage.io, storage.catalog), files)
-    return (theirs & set(own.own)) - needed
+    expired_snapshots = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id in expired]
+    expired_metadata = metadata.model_copy(update={"snapshots": expired_snapshots})
+    expired_table = Table(storage.name(), expired_metadata, storage.metadata_location, storage.io, storage.catalog)
+    return (all_files(expired_table, files) & set(purgeable.own)) - needed
 
 
 def _refs(metadata: TableMetadata) -> dict[str, int]:
     return {name: reference.snapshot_id for name, reference in metadata.refs.items()}
 
 
-def _listed_refreshes(metadata: TableMetadata, old: set[int]) -> AttachedStorage | None:
-    """An attached storage's list without the refreshes whose rows go; None where it stays as it is."""
-    properties: Mapping[str, str] = metadata.properties
-    if METADATA not in properties:
-        return None
-    known = AttachedStorage.decode(properties[METADATA])
-    gone = {one.sequence_number for one in metadata.snapshots if one.snapshot_id in old}
-    left = tuple(
-        item
-        for item in known.refreshes
-        if item.refresh_id == known.current_refresh_id or item.sequence_number not in gone
+def _remaining_refreshes(metadata: TableMetadata, expired: set[int]) -> AttachedStorage | None:
+    """An attached storage table's list without the refreshes of expired snapshots; None if it does not change."""
+    listed = AttachedStorage.of(metadata.properties)
+    expired_numbers = {snapshot.sequence_number for snapshot in metadata.snapshots if snapshot.snapshot_id in expired}
+    remaining = tuple(
+        entry
+        for entry in listed.refreshes
+        if entry.refresh_id == listed.current_refresh_id or entry.sequence_number not in expired_numbers
     )
-    return None if left == known.refreshes else replace(known, refreshes=left)
+    return None if remaining == listed.refreshes else replace(listed, refreshes=remaining)

@@ -1,1 +1,1 @@
-"""Refreshes: plan, staging, publishing."""
+"""Refreshes: planning, staging and publishing of rows."""

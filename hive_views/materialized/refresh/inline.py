@@ -1,115 +1,119 @@
-"""A definition as one text over tables alone: the views that it reads are put into it, as they are now."""
+"""Inlining: a definition as one SQL text over tables alone, with the views that it reads in place of their names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hive_views.errors import InvalidMetadataError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
+from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
-if TYPE_CHECKING:
-    from hive_views.catalog.catalog import HiveViewCatalog
-
-_MOST_VIEWS = 500
+_MAX_VIEWS = 500
 
 
 @dataclass(frozen=True)
-class Text:
-    """A view's text for an engine."""
+class _ViewText:
+    """A view's SQL text."""
 
     sql: str
     """The query."""
     dialect: str
-    """How it is read: `spark` or `hive`."""
+    """`spark` or `hive`."""
     database: str
-    """What names without a database mean."""
+    """The database of unqualified names."""
     columns: tuple[str, ...] | None
-    """The view's columns, where the query's own may have other names; None where they are the same."""
+    """The view's columns, if the query may name them differently; else None."""
     catalog: str | None = None
-    """The catalog of names without one; None is the view's own."""
+    """The catalog of unqualified names; None for the view's own."""
 
 
-def text_of(name: ViewName, metadata: ViewMetadata) -> Text:
+def _text_of(name: ViewName, metadata: ViewMetadata) -> _ViewText:
     """The text of a view that Spark can run: the expanded one, else Spark's own."""
     version = metadata.current_version()
     texts = sql_texts(version)
     namespace = version.default_namespace
     database = namespace[0].lower() if len(namespace) == 1 else name.database
     if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
-        # A generated text is a Spark author's, with Spark's functions.
+        # A generated text comes from a Spark author's, and has Spark's functions.
         dialect = "spark" if HIVE in version.generated_dialects and "spark" in texts else HIVE
-        return Text(texts[HIVE], dialect, database, None, version.default_catalog)
+        return _ViewText(texts[HIVE], dialect, database, None, version.default_catalog)
     if "spark" in texts:
         try:
             columns = tuple(field.name for field in metadata.current_schema().fields)
         except InvalidMetadataError as error:
             raise RefreshError(str(name), str(error)) from error
-        return Text(texts["spark"], "spark", database, columns, version.default_catalog)
-    raise RefreshError(str(name), f"{name} has texts for {', '.join(texts) or 'no dialect'}, and none that Spark reads")
+        return _ViewText(texts["spark"], "spark", database, columns, version.default_catalog)
+    dialects = ", ".join(texts) or "no dialect"
+    raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 
 
-def catalogs_of(catalog: HiveViewCatalog) -> frozenset[str]:
-    """The names under which a text may mean a catalog: its own, and that of Spark's session catalog."""
-    return frozenset({catalog.name.lower(), catalog._config.session_catalog.lower()})
+def catalog_names(store: MetastoreStore, catalog: str) -> frozenset[str]:
+    """The catalog names in SQL texts that mean a catalog: its own, and that of Spark's session catalog."""
+    return frozenset({catalog.lower(), store.config.session_catalog.lower()})
 
 
 def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> IncrementalQuery:
-    """A definition's text with the views that it reads in place of their names."""
-    budget = [_MOST_VIEWS]
-    sql, dialect = _inlined(name, text_of(name, metadata), sources, budget, (name,), catalogs)
+    """Inline a definition."""
+    sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
     return _leaves(name, sql, dialect, name.database)
 
 
-def _inlined(
-    name: ViewName,
-    text: Text,
-    sources: Sources,
-    budget: list[int],
-    path: tuple[ViewName, ...],
-    catalogs: frozenset[str],
-) -> tuple[str, str]:
-    budget[0] -= 1
-    if budget[0] < 0:
-        raise RefreshError(str(path[0]), f"its definition reads views more than {_MOST_VIEWS} times")
-    leaves = _leaves(name, text.sql, text.dialect, text.database)
-    dialects = {text.dialect}
-    if text.catalog is not None and text.catalog.lower() not in catalogs and leaves.leaves:
-        raise RefreshError(str(path[0]), _elsewhere(path[-1], text.catalog))
+class _Inliner:
+    def __init__(self, name: ViewName, sources: Sources, catalogs: frozenset[str]) -> None:
+        self._name = name
+        self._sources = sources
+        self._catalogs = catalogs
+        self._remaining_views = _MAX_VIEWS
 
-    def replacement(_: int, leaf: TableLeaf) -> str:
-        child = ViewName(*leaf.name)
-        if leaf.catalog is not None and leaf.catalog.lower() not in catalogs:
-            raise RefreshError(str(path[0]), _elsewhere(path[-1], leaf.catalog))
-        if child in path:
-            raise RefreshError(str(path[0]), f"{child} reads itself")
-        if child in sources.views:
-            inner = text_of(child, sources.views[child])
-        elif child in sources.hive_views:
-            expanded = sources.hive_views[child].texts.expanded or ""
-            inner = Text(expanded, HIVE, child.database, None)
-        else:
-            return quote_name(leaf.name)
-        sql, dialect = _inlined(child, inner, sources, budget, (*path, child), catalogs)
-        dialects.add(dialect)
-        return f"({sql})" if inner.columns is None else _renamed(sql, inner.columns)
+    def inline(self, text: _ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
+        """SQL and dialect of a text over tables alone; `path` are the views that led to it."""
+        self._remaining_views -= 1
+        if self._remaining_views < 0:
+            raise self._error(f"its definition reads views more than {_MAX_VIEWS} times")
+        leaves = _leaves(path[-1], text.sql, text.dialect, text.database)
+        if text.catalog is not None and leaves.leaves:
+            self._check_catalog(text.catalog, path[-1])
+        dialects = {text.dialect}
 
-    return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
+        def replacement(_: int, leaf: TableLeaf) -> str:
+            source = ViewName(*leaf.name)
+            if leaf.catalog is not None:
+                self._check_catalog(leaf.catalog, path[-1])
+            if source in path:
+                raise self._error(f"{source} reads itself")
+            view = self._view_text(source)
+            if view is None:
+                return quote_name(leaf.name)
+            sql, dialect = self.inline(view, (*path, source))
+            dialects.add(dialect)
+            return f"({sql})" if view.columns is None else _with_columns(sql, view.columns)
+
+        return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
+
+    def _view_text(self, name: ViewName) -> _ViewText | None:
+        if name in self._sources.views:
+            return _text_of(name, self._sources.views[name])
+        if name in self._sources.hive_views:
+            return _ViewText(self._sources.hive_views[name].texts.expanded or "", HIVE, name.database, None)
+        return None
+
+    def _check_catalog(self, catalog: str, view: ViewName) -> None:
+        if catalog.lower() not in self._catalogs:
+            raise self._error(
+                f"the text of {view} reads the catalog {catalog}, which is not known to be this one: open this catalog "
+                f"under that name, or define {view} without it"
+            )
+
+    def _error(self, reason: str) -> RefreshError:
+        return RefreshError(str(self._name), reason)
 
 
-def _elsewhere(view: ViewName, catalog: str) -> str:
-    return (
-        f"the text of {view} reads the catalog {catalog}, which is not known to be this one: "
-        f"open this catalog under that name, or define {view} without it"
-    )
-
-
-def _renamed(sql: str, columns: tuple[str, ...]) -> str:
+def _with_columns(sql: str, columns: tuple[str, ...]) -> str:
     quoted = ", ".join(map(quote_identifier, columns))
     return f"(SELECT * FROM ({sql}) AS `hive_views_inner` ({quoted}))"
 

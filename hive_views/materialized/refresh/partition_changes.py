@@ -1,4 +1,4 @@
-"""Which partitions of a storage have to be computed anew, after rows of a table were changed or deleted."""
+"""Which partitions of a storage table have to be recomputed after rows of a source table were changed or deleted."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-MOST_PARTITIONS = 100
-"""More partitions than these are not worth a condition: all rows are computed anew."""
+MAX_PARTITIONS = 100
+"""With more changed partitions all rows are recomputed."""
 
 _EPOCH = date(1970, 1, 1)
 
@@ -27,69 +27,73 @@ _EPOCH = date(1970, 1, 1)
 def changed_partitions(
     leaves: IncrementalQuery, leaf: int, storage: Table, source: TableMetadata, io: FileIO, since: int
 ) -> str:
-    """The condition on the storage's columns for the rows that may have changed."""
+    """The condition on the storage table's columns for the rows that may have changed."""
     columns = [field.name for field in storage.schema().fields]
-    why = "its storage is not divided by a column as it is"
+    why = "its storage is not partitioned by an untransformed column"
     for field in storage.spec().fields:
         if not isinstance(field.transform, IdentityTransform):
             continue
         name = storage.schema().find_column_name(field.source_id) or ""
         try:
             column = leaves.passed_through(leaf, columns.index(name))
-            values = sorted(set(_values(source, io, since, column)), key=repr)
+            values = sorted(set(_changed_values(source, io, since, column)), key=repr)
         except NotIncrementalError as error:
             why = str(error)
             continue
-        if len(values) > MOST_PARTITIONS:
-            raise NotIncrementalError(f"more than {MOST_PARTITIONS} partitions changed")
+        if len(values) > MAX_PARTITIONS:
+            raise NotIncrementalError(f"more than {MAX_PARTITIONS} partitions changed")
         return _condition(name, storage.schema().find_type(name), values)
     raise NotIncrementalError(why)
 
 
-def _values(source: TableMetadata, io: FileIO, since: int, column: str) -> Iterator[object]:
+def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) -> Iterator[object]:
     """The values of a column in the partitions whose files changed since a snapshot."""
     positions = {}
     for spec in source.partition_specs:
         for position, field in enumerate(spec.fields):
-            if source.schema().find_column_name(field.source_id) == column and isinstance(
-                field.transform, IdentityTransform
-            ):
+            is_identity = isinstance(field.transform, IdentityTransform)
+            if is_identity and source.schema().find_column_name(field.source_id) == column:
                 positions[spec.spec_id] = position
-    at = source.current_snapshot_id
-    while at is not None and at != since:
-        snapshot = source.snapshot_by_id(at)
+    snapshot_id = source.current_snapshot_id
+    while snapshot_id is not None and snapshot_id != since:
+        snapshot = source.snapshot_by_id(snapshot_id)
         if snapshot is None:
             raise NotIncrementalError("the history of the table since the last refresh has expired")
         if snapshot.summary is None or snapshot.summary.operation.value != "replace":
             for manifest in snapshot.manifests(io):
-                if manifest.added_snapshot_id != at:
+                if manifest.added_snapshot_id != snapshot_id:
                     continue
                 if manifest.partition_spec_id not in positions:
-                    raise NotIncrementalError(f"the table that changed is not divided by {column}")
+                    raise NotIncrementalError(f"the table that changed is not partitioned by {column}")
                 for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):
-                    if entry.status is not ManifestEntryStatus.EXISTING and entry.snapshot_id in (None, at):
+                    is_changed = entry.status is not ManifestEntryStatus.EXISTING
+                    if is_changed and entry.snapshot_id in (None, snapshot_id):
                         yield entry.data_file.partition[positions[manifest.partition_spec_id]]
-        at = snapshot.parent_snapshot_id
-    if at is None:
+        snapshot_id = snapshot.parent_snapshot_id
+    if snapshot_id is None:
         raise NotIncrementalError("the table was rolled back to before the last refresh")
 
 
-def _condition(name: str, kind: IcebergType, values: list[object]) -> str:
+def _condition(name: str, field_type: IcebergType, values: list[object]) -> str:
     quoted = quote_identifier(name)
-    literals = [_literal(kind, value) for value in values if value is not None]
+    literals = [_literal(field_type, value) for value in values if value is not None]
     parts = [f"{quoted} IN ({', '.join(literals)})"] if literals else []
     if None in values:
         parts.append(f"{quoted} IS NULL")
     return " OR ".join(parts) or "false"
 
 
-def _literal(kind: IcebergType, value: object) -> str:
-    if isinstance(kind, (IntegerType, LongType)) and isinstance(value, int):
+def _literal(field_type: IcebergType, value: object) -> str:
+    if isinstance(field_type, (IntegerType, LongType)) and isinstance(value, int):
         return str(value)
-    if isinstance(kind, StringType) and isinstance(value, str) and value.isprintable() and not set(value) & {"'", "\\"}:
-        # How a quote is written in a literal depends on a setting of Spark's.
+    if isinstance(field_type, StringType) and isinstance(value, str) and _needs_no_escape(value):
         return f"'{value}'"
-    if isinstance(kind, DateType) and isinstance(value, (int, date)):
+    if isinstance(field_type, DateType) and isinstance(value, (int, date)):
         day = value if isinstance(value, date) else _EPOCH + timedelta(days=value)
         return f"DATE '{day.isoformat()}'"
-    raise NotIncrementalError(f"values of type {kind} are not written into a condition")
+    raise NotIncrementalError(f"values of type {field_type} cannot be written into a condition")
+
+
+def _needs_no_escape(text: str) -> bool:
+    # How a quote is escaped in a literal depends on a Spark setting.
+    return text.isprintable() and not set(text) & {"'", "\\"}

@@ -1,26 +1,50 @@
-"""What a refresh asks of an engine: rows of pinned sources through a query into a snapshot that nobody sees yet."""
+"""Staging: an engine computes rows from fixed snapshots of the sources and writes them as an unpublished snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table.update import RemovePropertiesUpdate, update_table_metadata
+from pyiceberg.types import DecimalType, LongType
+
+from hive_views.errors import CommitStateUnknownError, MetastoreError, RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.sql.analysis.incremental import RowSelection
+from hive_views.materialized.layouts.layout import write_table_metadata
+from hive_views.materialized.redefine import schema_updates
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spec.staleness_policy import METADATA
+from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+    from hive_views.io.metadata_files import MetadataFiles
+    from hive_views.materialized.freshness.sources import Sources
+    from hive_views.materialized.freshness.verdict import RecordedRefresh
+    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.refresh.plan import Plan
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
+
+logger = logging.getLogger(__name__)
 
 
 class Action(Enum):
-    """What becomes of the rows that are stored."""
+    """What happens to the stored rows."""
 
     OVERWRITE = "overwrite"
-    """They are replaced by the query's."""
+    """They are replaced by the rows of the queries."""
     APPEND = "append"
-    """The query's are added."""
+    """The rows of the queries are added."""
     PARTITIONS = "partitions"
     """Those of some partitions are replaced."""
 
@@ -30,53 +54,239 @@ class Input:
     """Rows of one table, under the name by which the queries read them."""
 
     alias: str
-    """That name."""
+    """The name in the queries."""
     table: ViewName
-    """The table, as the catalog names it."""
+    """The table's name in the catalog."""
     part: RowSelection
     """Which rows."""
     snapshot_id: int
-    """The snapshot that is read up to; `NO_SNAPSHOT` for a table without rows."""
+    """The snapshot to read; `NO_SNAPSHOT` for a table without rows."""
     since: int | None = None
-    """For ADDED: the snapshot behind which it begins."""
+    """For ADDED: the snapshot after which rows count as added."""
     iceberg: bool = True
-    """Whether it is Iceberg's; a table of Hive's own is read as it is."""
+    """Whether it is an Iceberg table; a Hive table is read in its current state."""
     live: bool = False
-    """Whether it must be read as it is now, without naming the snapshot: a snapshot is read with the columns that it
-    was written with, and the table has others now. That it did not change meanwhile is checked afterwards."""
+    """Whether to read the current state without naming the snapshot: a snapshot is read with the columns it was written
+    with, and the table's columns have changed since. The refresh checks afterwards that the table did not change."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """One refresh, for an engine."""
+class StagingRequest:
+    """What an engine computes and writes in one refresh."""
 
     target: ViewName
-    """The storage table, as the catalog names it."""
+    """The staging table's name in the catalog."""
     action: Action
-    """What becomes of its rows."""
+    """What happens to its rows."""
     queries: tuple[str, ...]
     """Queries over the inputs; the rows of all of them are written."""
     inputs: tuple[Input, ...]
     """What the queries read."""
     columns: tuple[str, ...]
-    """The storage's columns, in the order in which the queries give them."""
+    """The names of the table's columns, in the order of the queries' columns."""
     summary: Mapping[str, str]
-    """What the snapshot's summary is to hold."""
+    """Entries for the snapshot's summary."""
     refresh_id: str
-    """What tells this attempt from others."""
+    """Identifies this refresh attempt."""
     schema: Schema
-    """The target's columns, as the refresh found them."""
+    """The table's columns at the start of the refresh."""
     where: str | None = None
-    """For PARTITIONS: the condition on the storage's columns that says which."""
+    """For PARTITIONS: the condition on the table's columns that selects the partitions."""
 
 
 class Engine(Protocol):
-    """Runs queries and writes Iceberg tables: `hive_views.spark.refresh.engine.SparkEngine`."""
+    """Runs queries and writes Iceberg tables, like `hive_views.spark.refresh.engine.SparkEngine`."""
 
     def settings(self) -> Mapping[str, str]:
-        """What the rows of a query depend on besides its tables: the session's time zone, for one."""
+        """Settings that query results depend on, e.g. the session's time zone."""
         ...
 
-    def stage(self, work: Work) -> int | None:
-        """Write the rows, as a snapshot on top of the target's current one, without making it the current one."""
+    def stage(self, request: StagingRequest) -> int | None:
+        """Write the rows as a snapshot on top of the target's current one, without making it the current one.
+
+        Returns:
+            The snapshot's id, or None to have it found by the refresh id in its summary.
+        """
         ...
+
+
+# -- The staging table ------------------------------------------------------------------------------------------------
+
+STAGING_MARK = "__refresh_"
+"""RowSelection of the names of staging tables."""
+
+_STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
+
+
+def is_staging_name(name: str) -> bool:
+    """Whether a name is that of a staging table; users may not give such names to tables."""
+    return _STAGING_NAME.search(name) is not None
+
+
+def staging_prefix(view: ViewName) -> str:
+    """The beginning of the names of a view's staging tables."""
+    return f"{view.name[:200]}{STAGING_MARK}"
+
+
+@contextmanager
+def staging_table(
+    store: MetastoreStore,
+    tables: TableOperations,
+    view: MaterializedView,
+    refresh_id: str,
+    columns: Schema | None = None,
+) -> Iterator[ViewName]:
+    """A table of the catalog that an engine can write the rows of a refresh to.
+
+    It is the storage table itself, unless that is in no catalog or gets other columns: then a temporary row is
+    registered from its metadata, and what is written there becomes the view's when it is published.
+    """
+    if view.storage_name is not None and columns is None:
+        yield view.storage_name
+        return
+    assert view.storage is not None, "the refresh checks that the storage table can be read"
+    name = ViewName(view.name.database, f"{staging_prefix(view.name)}{refresh_id}")
+    location = view.storage.metadata_location
+    if columns is not None:
+        location = _write_with_columns(store.files, view.storage, columns)
+    try:
+        tables.register_table(name.identifier, location)
+    except CommitStateUnknownError:
+        raise  # the row may exist
+    except BaseException:
+        if columns is not None:
+            store.files.delete(location)
+        raise
+    try:
+        yield name
+    finally:
+        _remove_staging_row(store, tables, view.storage, name)
+
+
+def _write_with_columns(files: MetadataFiles, storage: Table, columns: Schema) -> str:
+    """Write metadata of a storage table with other columns, and without the property of a materialized view."""
+    removals = [METADATA] if METADATA in storage.metadata.properties else []
+    updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=removals))
+    metadata = update_table_metadata(storage.metadata, updates, metadata_location=storage.metadata_location)
+    return write_table_metadata(files, metadata, len(metadata.metadata_log))
+
+
+def _remove_staging_row(store: MetastoreStore, tables: TableOperations, storage: Table, name: ViewName) -> None:
+    """Drop a staging row and delete the metadata files that only it has. Its data files are the storage table's."""
+    try:
+        locations = _metadata_files(tables.load_table(name.identifier))
+    except (MetastoreError, NoSuchTableError, OSError) as error:
+        locations = []
+        logger.info("Metadata files of the staging row %s may be left behind: %s", name, error)
+    try:
+        tables.remove_table(name.identifier)
+    except NoSuchTableError:
+        logger.info("The staging row %s was already gone", name)
+        return
+    except (MetastoreError, CommitStateUnknownError) as error:
+        # This does not change the outcome of the refresh: garbage collection finds the row later.
+        logger.warning("The staging row %s may be left behind: %s", name, error)
+        return
+    needed = _metadata_files(storage)
+    for location in locations:
+        if location not in needed:
+            store.files.delete(location)
+
+
+def _metadata_files(table: Table) -> list[str]:
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
+
+
+# -- The request ------------------------------------------------------------------------------------------------------
+
+
+def staging_request(
+    target: ViewName,
+    view: MaterializedView,
+    recorded: RecordedRefresh,
+    sources: Sources,
+    leaves: IncrementalQuery,
+    plan: Plan,
+    schema: Schema,
+    summary: Mapping[str, str],
+    refresh_id: str,
+) -> StagingRequest:
+    """Turn a plan into queries over fixed snapshots of the sources."""
+    inputs = _Inputs(view, recorded, sources)
+    columns = tuple(field.name for field in schema.fields)
+    is_incremental = plan.action == "incremental"
+    ways = plan.ways if is_incremental else (dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW),)
+    queries = tuple(leaves.render(lambda number, leaf, way=way: inputs.add(leaf, way[number])) for way in ways)  # type: ignore[misc]
+    action = Action.OVERWRITE
+    if is_incremental and plan.aggregate is None:
+        action = Action.APPEND
+    elif is_incremental and plan.aggregate is not None:
+        queries = (_merge_query(inputs.add_stored_rows(target), plan.aggregate, queries, schema),)
+    if plan.where is not None:
+        action = Action.PARTITIONS
+        listed = ", ".join(map(quote_identifier, columns))
+        queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {plan.where}" for query in queries)
+    return StagingRequest(target, action, queries, inputs.all(), columns, summary, refresh_id, schema, plan.where)
+
+
+class _Inputs:
+    """The inputs of a request, without duplicates."""
+
+    def __init__(self, view: MaterializedView, recorded: RecordedRefresh, sources: Sources) -> None:
+        self._view = view
+        self._state = recorded.state
+        self._sources = sources
+        self._inputs: dict[tuple[ViewName, RowSelection], Input] = {}
+
+    def all(self) -> tuple[Input, ...]:
+        return tuple(self._inputs.values())
+
+    def add(self, leaf: TableLeaf, part: RowSelection) -> str:
+        """Add rows of a leaf, and return their name in the queries."""
+        name = ViewName(*leaf.name)
+        table = self._sources.tables.get(name)
+        if table is None:
+            if name not in self._sources.hive_tables:
+                raise RefreshError(str(self._view.name), f"{name} is not among its sources")
+            return self._add(Input("", name, RowSelection.NOW, NO_SNAPSHOT, iceberg=False))
+        recorded = None if self._state is None else self._state.source(name, table.uuid)
+        since = NO_SNAPSHOT if recorded is None else recorded.id
+        if part is RowSelection.BEFORE:
+            return self._add(Input("", name, part, since))
+        if part is RowSelection.NOW and not table.has_schema_of(table.snapshot_id):
+            return self._add(Input("", name, part, table.snapshot_id, live=True))
+        return self._add(Input("", name, part, table.snapshot_id, since if part is RowSelection.ADDED else None))
+
+    def add_stored_rows(self, target: ViewName) -> str:
+        """Add the stored rows, and return their name in the queries."""
+        assert self._view.storage is not None, "the refresh checks that the storage table can be read"
+        current = self._view.storage.metadata.current_snapshot_id
+        return self._add(Input("", target, RowSelection.NOW, NO_SNAPSHOT if current is None else current))
+
+    def _add(self, new_input: Input) -> str:
+        key = (new_input.table, new_input.part)
+        if key not in self._inputs:
+            self._inputs[key] = replace(new_input, alias=f"hive_views_input_{len(self._inputs)}")
+        return quote_identifier(self._inputs[key].alias)
+
+
+def _merge_query(stored: str, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
+    """A query that groups the stored rows together with the partial results of the new rows."""
+    columns = [quote_identifier(field.name) for field in schema.fields]
+    listed = ", ".join(columns)
+    parts = [f"SELECT {listed} FROM {stored} AS s"]
+    parts += [f"SELECT {listed} FROM ({query}) AS a ({listed})" for query in queries]
+    items, keys = [], []
+    for column, field, function in zip(columns, schema.fields, aggregate.merge, strict=True):
+        if function is None:
+            items.append(column)
+            keys.append(column)
+            continue
+        merged = f"{function}({column})"
+        if isinstance(field.field_type, DecimalType):
+            merged = f"CAST({merged} AS DECIMAL({field.field_type.precision}, {field.field_type.scale}))"
+        elif isinstance(field.field_type, LongType):
+            merged = f"CAST({merged} AS BIGINT)"
+        items.append(f"{merged} AS {column}")
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join(items)} FROM ({' UNION ALL '.join(parts)}) AS m{group}"

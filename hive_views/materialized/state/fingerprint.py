@@ -1,7 +1,8 @@
-"""What tells one definition from another where their numbers do not.
+"""Fingerprints of view definitions.
 
-A version's id is the highest that is known, and one: after a rollback and an expiry, here as in Iceberg's Java library,
-the next version may get the number that an expired one had. So a refresh records the definition too, not its id alone.
+Version ids are reused: a new version gets the highest known id plus one (as in Iceberg's Java library), so after a
+rollback and an expiration it may get the id of an expired version. A refresh therefore records a fingerprint of the
+definition in addition to its version id.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hive_views.spec.version_texts import sql_texts
 
 
 def fingerprint(metadata: ViewMetadata) -> str:
-    """A short text that differs where the current definition does: its texts, what names mean in it, its columns."""
+    """Hash the current definition: its SQL texts, default catalog and namespace, and columns."""
     version = metadata.current_version()
     schema = metadata.raw_schema(version.schema_id) or {}
     columns = [[field.get("name"), field.get("type")] for field in schema.get("fields", ())]

@@ -1,8 +1,8 @@
-"""S, the state of a view's sources at a refresh: as a value, and as the JSON that a snapshot of the storage carries.
+"""Refresh state: the state of a materialized view's sources at a refresh, and its JSON in a snapshot's summary.
 
-Source: the open specification of materialized views (Iceberg PR 11041, `refresh-state`), and the proposal
-"Materialized Views: Lineage and State Representation" for S by UUID. By number:
-`hive_views.materialized.state.sequence_numbers`.
+Source: the open specification of materialized views (Iceberg PR 11041, `refresh-state`) and the proposal "Materialized
+Views: Lineage and State Representation" for states keyed by UUID. `hive_views.materialized.state.sequence_numbers` has
+the encoding keyed by sequence number.
 """
 
 from __future__ import annotations
@@ -17,107 +17,113 @@ from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 
 REFRESH_STATE = "refresh-state"
-"""Summary key of a storage table's snapshot: the state of the refresh that made it."""
+"""Summary key of a storage table's snapshot: the state of the refresh that wrote it."""
 
-OTHER_STATES = "hive-views.other-states"
-"""Summary key: states of children that are not Iceberg's, JSON of `database.name` to a text. They are best effort: what
-Hive keeps of a table need not change when its rows do."""
+HIVE_SOURCE_STATES = "hive-views.other-states"
+"""Summary key: states of sources that are not Iceberg objects, as JSON of `database.name` to a text. These states are
+best effort: Hive need not change a table's parameters when it changes the table's rows."""
 
 UNREPEATABLE = "hive-views.unrepeatable-functions"
-"""Summary key: comma-separated functions of the definition that may give other rows each time."""
+"""Summary key: comma-separated nondeterministic functions of the definition."""
 
 VIEW_UUID = "hive-views.view-uuid"
-"""Summary key: the view that the refresh was for."""
+"""Summary key: the view that was refreshed."""
 
 REFRESH_ID = "hive-views.refresh-id"
-"""Summary key: what tells one attempt to refresh from another."""
-
-NO_SNAPSHOT = -1
-"""The snapshot id of a table that has none, as Iceberg writes it."""
+"""Summary key: identifies one refresh attempt."""
 
 SESSION_SETTINGS = "hive-views.session-settings"
-"""Summary key: JSON of the engine's settings that the rows depend on, e.g. the time zone of the session."""
+"""Summary key: JSON of the engine settings that the rows depend on, e.g. the session's time zone."""
+
+STARTED_MS = "hive-views.refresh-start-timestamp-ms"
+"""Key of this package, for layouts whose drafts have none: when the refresh started, in epoch milliseconds."""
+
+VERSION_ID = "version-id"
+"""Summary key: the view version that was evaluated (layout `table`, and states keyed by sequence number)."""
 
 DEFINITION = "hive-views.definition"
-"""Key of ours in a state: the fingerprint of a definition; see `hive_views.materialized.state.fingerprint`."""
+"""Key of this package: the fingerprint of a definition; see `hive_views.materialized.state.fingerprint`."""
+
+NO_SNAPSHOT = -1
+"""The snapshot id of a table without snapshots, as Iceberg writes it."""
 
 _SCHEMA_ID = "hive-views.schema-id"
-"""Key of ours in a source state: the table's current schema. Dropping a column and adding one of the same name changes
-what a query returns, and makes no snapshot."""
+"""Key of this package in a source state: the table's current schema. Dropping a column and adding another one of the
+same name changes query results without creating a snapshot."""
 
 
 class SourceKind(Enum):
-    """What a source of a materialized view is."""
+    """The kind of an Iceberg source of a materialized view."""
 
     TABLE = "table"
-    """An Iceberg table; its state is a snapshot."""
+    """An Iceberg table; its state is a snapshot id."""
     VIEW = "view"
-    """An Iceberg view; its state is a version."""
+    """An Iceberg view; its state is a version id."""
 
 
 @dataclass(frozen=True)
 class SourceState:
-    """The state of one deep child."""
+    """The recorded state of one direct or transitive source."""
 
     kind: SourceKind | None
-    """What it is; None where the writer's layout has no place for it (sequence numbers)."""
+    """Table or view; None if the encoding does not record it (sequence numbers)."""
     name: ViewName
     """Its name at the refresh."""
     uuid: str | None
-    """Its identity, in lower case; None where the writer's layout has no place for it."""
+    """Its UUID in lower case; None if the encoding does not record it."""
     id: int
-    """The snapshot of a table (`NO_SNAPSHOT` for none), the version of a view."""
+    """The snapshot id of a table (`NO_SNAPSHOT` for none), the version id of a view."""
     catalog: str | None = None
-    """Its catalog; None is the materialized view's."""
+    """Its catalog; None for the catalog of the materialized view."""
     ref: str | None = None
-    """The branch of a table that was read; None is main."""
+    """The branch of a table that was read; None for main."""
     schema_id: int | None = None
-    """The current schema of a table; None where the writer did not say."""
+    """The current schema of a table; None if not recorded."""
     definition: str | None = None
-    """The fingerprint of a view's definition; None where the writer did not say."""
+    """The fingerprint of a view's definition; None if not recorded."""
 
 
 @dataclass(frozen=True)
 class RefreshState:
-    """What a refresh read: S, and the version of the view itself."""
+    """What a refresh read: the state of every source, and the version of the view itself."""
 
     view_version_id: int
     """The version of the materialized view that was evaluated."""
     sources: tuple[SourceState, ...]
-    """One entry for each deep child."""
+    """One entry for each direct or transitive source."""
     started_ms: int | None
-    """When the refresh started, in milliseconds from the epoch; None where the layout has no place for it."""
+    """When the refresh started, in epoch milliseconds; None if the encoding does not record it."""
     definition: str | None = None
-    """The fingerprint of the definition that was evaluated; None where the writer did not say."""
+    """The fingerprint of the definition that was evaluated; None if not recorded."""
 
     @property
-    def is_told_apart(self) -> bool:
-        """Whether no two sources have the same UUID: a table that was registered twice has one for both."""
-        known = [source.uuid for source in self.sources if source.uuid is not None]
-        return len(set(known)) == len(known)
+    def has_unique_uuids(self) -> bool:
+        """Whether all sources have different UUIDs; a table that is registered twice has one UUID under two names."""
+        uuids = [source.uuid for source in self.sources if source.uuid is not None]
+        return len(set(uuids)) == len(uuids)
 
-    def of(self, name: ViewName, uuid: str) -> SourceState | None:
-        """The state of a source."""
-        known = self.by_uuid().get(uuid)
-        if known is not None:
-            return known
-        named = self.by_name().get(name)
-        return named if named is not None and named.uuid is None else None
+    def source(self, name: ViewName, uuid: str) -> SourceState | None:
+        """The state of a source: by UUID, or by name if its UUID was not recorded."""
+        state = self.by_uuid().get(uuid)
+        if state is not None:
+            return state
+        same_name = self.by_name().get(name)
+        return same_name if same_name is not None and same_name.uuid is None else None
 
     def by_uuid(self) -> dict[str, SourceState]:
-        """S: the sources that have a UUID, by it."""
+        """The sources with a recorded UUID, by UUID."""
         return {source.uuid: source for source in self.sources if source.uuid is not None}
 
     def by_name(self) -> dict[ViewName, SourceState]:
-        """The sources by the names that they had."""
+        """The sources by their names at the refresh."""
         return {source.name: source for source in self.sources}
 
 
 def encode(state: RefreshState) -> str:
-    """The text of `refresh-state`."""
+    """Encode the `refresh-state` JSON."""
     document = {
         "view-version-id": state.view_version_id,
-        "source-states": [_source_document(source) for source in state.sources],
+        "source-states": [_encode_source(source) for source in state.sources],
         "refresh-start-timestamp-ms": state.started_ms,
     }
     if state.definition is not None:
@@ -126,19 +132,19 @@ def encode(state: RefreshState) -> str:
 
 
 def decode(text: str) -> RefreshState:
-    """Read a `refresh-state`, whoever wrote it; keys that are not known are passed over."""
+    """Decode a `refresh-state` JSON of any writer; unknown keys are ignored."""
     document = parse_object(text, REFRESH_STATE)
-    sources = get(document, "source-states", list, "")
+    sources = required(document, "source-states", list, "")
     return RefreshState(
-        get(document, "view-version-id", int, ""),
-        tuple(_source(item, f"source-states[{index}]") for index, item in enumerate(sources)),
-        get(document, "refresh-start-timestamp-ms", int, ""),
-        maybe(document, DEFINITION, str, ""),
+        required(document, "view-version-id", int, ""),
+        tuple(_decode_source(item, f"source-states[{index}]") for index, item in enumerate(sources)),
+        required(document, "refresh-start-timestamp-ms", int, ""),
+        optional(document, DEFINITION, str, ""),
     )
 
 
-def _source_document(source: SourceState) -> dict[str, Any]:
-    assert source.kind is not None, "a refresh has seen what its sources are"
+def _encode_source(source: SourceState) -> dict[str, Any]:
+    assert source.kind is not None, "a refresh knows the kinds of its sources"
     document: dict[str, Any] = {
         "type": source.kind.value,
         "name": source.name.name,
@@ -158,61 +164,61 @@ def _source_document(source: SourceState) -> dict[str, Any]:
     return document
 
 
-def _source(value: object, path: str) -> SourceState:
+def _decode_source(value: object, path: str) -> SourceState:
     if not isinstance(value, dict):
         raise InvalidRefreshStateError(path, "it must be an object")
-    kind_text = get(value, "type", str, path)
+    kind_text = required(value, "type", str, path)
     try:
         kind = SourceKind(kind_text)
     except ValueError:
-        # A source that is not understood must not be left out: the view would seem to depend on less.
-        raise InvalidRefreshStateError(f"{path}.type", f"{kind_text!r} is no type of source that is known") from None
-    namespace = get(value, "namespace", list, path)
+        # Ignoring an unknown source would make the view appear to depend on less.
+        raise InvalidRefreshStateError(f"{path}.type", f"unknown source type {kind_text!r}") from None
+    namespace = required(value, "namespace", list, path)
     if len(namespace) != 1 or not isinstance(namespace[0], str):
-        raise InvalidRefreshStateError(f"{path}.namespace", "it must be one name: the database")
+        raise InvalidRefreshStateError(f"{path}.namespace", "it must have one level: the database")
     return SourceState(
         kind,
-        name_of((namespace[0], get(value, "name", str, path)), f"{path}.name"),
-        get(value, "uuid", str, path).lower(),
-        get(value, "version-id" if kind is SourceKind.VIEW else "snapshot-id", int, path),
-        maybe(value, "catalog", str, path),
-        maybe(value, "ref", str, path),
-        maybe(value, _SCHEMA_ID, int, path),
-        maybe(value, DEFINITION, str, path),
+        parse_name((namespace[0], required(value, "name", str, path)), f"{path}.name"),
+        required(value, "uuid", str, path).lower(),
+        required(value, "version-id" if kind is SourceKind.VIEW else "snapshot-id", int, path),
+        optional(value, "catalog", str, path),
+        optional(value, "ref", str, path),
+        optional(value, _SCHEMA_ID, int, path),
+        optional(value, DEFINITION, str, path),
     )
 
 
 # -- Reading JSON -----------------------------------------------------------------------------------------------------
 
 
-def parse_object(text: str, what: str) -> dict[str, Any]:
+def parse_object(text: str, path: str) -> dict[str, Any]:
     """Parse a text that must be a JSON object."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidRefreshStateError(what, f"it is no JSON: {error}") from None
+        raise InvalidRefreshStateError(path, f"invalid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise InvalidRefreshStateError(what, "it must be a JSON object")
+        raise InvalidRefreshStateError(path, "it must be a JSON object")
     return document
 
 
-def get(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
-    """A required value of an object."""
+def required(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
+    """A required value of an object, checked to have exactly the given type."""
     value = document.get(key)
     if type(value) is not kind:
-        where = f"{path}.{key}" if path else key
+        key_path = f"{path}.{key}" if path else key
         problem = "it is missing" if value is None else f"it must be of type {kind.__name__}, not {value!r}"
-        raise InvalidRefreshStateError(where, problem)
+        raise InvalidRefreshStateError(key_path, problem)
     return value
 
 
-def maybe(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
-    """An optional value of an object, None where it is absent or null; otherwise as `get`."""
-    return None if document.get(key) is None else get(document, key, kind, path)
+def optional(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
+    """An optional value of an object, None if it is absent or null; otherwise as `required`."""
+    return None if document.get(key) is None else required(document, key, kind, path)
 
 
-def name_of(parts: tuple[str, ...], path: str) -> ViewName:
-    """A name in a state."""
+def parse_name(parts: tuple[str, ...], path: str) -> ViewName:
+    """Parse the name of a source."""
     try:
         return ViewName.parse(parts)
     except InvalidIdentifierError as error:

@@ -1,201 +1,149 @@
-"""Sequence numbers: the other mode of lineage L and state S, in which a child is known by a number of its view's own.
+"""Lineage and refresh state keyed by sequence numbers, the alternative to UUIDs.
 
-Source: "Materialized Views: Lineage and State Representation", section Sequence Numbers. L stands on the view and holds
-every child, however deep, with a number from 1; S stands on the storage's snapshot and holds a state by the same
-number: the snapshot of a table, the version of a view. L and S together tell what a refresh read; S without L tells
-nothing.
+Source: "Materialized Views: Lineage and State Representation", section Sequence Numbers. The lineage is stored with the
+view and maps every direct or transitive source to a number, starting at 1. The refresh state is stored with the storage
+table's snapshot and maps the same numbers to states: the snapshot id of a table, the version id of a view. The state
+can be interpreted with the lineage only.
 
-The numbers are given at a refresh, which the proposal allows. A number, once given, keeps its name and is never given
-again: an S that is older than L, as after a refresh that was killed or a storage that was rolled back, is then read
-as it was meant.
+Numbers are assigned at a refresh, which the proposal allows. A number is never reassigned to another name, so a state
+that is older than the lineage (after a killed refresh, or a rollback of the storage table) keeps its meaning.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hive_views.errors import (
-    CommitFailedError,
-    InvalidPropertyError,
-    InvalidRefreshStateError,
-    RefreshConflictError,
-)
+from hive_views.errors import InvalidPropertyError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.layouts import STARTED_MS, VERSION_ID, Layout
 from hive_views.materialized.state.refresh_state import (
     DEFINITION,
+    STARTED_MS,
+    VERSION_ID,
     RefreshState,
     SourceKind,
     SourceState,
-    get,
-    maybe,
-    name_of,
+    optional,
+    parse_name,
     parse_object,
+    required,
 )
-from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.queries import load_view
-from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
-
-if TYPE_CHECKING:
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.materialized.loading import MaterializedView
 
 SEQUENCE_IDS = "hive-views.sequence-ids"
 """View property: whether sources are recorded by sequence numbers; a value of `SequenceIds`."""
 
 SEQUENCE_STATE = "hive-views.refresh-state-sequence"
-"""Summary key: S by numbers, a JSON object of a number to a state, or (`SequenceIds.BESIDE`) to an object."""
+"""Summary key: a JSON object of a number to a state, or (`SequenceIds.WITH_UUIDS`) to an object."""
 
 SEQUENCE_DETAILS = "hive-views.refresh-state-sequence-details"
-"""Summary key of ours: JSON of a number to what S has no place for: a table's schema, a view's definition."""
+"""Summary key of this package: JSON of a number to a table's schema id or a view's definition fingerprint, for which
+`SEQUENCE_STATE` has no field."""
 
 _SCHEMA_ID = "schema-id"
-_ATTEMPTS = 10
 
 
 class SequenceIds(Enum):
-    """Which ids S is written with."""
+    """How a refresh identifies sources in its state."""
 
     NONE = "false"
-    """UUIDs."""
-    BESIDE = "true"
-    """UUIDs; numbers stand beside them for other readers."""
+    """By UUID."""
+    WITH_UUIDS = "true"
+    """By UUID, and also by number for other readers."""
     ONLY = "only"
-    """Numbers alone, from which freshness then is decided."""
+    """By number alone; freshness is decided from these."""
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> SequenceIds:
-        """What a view's properties say."""
+        """The value of a view's property."""
         text = properties.get(SEQUENCE_IDS, "false")
         try:
             return SequenceIds(text.lower())
         except ValueError:
-            raise InvalidPropertyError(SEQUENCE_IDS, text, "it is true, false or only") from None
+            raise InvalidPropertyError(SEQUENCE_IDS, text, "it must be true, false or only") from None
 
 
-# -- L ----------------------------------------------------------------------------------------------------------------
+# -- Lineage ----------------------------------------------------------------------------------------------------------
 
 
-def numbers_of(text: str | None) -> dict[str, int]:
-    """Read L."""
-    found = parse_object(text or "{}", SEQUENCE_LINEAGE)
-    for name, number in found.items():
+def decode_lineage(text: str | None) -> dict[str, int]:
+    """Decode a lineage: source names and their numbers."""
+    numbers = parse_object(text or "{}", SEQUENCE_LINEAGE)
+    for name, number in numbers.items():
         if type(number) is not int or number < 1:
-            raise InvalidRefreshStateError(f"{SEQUENCE_LINEAGE}.{name}", f"a number begins at 1, not {number!r}")
-    if len(set(found.values())) != len(found):
-        raise InvalidRefreshStateError(SEQUENCE_LINEAGE, "two children have the same number")
-    return found
+            raise InvalidRefreshStateError(f"{SEQUENCE_LINEAGE}.{name}", f"numbers start at 1, not {number!r}")
+    if len(set(numbers.values())) != len(numbers):
+        raise InvalidRefreshStateError(SEQUENCE_LINEAGE, "two sources have the same number")
+    return numbers
 
 
-def extended(numbers: Mapping[str, int], names: Iterable[ViewName], behind: int = 0) -> dict[str, int]:
-    """L with numbers for more children."""
-    found = dict(numbers)
-    last = max([behind, *found.values()])
+def encode_lineage(numbers: Mapping[str, int]) -> str:
+    """Encode a lineage."""
+    return _encode(numbers)
+
+
+def assign_numbers(numbers: Mapping[str, int], names: Iterable[ViewName], highest_used: int = 0) -> dict[str, int]:
+    """Add numbers for new sources to a lineage, above all numbers that were ever used."""
+    assigned = dict(numbers)
+    last = max([highest_used, *assigned.values()])
     for name in names:
-        if str(name) not in found:
+        if str(name) not in assigned:
             last += 1
-            found[str(name)] = last
-    return found
+            assigned[str(name)] = last
+    return assigned
 
 
-def lineage_of(view: MaterializedView) -> dict[str, int]:
-    """L of a materialized view."""
-    if view.layout is Layout.TABLE and view.storage is not None:
-        text = view.storage.metadata.properties.get(SEQUENCE_LINEAGE)
-    else:
-        text = view.metadata.properties.get(SEQUENCE_LINEAGE)
-    return numbers_of(text if text is not None else view.version.summary.get(SEQUENCE_LINEAGE))
+def highest_number(summary: Mapping[str, object]) -> int:
+    """The highest number in the refresh state of a snapshot's summary; 0 for none."""
+    text = summary.get(SEQUENCE_STATE)
+    keys = () if text is None else parse_object(str(text), SEQUENCE_STATE)
+    return max((int(key) for key in keys if key.isdecimal()), default=0)
 
 
-def prepare_lineage(
-    catalog: HiveViewCatalog, view: MaterializedView, names: Iterable[ViewName]
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Give numbers to all children of a view, before a refresh writes S with them."""
-    names, behind = tuple(names), _last_used(view)
-    if view.layout is Layout.TABLE:
-        known = lineage_of(view)
-        numbers = extended(known, names, behind)
-        return numbers, {} if numbers == known else {SEQUENCE_LINEAGE: _text(numbers)}
-    for _ in range(_ATTEMPTS):
-        base = load_view(catalog.store, view.name)
-        text = base.metadata.properties.get(SEQUENCE_LINEAGE)
-        if text is None:
-            text = base.metadata.current_version().summary.get(SEQUENCE_LINEAGE)
-        known = numbers_of(text)
-        numbers = extended(known, names, behind)
-        if numbers == known:
-            return numbers, {}
-        now_ms = int(time.time() * 1000)
-        changes = [SetProperties({SEQUENCE_LINEAGE: _text(numbers)})]
-        try:
-            commit(
-                catalog.store, view.name, base, apply(base.metadata, changes, now_ms=now_ms, identifier=str(view.name))
-            )
-        except CommitFailedError:
-            continue  # whoever was faster may have given the same numbers to others
-        return numbers, {}
-    raise RefreshConflictError(str(view.name), "others go on changing it: its children could not be numbered")
+# -- State ------------------------------------------------------------------------------------------------------------
 
 
-def _last_used(view: MaterializedView) -> int:
-    """The highest number of an S that the storage still has: L may have been lost since."""
-    last = 0
-    for snapshot in () if view.storage is None else view.storage.metadata.snapshots:
-        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
-        text = summary.get(SEQUENCE_STATE)
-        if text is not None:
-            keys = parse_object(str(text), SEQUENCE_STATE)
-            last = max([last, *(int(key) for key in keys if key.isdecimal())])
-    return last
-
-
-# -- S ----------------------------------------------------------------------------------------------------------------
-
-
-def encode_beside(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
-    """S by numbers, beside S by UUIDs."""
+def encode_with_uuids(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
+    """Summary entries of a state by number that accompanies a state by UUID."""
     entries = {
-        _number(source, numbers): {"type": _kind(source).value, "id": source.id, "uuid": source.uuid}
+        _number_of(source, numbers): {"type": _kind_of(source).value, "id": source.id, "uuid": source.uuid}
         for source in state.sources
     }
-    return {SEQUENCE_STATE: _text(entries), VERSION_ID: str(state.view_version_id)}
+    return {SEQUENCE_STATE: _encode(entries), VERSION_ID: str(state.view_version_id)}
 
 
-def encode_only(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
-    """S by numbers alone."""
-    found = {
-        SEQUENCE_STATE: _text({_number(source, numbers): source.id for source in state.sources}),
+def encode_numbers_only(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
+    """Summary entries of a state by number alone."""
+    entries = {
+        SEQUENCE_STATE: _encode({_number_of(source, numbers): source.id for source in state.sources}),
         VERSION_ID: str(state.view_version_id),
     }
     details: dict[str, dict[str, Any]] = {}
     for source in state.sources:
-        said: dict[str, Any] = {}
+        detail: dict[str, Any] = {}
         if source.schema_id is not None:
-            said[_SCHEMA_ID] = source.schema_id
+            detail[_SCHEMA_ID] = source.schema_id
         if source.definition is not None:
-            said[DEFINITION] = source.definition
-        if said:
-            details[_number(source, numbers)] = said
+            detail[DEFINITION] = source.definition
+        if detail:
+            details[_number_of(source, numbers)] = detail
     if details:
-        found[SEQUENCE_DETAILS] = _text(details)
+        entries[SEQUENCE_DETAILS] = _encode(details)
     if state.definition is not None:
-        found[DEFINITION] = state.definition
-    return found if state.started_ms is None else {**found, STARTED_MS: str(state.started_ms)}
+        entries[DEFINITION] = state.definition
+    return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}
 
 
-def is_alone(summary: Mapping[str, str]) -> bool:
-    """Whether a snapshot's S is by numbers alone; one without entries says nothing."""
+def has_numbers_only(summary: Mapping[str, str]) -> bool:
+    """Whether a snapshot's state is by number alone; a state without entries does not count."""
     entries = parse_object(summary.get(SEQUENCE_STATE, "{}"), SEQUENCE_STATE)
     return bool(entries) and not any(isinstance(entry, dict) for entry in entries.values())
 
 
-def decode_sequence(summary: Mapping[str, str], numbers: Mapping[str, int]) -> RefreshState:
-    """Read S by numbers, of either form."""
+def decode_by_number(summary: Mapping[str, str], numbers: Mapping[str, int]) -> RefreshState:
+    """Decode a state by number, with or without UUIDs."""
     version, started = summary.get(VERSION_ID, ""), summary.get(STARTED_MS, "")
     if not version.isdecimal():
         raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {version!r}")
@@ -204,37 +152,38 @@ def decode_sequence(summary: Mapping[str, str], numbers: Mapping[str, int]) -> R
     sources = []
     for key, entry in sorted(parse_object(summary.get(SEQUENCE_STATE, ""), SEQUENCE_STATE).items()):
         if key not in names:
-            raise InvalidRefreshStateError(key, "the lineage has no child of that number")
-        database, _, rest = names[key].partition(".")
-        sources.append(_source(name_of((database, rest), key), key, entry, details.get(key)))
+            raise InvalidRefreshStateError(key, "the lineage has no source with this number")
+        database, _, table = names[key].partition(".")
+        sources.append(_decode_source(parse_name((database, table), key), key, entry, details.get(key)))
     started_ms = int(started) if started.isdecimal() else None
     return RefreshState(int(version), tuple(sources), started_ms, summary.get(DEFINITION))
 
 
-def _source(name: ViewName, key: str, entry: object, details: object) -> SourceState:
+def _decode_source(name: ViewName, key: str, entry: object, details: object) -> SourceState:
     if type(entry) is int:
-        said = details if isinstance(details, dict) else {}
-        schema_id = maybe(said, _SCHEMA_ID, int, key)
-        return SourceState(None, name, None, entry, schema_id=schema_id, definition=maybe(said, DEFINITION, str, key))
+        detail = details if isinstance(details, dict) else {}
+        schema_id = optional(detail, _SCHEMA_ID, int, key)
+        definition = optional(detail, DEFINITION, str, key)
+        return SourceState(None, name, None, entry, schema_id=schema_id, definition=definition)
     if not isinstance(entry, dict):
-        raise InvalidRefreshStateError(key, f"a state is a snapshot or a version, not {entry!r}")
-    kind = get(entry, "type", str, key)
+        raise InvalidRefreshStateError(key, f"a state must be a snapshot or version id, not {entry!r}")
+    kind = required(entry, "type", str, key)
     if kind not in ("table", "view"):
-        raise InvalidRefreshStateError(f"{key}.type", f"{kind!r} is no type of source that is known")
-    return SourceState(SourceKind(kind), name, maybe(entry, "uuid", str, key), get(entry, "id", int, key))
+        raise InvalidRefreshStateError(f"{key}.type", f"unknown source type {kind!r}")
+    return SourceState(SourceKind(kind), name, optional(entry, "uuid", str, key), required(entry, "id", int, key))
 
 
-def _number(source: SourceState, numbers: Mapping[str, int]) -> str:
+def _number_of(source: SourceState, numbers: Mapping[str, int]) -> str:
     number = numbers.get(str(source.name))
     if number is None:
         raise InvalidRefreshStateError(str(source.name), "the lineage has no number for it")
     return str(number)
 
 
-def _kind(source: SourceState) -> SourceKind:
-    assert source.kind is not None, "a refresh has seen what its sources are"
+def _kind_of(source: SourceState) -> SourceKind:
+    assert source.kind is not None, "a refresh knows the kinds of its sources"
     return source.kind
 
 
-def _text(document: object) -> str:
+def _encode(document: object) -> str:
     return json.dumps(document, separators=(",", ":"))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
+import uuid
 from collections.abc import Callable, Mapping
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from tenacity.stop import stop_after_delay
 
+from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidPropertyError
+from hive_views.identifiers import ViewName
 from hive_views.io.locations import steps_out
 from hive_views.metastore.row_codec import check_properties
+from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.file_codec import METADATA_PATH
 
 logger = logging.getLogger(__name__)
@@ -58,6 +62,31 @@ def check_location(location: object, key: str = "location") -> str:
     if "#" in location or "?" in location:
         raise InvalidPropertyError(key, location, "a '#' or '?' would cut it off where it is read as a URI")
     return location.rstrip("/")
+
+
+def configured_properties(
+    config: CatalogConfig, properties: Mapping[str, str], *, with_defaults: bool = True
+) -> dict[str, str]:
+    """Add the catalog's defaults and overrides to view properties, and check the result."""
+    merged = {**(config.view_defaults if with_defaults else {}), **properties, **config.view_overrides}
+    check_view_properties(merged)
+    return merged
+
+
+def new_view_location(store: MetastoreStore, name: ViewName, location: str | None) -> str:
+    """Return the base location of a new view: the given one, else a directory below the database's."""
+    # Loads the database even if a location is given: no file may be written for a missing database.
+    base = store.client.get_database(name.database).locationUri
+    if location is not None:
+        return check_location(location)
+    if not base and store.config.warehouse:
+        base = f"{store.config.warehouse}/{name.database}.db"
+    if not base:
+        raise InvalidPropertyError(
+            "warehouse", None, f"database {name.database} has no location, so the catalog needs a warehouse"
+        )
+    suffix = f"-{uuid.uuid4().hex}" if store.config.unique_location else ""
+    return f"{base.rstrip('/')}/{name.name}{suffix}"
 
 
 def commit_retries(properties: Mapping[str, str], is_retryable: Callable[[BaseException], bool]) -> Retrying:

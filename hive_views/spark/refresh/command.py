@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.materialized.refresh.refresh import Mode, RefreshReport
+    from hive_views.materialized.refresh.plan import Mode
+    from hive_views.materialized.refresh.refresh import RefreshReport
 
 CATALOG = "hive_views_mv"
 """What Spark calls the catalog of a refresh that the command line starts."""
@@ -47,16 +48,16 @@ def refresh_on_spark(
     conf: Mapping[str, str],
     time_zone: str | None = None,
     cache: Path | None = None,
-    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> list[RefreshReport]:
     """Refresh a materialized view on a Spark session that is started for it, and stopped at the end."""
     catalog.materialized.freshness(name)  # what is not there is told before Spark starts
-    if tell is not None:
-        tell(f"starting Spark on {master}")
+    if progress is not None:
+        progress(f"starting Spark on {master}")
     spark = _session(catalog, {"spark.master": master, **conf}, time_zone, cache)
     try:
         return catalog.materialized.refresh(
-            name, SparkEngine(spark, catalog, name=CATALOG), mode=mode, cascade=cascade, tell=tell
+            name, SparkEngine(spark, catalog, name=CATALOG), mode=mode, cascade=cascade, progress=progress
         )
     finally:
         spark.stop()
@@ -88,7 +89,7 @@ def _session(
 
 
 def storage_settings(properties: Mapping[str, str]) -> dict[str, str]:
-    """What Iceberg's catalog in Spark has to know to reach the storage that PyIceberg's properties tell of."""
+    """What Iceberg's catalog in Spark has to know to reach the storage that PyIceberg's properties describe."""
     own = {key: value for key, value in properties.items() if key.startswith(("s3.", "client."))}
     if not own and urlparse(properties.get("warehouse", "")).scheme not in _S3:
         return {}

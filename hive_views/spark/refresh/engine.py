@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from hive_views.errors import RefreshError, SqlError
-from hive_views.materialized.refresh.stage import Action, Input, Work
+from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.sessions import (
     all_settings,
@@ -41,7 +41,7 @@ _WAP = "spark.wap."
 """How settings begin by which a session stages its writes: the caller's are not those of a refresh."""
 
 
-def _check_types(work: Work, computed: StructType, stored: StructType) -> None:
+def _check_types(work: StagingRequest, computed: StructType, stored: StructType) -> None:
     """Refuse rows that the storage would change: Spark stores a fraction in a BIGINT without a word."""
     for column, there in zip(computed.fields, stored.fields, strict=True):
         if not _holds(column.dataType, there.dataType):
@@ -143,7 +143,7 @@ class SparkEngine:
         """
         return recorded_settings(self._spark)
 
-    def stage(self, work: Work) -> None:
+    def stage(self, work: StagingRequest) -> None:
         """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`.
 
         Args:
@@ -202,7 +202,7 @@ class SparkEngine:
             return reader.option("end-snapshot-id", str(item.snapshot_id)).load(name)
         return reader.option("versionAsOf", str(item.snapshot_id)).load(name)
 
-    def _write(self, session: SparkSession, work: Work) -> None:
+    def _write(self, session: SparkSession, work: StagingRequest) -> None:
         if is_classic(session):
             from pyspark.sql.functions import expr, lit
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
-    from hive_views.materialized.time_travel import Stored
+    from hive_views.materialized.time_travel import StoredSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class MaterializedReader:
             return None
         return self._load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
 
-    def earlier_rows(self, stored: Stored) -> DataFrame:
+    def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
         """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
         settings = recorded_settings(self._spark)
         differing = ", ".join(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.layouts.loading import MaterializedView
 
 STORAGE = "storage"
 """After a materialized view's name: its stored rows, current or AS OF."""

@@ -30,8 +30,7 @@ from hive_views.errors import (
     ViewDriftWarning,
 )
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.layouts import METADATA
-from hive_views.materialized.loading import is_materialized
+from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.time_travel import stored_rows
 from hive_views.metastore.row_codec import Row, RowKind
@@ -62,6 +61,7 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.spec.session_settings import RECORDED, is_same_setting, recorded_settings
+from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.spark_lexer import spark_tokens
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spec.metadata import ViewVersion
 

@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.refresh.stage import Action, Input, Work
+from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import TIME_ZONE
 from hive_views.sql.analysis.incremental import RowSelection
@@ -26,18 +26,18 @@ class DuckEngine:
     def __init__(self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None) -> None:
         self.catalog = catalog
         self._settings = dict(settings or {})
-        self.works: list[Work] = []
+        self.works: list[StagingRequest] = []
 
     def settings(self) -> dict[str, str]:
         return dict(self._settings)
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: StagingRequest) -> int:
         self.works.append(work)
         table = self.catalog.load_table(work.target.identifier)
         rows = self.rows(work)
         return stage_rows(table, rows, work.action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
 
-    def rows(self, work: Work) -> pa.Table:
+    def rows(self, work: StagingRequest) -> pa.Table:
         connection = duckdb.connect(config={"threads": 1})
         if TIME_ZONE in self._settings:
             connection.execute(f"SET TimeZone = '{self._settings[TIME_ZONE]}'")

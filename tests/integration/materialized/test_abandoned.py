@@ -13,8 +13,8 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
-from hive_views.materialized.layouts.storage_tables import new_attached
-from hive_views.materialized.maintenance.abandoned import Abandoned
+from hive_views.materialized.layouts.attached import create_attached_storage
+from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.spec.storage_link import STORAGE_OF
 from tests.integration.catalog.fixtures import other_database, own_directory
 from tests.integration.materialized.conftest import SALES, rows
@@ -25,7 +25,7 @@ __all__ = ["other_database", "own_directory"]
 
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 17
 LAYOUTS = ("registered", "attached", "table")
-NOTHING = Abandoned()
+NOTHING = Garbage()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def left_in(place: Path, *others: str) -> set[str]:
     return {str(file) for file in found if file.is_file() and file.suffix != ".crc"}
 
 
-def paths(found: Abandoned) -> set[str]:
+def paths(found: Garbage) -> set[str]:
     return set(map(path_of, (*found.files, *found.definitions)))
 
 
@@ -121,7 +121,7 @@ def test_what_is_somebodys_is_not_listed(catalog, views, engine, market, other_d
     assert found.files and all("/left__storage/" in file for file in found.files)
     assert [path_of(file).split("/")[-3] for file in found.definitions] == ["kept", "left", "read"]
     assert views.remove_abandoned(market, older_than_ms=0).tables == found.tables
-    assert views.abandoned(market, older_than_ms=0) == Abandoned(definitions=found.definitions)
+    assert views.abandoned(market, older_than_ms=0) == Garbage(definitions=found.definitions)
     assert views.abandoned(other_database, older_than_ms=0) == NOTHING
     for layout in LAYOUTS:
         for name in ((market, f"stays_{layout}"), (other_database, f"moved_{layout}")):
@@ -141,7 +141,7 @@ def test_files_of_a_table_that_was_dropped_are_no_storages(catalog, views, marke
     catalog.create_table((market, "mv"), SALES).append(rows((1, "a", 1)))
     catalog.drop_table((market, "mv"))
     files = left_in(place)
-    storage = new_attached(catalog.store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
+    storage = create_attached_storage(catalog.store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
     assert views.remove_abandoned(market, older_than_ms=0).files == (storage,)
     assert left_in(place) == files
 

@@ -11,7 +11,7 @@ from pyiceberg.table.statistics import StatisticsFile
 from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.loading import storage_link
+from hive_views.materialized.layouts.registered import storage_link_of
 from hive_views.spec.storage_link import StorageLink, with_link
 from hive_views.spec.version_texts import define
 from tests.integration.materialized.conftest import rows
@@ -35,7 +35,7 @@ def amounts(views, name) -> list[int]:
 def set_definition(catalog: HiveViewCatalog, name: tuple[str, str], threshold: int) -> None:
     made = catalog.author(name, f"SELECT id, amount FROM {name[0]}.sales WHERE amount > {threshold}")
     view = catalog.load_view(name)
-    version = with_link(made.version, storage_link(view.metadata))
+    version = with_link(made.version, storage_link_of(view.metadata))
     view.update().replace_version(version, view.schema()).commit()
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hive_views.errors import InvalidPropertyError, NoSuchRefreshError, RefreshConflictError
-from hive_views.materialized.layouts.layouts import METADATA, AttachedStorage
+from hive_views.materialized.layouts.attached import AttachedStorage
 from hive_views.materialized.maintenance.expire import expire
+from hive_views.spec.staleness_policy import METADATA
 from tests.integration.materialized.conftest import rows
 from tests.integration.materialized.duck_engine import compact
 
@@ -59,5 +60,5 @@ def test_whoever_is_faster_wins(catalog, market, engine, layout):
     seen = views.load(name)
     views.load(name).storage.manage_snapshots().create_tag(first, "audit").commit()
     with pytest.raises(RefreshConflictError):
-        expire(catalog, seen, older_than_ms=0)
+        expire(catalog.store, catalog, seen, older_than_ms=0, keep=1)
     assert views.load(name).storage.scan(snapshot_id=first).to_arrow().num_rows == 3

@@ -19,9 +19,11 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.layouts.layouts import METADATA, AttachedStorage, Layout
-from hive_views.materialized.properties import ALLOW_STALE_DATA, MAX_STALENESS_MS, TIME_TRAVEL
+from hive_views.materialized.layouts.attached import AttachedStorage
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.properties import MAX_STALENESS_MS, TIME_TRAVEL
 from hive_views.materialized.state.refresh_state import REFRESH_STATE
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA
 from hive_views.spec.version_texts import define
 from tests.integration.catalog.samples import hive_row
 from tests.integration.materialized.conftest import rows

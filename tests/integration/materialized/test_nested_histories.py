@@ -199,7 +199,7 @@ class World:
             verdict = self._freshness(name).verdict
             seen[verdict.value] += 1
             if verdict is Verdict.FRESH:
-                zone = self._load(name).recorded().settings[TIME_ZONE]
+                zone = self._load(name).last_refresh().settings[TIME_ZONE]
                 assert self.stored(name) == self.rows(name, zone), name
 
     def stored(self, name: str) -> list[tuple]:

@@ -21,9 +21,9 @@ from hive_views.errors import (
     SqlError,
 )
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.layouts.layouts import Layout
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.redefine import redefine
-from hive_views.materialized.refresh.stage import Work
+from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import rows
@@ -97,7 +97,7 @@ def test_what_cannot_be_replaced_is_left_as_it_is(catalog, views, engine, market
         views.create(name, "SELECT shop, id FROM sales", layout=layout, partitioned_by=("shop",))
         views.refresh(name, engine)
         for query in ("SELECT id FROM sales", "SELECT length(shop) AS shop, id FROM sales"):
-            with pytest.raises(SqlError, match="divided or sorted by this column"):
+            with pytest.raises(SqlError, match="partitioned or sorted by this column"):
                 run(f"CREATE OR REPLACE MATERIALIZED VIEW {layout} AS {query}")
             with pytest.raises(InvalidPropertyError):
                 views.replace(name, query)
@@ -119,8 +119,8 @@ def test_a_definition_of_the_table_layout_is_swapped_and_not_overwritten(catalog
     seen = views.load(name)
     faster = open_catalog({})
     faster.materialized.replace(name, "SELECT id FROM sales")
-    with pytest.raises(CommitFailedError, match="somebody else replaced the definition"):
-        redefine(catalog, seen, catalog.author(name, NEW), {})
+    with pytest.raises(CommitFailedError, match="definition was replaced concurrently"):
+        redefine(catalog.store, catalog, seen, catalog.author(name, NEW), {})
     now = views.load(name)
     assert (now.metadata.current_version_id, [field.name for field in now.metadata.current_schema().fields]) == (
         2,
@@ -128,7 +128,7 @@ def test_a_definition_of_the_table_layout_is_swapped_and_not_overwritten(catalog
     )
     # A change of the table that has nothing to do with it is no obstacle.
     catalog.load_table(name).transaction().set_properties({"team": "bi"}).commit_transaction()
-    redefine(catalog, now, catalog.author(name, NEW), {})
+    redefine(catalog.store, catalog, now, catalog.author(name, NEW), {})
     assert views.load(name).metadata.current_version_id == 3
     assert views.load(name).storage.metadata.properties["team"] == "bi"
 
@@ -143,7 +143,7 @@ class _Meanwhile:
     def settings(self) -> dict[str, str]:
         return self._engine.settings()
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: StagingRequest) -> int:
         staged = self._engine.stage(work)
         self._meanwhile()
         return staged

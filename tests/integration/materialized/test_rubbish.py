@@ -9,12 +9,13 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, InvalidRefreshStateError, RefreshError
+from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.layouts.layouts import METADATA, Layout
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
+from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
 from hive_views.materialized.state.refresh_state import REFRESH_STATE
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
+from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STORAGE_OF
 from tests.integration.catalog.samples import hive_row
 from tests.integration.materialized.conftest import rows
@@ -31,7 +32,7 @@ def views(catalog: HiveViewCatalog):
 def put(catalog, name, text: str) -> None:
     """Write a text over the draft's JSON, past everything that would refuse it."""
     if catalog.view_exists(name):
-        base = load_view(catalog.store, catalog.materialized._name(name))
+        base = load_view(catalog.store, ViewName.parse(name))
         changed = base.metadata.model_copy(update={"properties": {**base.metadata.properties, METADATA: text}})
         commit(catalog.store, base.row.name, base, changed)
         return

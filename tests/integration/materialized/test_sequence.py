@@ -8,10 +8,11 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.layouts.layouts import METADATA, Layout
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.state.refresh_state import REFRESH_STATE
-from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SEQUENCE_STATE, lineage_of
+from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SEQUENCE_STATE
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
+from hive_views.spec.staleness_policy import METADATA
 from tests.integration.materialized.conftest import rows
 from tests.integration.materialized.duck_engine import bag, query
 
@@ -39,7 +40,7 @@ def causes(catalog: HiveViewCatalog, name: tuple[str, str]) -> list[Cause]:
 def test_written_read_back_and_decided_from(catalog, engine, numbered):
     views, database = catalog.materialized, numbered[0]
     view = views.load(numbered)
-    assert lineage_of(view) == {f"{database}.big": 1, f"{database}.sales": 2, f"{database}.shops": 3}
+    assert view.lineage_numbers() == {f"{database}.big": 1, f"{database}.sales": 2, f"{database}.shops": 3}
     tables = [catalog.load_table((database, name)).metadata for name in ("sales", "shops")]
     assert json.loads(summary(catalog, numbered)[SEQUENCE_STATE]) == {
         "1": 1,
@@ -66,7 +67,7 @@ def test_a_child_that_reads_something_else_gets_its_children_numbered(catalog, e
     assert set(causes(catalog, numbered)) == {Cause.VIEW_CHANGED, Cause.ADDED, Cause.REMOVED}
     views.refresh(numbered, engine)
     assert views.freshness(numbered).is_fresh
-    numbers = lineage_of(views.load(numbered))
+    numbers = views.load(numbered).lineage_numbers()
     assert numbers == {f"{database}.big": 1, f"{database}.sales": 2, f"{database}.shops": 3, f"{database}.aside": 4}
     assert sorted(json.loads(summary(catalog, numbered)[SEQUENCE_STATE])) == ["1", "3", "4"]
 
@@ -90,7 +91,7 @@ def test_a_lineage_that_was_lost(catalog, engine, numbered):
     assert found.verdict is Verdict.UNKNOWN and causes(catalog, numbered) == [Cause.NO_STATE]
     views.refresh(numbered, engine)
     assert views.freshness(numbered).is_fresh
-    assert sorted(lineage_of(views.load(numbered)).values()) == [4, 5, 6], (
+    assert sorted(views.load(numbered).lineage_numbers().values()) == [4, 5, 6], (
         "what an older snapshot says stays unreadable"
     )
 
@@ -103,6 +104,6 @@ def test_beside_uuids_for_other_readers(catalog, engine, market):
     [(number, entry)] = json.loads(found[SEQUENCE_STATE]).items()
     [source] = json.loads(found[REFRESH_STATE])["source-states"]
     assert (number, entry) == ("1", {"type": "table", "id": source["snapshot-id"], "uuid": source["uuid"]})
-    assert lineage_of(catalog.materialized.load(name)) == {f"{market}.sales": 1}
+    assert catalog.materialized.load(name).lineage_numbers() == {f"{market}.sales": 1}
     catalog.rename_table((market, "sales"), (market, "renamed"))
     assert catalog.materialized.freshness(name).is_fresh, "UUIDs decide"

@@ -9,13 +9,13 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, SqlError
 from hive_views.materialized.freshness.verdict import Verdict
-from hive_views.materialized.layouts.layouts import METADATA, Layout
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
-from hive_views.materialized.properties import ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, TIME_TRAVEL
+from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
+from hive_views.materialized.properties import MAX_STALENESS_MS, REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.redefine import _swap_definition
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA
 from tests.integration.materialized.conftest import rows
 
 LAYOUTS = ("registered", "attached", "table")
@@ -35,7 +35,7 @@ def make(views, run, engine, market, layout, more="") -> tuple[str, str]:
     """A materialized view whose rows are stale."""
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}'{more}) AS SELECT id FROM sales")
     views.refresh((market, "mv"), engine)
-    views._catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    engine.catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
     return market, "mv"
 
 
@@ -107,7 +107,7 @@ def test_a_tables_settings_are_the_tables(catalog, views, run, engine, market):
     assert catalog.load_table(name).properties["comment"] == "sold"
     view = views.load(name)
     old = apply(view.metadata, [SetProperties({ALLOW_STALE_DATA: "true"})], identifier="mv", now_ms=0)
-    _swap_definition(catalog, view, old, SetProperties())
+    _swap_definition(catalog.store, catalog, view, old, SetProperties())
     assert views.reading(name).from_storage, "as an earlier release kept it"
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
     assert not views.reading(name).from_storage

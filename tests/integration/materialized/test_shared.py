@@ -18,9 +18,9 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
 from hive_views.materialized.drop import drop_materialized
-from hive_views.materialized.layouts.layouts import METADATA
-from hive_views.materialized.maintenance.abandoned import Abandoned
+from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from hive_views.spec.staleness_policy import METADATA
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.integration.materialized.conftest import SALES, rows
 
@@ -124,7 +124,7 @@ def test_another_view_that_took_the_name_meanwhile(catalog, views, stored, marke
     catalog.rename_view(name, (market, "moved"))
     stored("attached")
     with pytest.raises(CommitFailedError):
-        drop_materialized(catalog, seen, restrict=False, cascade=False, purge=True)
+        drop_materialized(catalog.store, catalog, seen, restrict=False, cascade=False, purge=True)
     assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
 
 
@@ -134,7 +134,7 @@ def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, vi
     local(storage.metadata_location).unlink()
     open_catalog().materialized.drop(name)  # the other one remembers what it read
     assert catalog.list_views(market) == [] and not catalog.table_exists((market, "mv__storage"))
-    assert list(local(storage.metadata.location).rglob("*.parquet")) and "are left" in caplog.text
+    assert list(local(storage.metadata.location).rglob("*.parquet")) and "are kept" in caplog.text
 
 
 def test_what_is_materialized_gets_no_second_storage(catalog, views, stored, market):
@@ -156,7 +156,7 @@ def test_a_server_that_does_not_filter_cannot_say_whose_files_are(catalog, open_
             other.purge_table(table.name())
         other.materialized.drop(name)
     assert not catalog.view_exists(name) and not catalog.table_exists(table.name())
-    assert "nobody can tell" in caplog.text
+    assert "could not determine whether other rows reference them" in caplog.text
     assert catalog.register_table(table.name(), table.metadata_location).scan().to_arrow().num_rows == 3
 
 
@@ -201,7 +201,7 @@ def test_gc_enabled_is_heeded(catalog, views, stored, engine, market):
     assert left.exists()
 
 
-# -- Abandoned --------------------------------------------------------------------------------------------------------
+# -- Garbage --------------------------------------------------------------------------------------------------------
 
 
 def test_a_plain_view_whose_name_ends_like_a_definitions(catalog, views, market):
@@ -209,7 +209,7 @@ def test_a_plain_view_whose_name_ends_like_a_definitions(catalog, views, market)
     catalog.execute(f"CREATE VIEW mv__storage AS {QUERY}", database=market)
     for name in ("sales__view", "mv__storage"):
         catalog.drop_view((market, name))
-    assert views.abandoned(market, older_than_ms=0) == Abandoned()
+    assert views.abandoned(market, older_than_ms=0) == Garbage()
 
 
 def test_the_second_name_of_a_storage_that_has_no_rows_yet(catalog, views, market):
@@ -254,8 +254,8 @@ def test_removed_is_only_what_is_gone(open_catalog, market, stored, views, engin
     assert "left.avro" in str(found.kept[0]) and "not yours" in str(found.kept[0])
     views.refresh(name, engine, mode="full")
     expired = stubborn.expire(name, older_than_ms=0)
-    assert expired.files > 0 and len(expired.kept) == 1 and expired.kept[0].what.endswith(".parquet")
-    views._catalog.drop_view(name)
+    assert expired.files > 0 and len(expired.kept) == 1 and expired.kept[0].item.endswith(".parquet")
+    engine.catalog.drop_view(name)
     found = stubborn.remove_abandoned(market, older_than_ms=0)
     assert found.files and not any(file.endswith(".parquet") for file in found.files)
-    assert {Path(item.what).suffix for item in found.kept} == {".parquet", ".avro"}
+    assert {Path(item.item).suffix for item in found.kept} == {".parquet", ".avro"}

@@ -6,7 +6,7 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
-from hive_views.materialized.layouts.layouts import Layout
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import rows
@@ -106,7 +106,7 @@ def test_cascade_refreshes_each_once_in_order(run, catalog, market):
     with pytest.raises(DependentsError):
         run("DROP MATERIALIZED VIEW base RESTRICT")
     told: list[str] = []
-    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, tell=told.append)
+    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, progress=told.append)
     assert [line.partition(":")[0] for line in told if "refresh:" in line or "unchanged" in line] == [
         f"[{number}/3] {market}.{name}" for number, name in enumerate(("base", "one", "top"), start=1)
     ]

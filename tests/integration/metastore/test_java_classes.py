@@ -16,7 +16,7 @@ from hive_views import HiveView, HiveViewCatalog
 from hive_views.errors import CommitFailedError, MetastoreRefusedError, NoSuchViewError, SharedFilesError
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.local_metastore.process import MetastoreProcess
-from hive_views.materialized.maintenance.abandoned import Abandoned
+from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from tests.conftest import SERVER
 from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
@@ -267,7 +267,7 @@ def test_files_shared_with_another_catalog_are_kept(
     catalog.materialized.create(f"{database}.mv", f"SELECT * FROM {database}.t")
     mine.register_view(f"{database}.mv", catalog.load_view(f"{database}.mv").metadata_location)
     catalog.drop_view(f"{database}.mv")
-    assert catalog.materialized.abandoned(database, older_than_ms=0) == Abandoned()
+    assert catalog.materialized.abandoned(database, older_than_ms=0) == Garbage()
     mine.drop_view(f"{database}.mv")
     assert catalog.materialized.abandoned(database, older_than_ms=0).tables
     mine.drop_table(f"{database}.twin")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshConflictError
 from hive_views.materialized.freshness.verdict import Cause
-from hive_views.materialized.refresh.stage import Work
+from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from tests.integration.catalog.fixtures import catalog, open_catalog
@@ -155,7 +155,7 @@ class _Meanwhile:
     def settings(self) -> dict[str, str]:
         return self._engine.settings()
 
-    def stage(self, work: Work) -> None:
+    def stage(self, work: StagingRequest) -> None:
         self._engine.stage(work)
         self._meanwhile()
 

@@ -9,13 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.cache import SnapshotFact, TableFacts
+from hive_views.materialized.freshness.cache import SnapshotInfo, TableState
 from hive_views.materialized.freshness.verdict import (
     Cause,
-    Observed,
     ObservedSource,
-    Reason,
-    Recorded,
+    ObservedState,
+    RecordedRefresh,
+    StalenessReason,
     Verdict,
     changed_tables,
     decide,
@@ -33,7 +33,7 @@ STATE = RefreshState(
     ),
     1000,
 )
-NOW = Observed(
+NOW = ObservedState(
     VIEW,
     1,
     (
@@ -41,19 +41,19 @@ NOW = Observed(
         ObservedSource(SourceKind.VIEW, V, "uuid-v", 2),
     ),
 )
-RECORDED = Recorded(STATE, VIEW)
+RECORDED = RecordedRefresh(STATE, VIEW)
 TOKYO = {TIME_ZONE: "Asia/Tokyo", ANSI: "false"}
 
 
-def table(**changes) -> Observed:
+def table(**changes) -> ObservedState:
     return replace(NOW, sources=(replace(NOW.sources[0], **changes), NOW.sources[1]))
 
 
-def view(**changes) -> Observed:
+def view(**changes) -> ObservedState:
     return replace(NOW, sources=(NOW.sources[0], replace(NOW.sources[1], **changes)))
 
 
-def foreign(**changes) -> Recorded:
+def foreign(**changes) -> RecordedRefresh:
     return replace(RECORDED, state=replace(STATE, sources=(replace(STATE.sources[0], **changes), STATE.sources[1])))
 
 
@@ -79,15 +79,15 @@ CASES = [
     (RECORDED, replace(NOW, view_uuid="another"), Verdict.STALE, [Cause.OTHER_VIEW]),
     (replace(RECORDED, view_uuid=None), NOW, Verdict.FRESH, []),
     (RECORDED, replace(NOW, sources=NOW.sources[:1]), Verdict.STALE, [Cause.REMOVED]),
-    (RECORDED, replace(NOW, sources=NOW.sources[:1], gone=(V,)), Verdict.STALE, [Cause.GONE]),
-    (RECORDED, replace(NOW, unknown={V: "why"}), Verdict.UNKNOWN, [Cause.NO_LINEAGE]),
+    (RECORDED, replace(NOW, sources=NOW.sources[:1], missing=(V,)), Verdict.STALE, [Cause.GONE]),
+    (RECORDED, replace(NOW, unreadable={V: "why"}), Verdict.UNKNOWN, [Cause.NO_LINEAGE]),
     (replace(RECORDED, unrepeatable=("rand",)), NOW, Verdict.UNKNOWN, [Cause.UNREPEATABLE]),
-    (RECORDED, replace(NOW, others={ViewName("h", "t"): "a"}), Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
-    (replace(RECORDED, others={ViewName("h", "t"): "a"}), replace(NOW, others={ViewName("h", "t"): "a"}),
+    (RECORDED, replace(NOW, hive_sources={ViewName("h", "t"): "a"}), Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
+    (replace(RECORDED, hive_sources={ViewName("h", "t"): "a"}), replace(NOW, hive_sources={ViewName("h", "t"): "a"}),
      Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
-    (replace(RECORDED, others={ViewName("h", "t"): "a"}), replace(NOW, others={ViewName("h", "t"): "b"}),
+    (replace(RECORDED, hive_sources={ViewName("h", "t"): "a"}), replace(NOW, hive_sources={ViewName("h", "t"): "b"}),
      Verdict.STALE, [Cause.CHANGED]),
-    (replace(RECORDED, others={ViewName("h", "t"): "a"}), NOW, Verdict.STALE, [Cause.REMOVED]),
+    (replace(RECORDED, hive_sources={ViewName("h", "t"): "a"}), NOW, Verdict.STALE, [Cause.REMOVED]),
     (replace(RECORDED, settings=TOKYO), NOW, Verdict.FRESH, []),
     (replace(RECORDED, settings=TOKYO), replace(NOW, settings={V: {TIME_ZONE: "UTC"}}),
      Verdict.STALE, [Cause.SETTINGS]),
@@ -96,9 +96,9 @@ CASES = [
     (replace(RECORDED, settings=TOKYO), replace(NOW, settings={T: {ANSI: "true"}, V: {TIME_ZONE: "UTC"}}),
      Verdict.STALE, [Cause.SETTINGS, Cause.SETTINGS]),
     (RECORDED, replace(NOW, settings={V: {TIME_ZONE: "UTC"}}), Verdict.FRESH, []),
-    (Recorded(None), NOW, Verdict.STALE, [Cause.NEVER_REFRESHED]),
-    (Recorded(None, problem=Reason(Cause.NO_STATE)), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
-    (Recorded(None, problem=Reason(Cause.STORAGE)), NOW, Verdict.UNKNOWN, [Cause.STORAGE]),
+    (RecordedRefresh(None), NOW, Verdict.STALE, [Cause.NEVER_REFRESHED]),
+    (RecordedRefresh(None, problem=StalenessReason(Cause.NO_STATE)), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
+    (RecordedRefresh(None, problem=StalenessReason(Cause.STORAGE)), NOW, Verdict.UNKNOWN, [Cause.STORAGE]),
 ]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def test_a_view_without_a_recorded_identity_is_not_trusted():
 
 def test_reasons_name_the_child_and_both_states():
     [reason] = decide(RECORDED, table(id=11), now_ms=2000).reasons
-    assert (reason.child, reason.before, reason.now) == (T, "snapshot 10", "snapshot 11")
+    assert (reason.source, reason.before, reason.now) == (T, "snapshot 10", "snapshot 11")
     assert str(reason) == "db.t: a table changed, from snapshot 10 to snapshot 11"
 
 
@@ -168,13 +168,13 @@ def test_fresh_means_the_same_objects_in_the_same_state(before, now, version, cu
               for kind, name, uuid, number, schema in before),
         0,
     )  # fmt: skip
-    observed = Observed(
+    observed = ObservedState(
         "v",
         current,
         tuple(ObservedSource(kind, ViewName("d", name), uuid, number, schema, schema)
               for kind, name, uuid, number, schema in now),
     )  # fmt: skip
-    found = decide(Recorded(state), observed, now_ms=1)
+    found = decide(RecordedRefresh(state), observed, now_ms=1)
     named = {name: uuid for _, name, uuid, _, _ in before}
     moved = any(named.get(name, uuid) != uuid for _, name, uuid, _, _ in now)
     assert found.is_fresh == (version == current and unique(before) == unique(now) and not moved)
@@ -185,10 +185,10 @@ def test_fresh_means_the_same_objects_in_the_same_state(before, now, version, cu
 operations = st.lists(st.sampled_from(("append", "replace", "overwrite", "delete")), max_size=6)
 
 
-def chain(names: list[str], expired: int = 0) -> TableFacts:
-    snapshots = {number: SnapshotFact(number - 1 or None, name, 0) for number, name in enumerate(names, start=1)}
+def chain(names: list[str], expired: int = 0) -> TableState:
+    snapshots = {number: SnapshotInfo(number - 1 or None, name, 0) for number, name in enumerate(names, start=1)}
     kept = {number: fact for number, fact in snapshots.items() if number > expired}
-    return TableFacts("u", len(names) or NO_SNAPSHOT, 0, kept)
+    return TableState("u", len(names) or NO_SNAPSHOT, 0, kept)
 
 
 @given(operations, st.integers(0, 6), st.integers(0, 6))

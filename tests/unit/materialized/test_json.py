@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 
 from hive_views.errors import InvalidRefreshStateError, UnsupportedMaterializedViewError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.layouts import (
-    AssociatedView,
-    AttachedStorage,
-    AttachedView,
-    decode_summary,
-    encode_summary,
-)
+from hive_views.materialized.layouts.attached import AttachedStorage, AttachedView
+from hive_views.materialized.layouts.table import AssociatedView, decode_summary, encode_summary
 from hive_views.materialized.state.refresh_state import RefreshState, SourceKind, SourceState, decode, encode
 from hive_views.spec.storage_link import StorageLink
 

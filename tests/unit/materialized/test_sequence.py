@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from hive_views.errors import InvalidPropertyError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.verdict import Cause, Observed, ObservedSource, Recorded, decide
+from hive_views.materialized.freshness.verdict import Cause, ObservedSource, ObservedState, RecordedRefresh, decide
 from hive_views.materialized.state.refresh_state import RefreshState, SourceKind, SourceState
 from hive_views.materialized.state.sequence_numbers import (
     SEQUENCE_DETAILS,
     SEQUENCE_STATE,
     SequenceIds,
-    decode_sequence,
-    encode_beside,
-    encode_only,
-    extended,
-    is_alone,
-    numbers_of,
+    assign_numbers,
+    decode_by_number,
+    decode_lineage,
+    encode_numbers_only,
+    encode_with_uuids,
+    has_numbers_only,
 )
 from tests.unit.materialized.test_json import states
 
@@ -39,7 +39,7 @@ STATE = RefreshState(
     ),
     1000,
 )
-NOW = Observed(
+NOW = ObservedState(
     "mv",
     1,
     (
@@ -51,40 +51,40 @@ NOW = Observed(
 
 
 def test_numbers_begin_at_1_for_each_view():
-    assert extended({}, [V, T, U]) == L
+    assert assign_numbers({}, [V, T, U]) == L
 
 
 def test_s_is_a_map_of_ids_to_states_and_no_more():
-    summary = encode_only(STATE, L)
+    summary = encode_numbers_only(STATE, L)
     assert json.loads(summary[SEQUENCE_STATE]) == S
-    assert is_alone(summary) and not is_alone(encode_beside(STATE, L))
+    assert has_numbers_only(summary) and not has_numbers_only(encode_with_uuids(STATE, L))
     assert "uuid" not in "".join(summary.values())
 
 
 def test_l_and_s_are_correlated_by_the_ids():
-    found = decode_sequence(encode_only(STATE, L), L)
+    found = decode_by_number(encode_numbers_only(STATE, L), L)
     assert {source.name: source.id for source in found.sources} == {V: 4, T: 5310, U: 5311}
-    assert decide(Recorded(found), NOW, now_ms=0).is_fresh
+    assert decide(RecordedRefresh(found), NOW, now_ms=0).is_fresh
     other = {name: {1: 2, 2: 1}.get(number, number) for name, number in L.items()}
-    assert not decide(Recorded(decode_sequence(encode_only(STATE, L), other)), NOW, now_ms=0).is_fresh
+    assert not decide(RecordedRefresh(decode_by_number(encode_numbers_only(STATE, L), other)), NOW, now_ms=0).is_fresh
 
 
 @pytest.mark.parametrize("lineage", [{}, {"db.v": 1, "db.t": 2}])
 def test_s_is_meaningless_if_the_lineage_is_missing(lineage):
     with pytest.raises(InvalidRefreshStateError):
-        decode_sequence(encode_only(STATE, L), lineage)
+        decode_by_number(encode_numbers_only(STATE, L), lineage)
 
 
 def test_s_of_another_writer_tells_tables_by_their_snapshots_and_views_by_nothing():
-    pure = {key: value for key, value in encode_only(STATE, L).items() if key != SEQUENCE_DETAILS}
-    state = decode_sequence(pure, L)
-    [reason] = decide(Recorded(state), NOW, now_ms=0).reasons
-    assert (reason.cause, reason.child) == (Cause.NO_STATE, V), "another view may have its name and its number"
+    pure = {key: value for key, value in encode_numbers_only(STATE, L).items() if key != SEQUENCE_DETAILS}
+    state = decode_by_number(pure, L)
+    [reason] = decide(RecordedRefresh(state), NOW, now_ms=0).reasons
+    assert (reason.cause, reason.source) == (Cause.NO_STATE, V), "another view may have its name and its number"
     tables = replace(state, sources=state.sources[1:])
-    assert decide(Recorded(tables), replace(NOW, sources=NOW.sources[1:]), now_ms=0).is_fresh
+    assert decide(RecordedRefresh(tables), replace(NOW, sources=NOW.sources[1:]), now_ms=0).is_fresh
 
 
-def observed(at: int, **changes) -> Observed:
+def observed(at: int, **changes) -> ObservedState:
     sources = [replace(source, **changes) if place == at else source for place, source in enumerate(NOW.sources)]
     return replace(NOW, sources=tuple(sources))
 
@@ -105,19 +105,19 @@ def observed(at: int, **changes) -> Observed:
     ],
 )
 def test_what_counts(now, causes):
-    state = decode_sequence(encode_only(STATE, L), L)
-    assert [reason.cause for reason in decide(Recorded(state), now, now_ms=0).reasons] == causes
+    state = decode_by_number(encode_numbers_only(STATE, L), L)
+    assert [reason.cause for reason in decide(RecordedRefresh(state), now, now_ms=0).reasons] == causes
 
 
 @given(states)
 def test_both_forms_come_back(state):
-    numbers = extended({}, [source.name for source in state.sources])
-    only = decode_sequence(encode_only(state, numbers), numbers)
+    numbers = assign_numbers({}, [source.name for source in state.sources])
+    only = decode_by_number(encode_numbers_only(state, numbers), numbers)
     bare = {replace(source, kind=None, uuid=None) for source in state.sources}
     assert set(only.sources) == bare
     assert (only.view_version_id, only.started_ms, only.definition) == (
         state.view_version_id, state.started_ms, state.definition)  # fmt: skip
-    beside = decode_sequence(encode_beside(state, numbers), numbers)
+    beside = decode_by_number(encode_with_uuids(state, numbers), numbers)
     assert {(item.kind, item.name, item.uuid, item.id) for item in beside.sources} == {
         (item.kind, item.name, item.uuid, item.id) for item in state.sources
     }
@@ -130,18 +130,18 @@ children = st.lists(st.sampled_from("abcdef").map(lambda name: ViewName("d", nam
 def test_a_number_keeps_its_name(lists, behind):
     numbers: dict[str, int] = {}
     for names in lists:
-        more = extended(numbers, names, behind)
+        more = assign_numbers(numbers, names, behind)
         assert {name: more[name] for name in numbers} == numbers
         assert {str(name) for name in names} <= more.keys()
         assert len(set(more.values())) == len(more) and all(number > behind for number in more.values())
-        assert numbers_of(json.dumps(more)) == more
+        assert decode_lineage(json.dumps(more)) == more
         numbers = more
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 0}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 1}'])
 def test_what_is_no_lineage(text):
     with pytest.raises(InvalidRefreshStateError):
-        numbers_of(text if text else "no")
+        decode_lineage(text if text else "no")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_no_lineage(text):
 )
 def test_what_is_no_state(changes):
     with pytest.raises(InvalidRefreshStateError):
-        decode_sequence({**encode_only(STATE, L), **changes}, L)
+        decode_by_number({**encode_numbers_only(STATE, L), **changes}, L)
 
 
 def test_the_property():

@@ -75,7 +75,7 @@ T = ViewName("db", "t")
     ],
 )
 def test_decision(summary, current, gone, grace, verdict):
-    found = trino.decide(trino.refresh_of(summary), current, gone=gone, now_ms=1000, grace_ms=grace)
+    found = trino.decide(trino.refresh_of(summary), current, missing=gone, now_ms=1000, grace_ms=grace)
     assert found.verdict is verdict
     if not summary:
         assert found.reasons[0].cause is Cause.NEVER_REFRESHED

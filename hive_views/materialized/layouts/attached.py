@@ -1,0 +1,392 @@
+"""Layout `attached`: a view property names the metadata file of a storage table that is in no catalog.
+
+Source: Iceberg Materialized View Concept, Design 1. A property of the storage table lists the refreshes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import update_table_metadata
+
+from hive_views.errors import CommitFailedError, InvalidRefreshStateError
+from hive_views.identifiers import ViewName
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.materialized.layouts.layout import (
+    FORMAT_VERSION,
+    encode_document,
+    parse_document,
+    parse_identifier,
+    unknown_keys,
+    write_table_metadata,
+)
+from hive_views.materialized.layouts.registered import STORAGE_SUFFIX
+from hive_views.materialized.state.refresh_state import (
+    DEFINITION,
+    STARTED_MS,
+    RefreshState,
+    SourceKind,
+    SourceState,
+    optional,
+    required,
+)
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.queries import load_view
+from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.spec.changes import SetProperties, apply
+from hive_views.spec.staleness_policy import METADATA
+
+if TYPE_CHECKING:
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+DETACHED_METADATA = "hive-views.detached-materialized-view-metadata"
+"""Property of a plain view that was a materialized one: the value of `METADATA`, for the conversion back."""
+
+_ICEBERG_TABLE = "iceberg-metastore"
+_ICEBERG_VIEW = "iceberg-metastore-view"
+"""Types of a base table: the draft's, and that of this package for a view, whose version id is the reference."""
+
+_MAX_ATTEMPTS = 10
+
+
+@dataclass(frozen=True)
+class AttachedView:
+    """The view's property."""
+
+    storage_table_location: str
+    """The current metadata file of the storage table."""
+    allow_stale_data: bool | None = None
+    """Whether rows that are not fresh may answer a query; None is False."""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Unknown keys, which are written back."""
+
+    def encode(self) -> str:
+        """Encode the property's value."""
+        document = {"format-version": FORMAT_VERSION, "storage-table-location": self.storage_table_location}
+        if self.allow_stale_data is not None:
+            document["allow-stale-data"] = self.allow_stale_data
+        return encode_document({**document, **self.extra})
+
+    @staticmethod
+    def decode(text: str) -> AttachedView:
+        """Decode the property's value."""
+        document = parse_document(text)
+        return AttachedView(
+            required(document, "storage-table-location", str, METADATA),
+            optional(document, "allow-stale-data", bool, METADATA),
+            unknown_keys(document, "format-version", "storage-table-location", "allow-stale-data"),
+        )
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> AttachedView:
+        """Decode the property of a view."""
+        return AttachedView.decode(properties.get(METADATA, "{}"))
+
+
+# -- The storage table's property -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BaseTable:
+    """The recorded state of one source."""
+
+    identifier: str
+    """Its name in the query: `database.name`."""
+    snapshot_reference: int
+    """Its snapshot; the version of a view."""
+    properties: Mapping[str, str] | None = None
+    """The draft's string-to-string map; holds the UUID and the table's schema."""
+    type: str = _ICEBERG_TABLE
+    """`iceberg-metastore`, or another type."""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Unknown keys."""
+
+    def document(self) -> dict[str, Any]:
+        """The entry as JSON."""
+        document: dict[str, Any] = {
+            "type": self.type,
+            "identifier": self.identifier,
+            "snapshot-reference": self.snapshot_reference,
+        }
+        if self.properties is not None:
+            document["properties"] = dict(self.properties)
+        return {**document, **self.extra}
+
+
+@dataclass(frozen=True)
+class RefreshEntry:
+    """One refresh in the storage table's list."""
+
+    refresh_id: int | str
+    """Its id."""
+    version_id: int
+    """The view version that was evaluated."""
+    base_tables: tuple[BaseTable, ...]
+    """Its sources."""
+    sequence_number: int | None = None
+    """The sequence number of the snapshot that holds the refreshed rows."""
+    started_ms: int | None = None
+    """When it started, in epoch milliseconds (a key of this package)."""
+    definition: str | None = None
+    """The fingerprint of the definition that was evaluated (a key of this package)."""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Unknown keys."""
+
+    def document(self) -> dict[str, Any]:
+        """The entry as JSON."""
+        document: dict[str, Any] = {
+            "refresh-id": self.refresh_id,
+            "version-id": self.version_id,
+            "base-tables": [table.document() for table in self.base_tables],
+        }
+        if self.sequence_number is not None:
+            document["sequence-number"] = self.sequence_number
+        if self.started_ms is not None:
+            document[STARTED_MS] = self.started_ms
+        if self.definition is not None:
+            document[DEFINITION] = self.definition
+        return {**document, **self.extra}
+
+    def state(self, database: str | None = None) -> RefreshState:
+        """The refresh state; `database` qualifies names without one."""
+        return RefreshState(
+            self.version_id,
+            tuple(
+                _source_state(table, f"base-tables[{index}]", database) for index, table in enumerate(self.base_tables)
+            ),
+            self.started_ms,
+            self.definition,
+        )
+
+
+@dataclass(frozen=True)
+class AttachedStorage:
+    """The storage table's property: the list of refreshes, and which of them is current."""
+
+    refreshes: tuple[RefreshEntry, ...] = ()
+    """The current refresh, or with time travel all of them, oldest first."""
+    current_refresh_id: int | str | None = None
+    """The refresh whose rows readers get; None for a storage table that was never refreshed."""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Unknown keys."""
+
+    @property
+    def current(self) -> RefreshEntry | None:
+        """The refresh whose rows readers get."""
+        return next((entry for entry in self.refreshes if entry.refresh_id == self.current_refresh_id), None)
+
+    def with_refresh(self, state: RefreshState, *, sequence_number: int | None, keep: bool) -> AttachedStorage:
+        """Add a refresh; `keep` retains the earlier ones."""
+        refresh_ids = [entry.refresh_id for entry in self.refreshes if isinstance(entry.refresh_id, int)]
+        refresh_id = max(refresh_ids, default=0) + 1
+        tables = tuple(_base_table_of(source) for source in state.sources)
+        entry = RefreshEntry(
+            refresh_id, state.view_version_id, tables, sequence_number, state.started_ms, state.definition
+        )
+        return replace(self, refreshes=(*(self.refreshes if keep else ()), entry), current_refresh_id=refresh_id)
+
+    def encode(self) -> str:
+        """Encode the property's value."""
+        return encode_document(
+            {
+                "format-version": FORMAT_VERSION,
+                "refreshes": [entry.document() for entry in self.refreshes],
+                "current-refresh-id": self.current_refresh_id,
+                **self.extra,
+            }
+        )
+
+    @staticmethod
+    def is_text(text: str) -> bool:
+        """Whether a table's property is that of an attached storage table, not of the layout `table`."""
+        try:
+            return "refreshes" in parse_document(text)
+        except InvalidRefreshStateError:
+            return False
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> AttachedStorage:
+        """Decode the property of a storage table; without it, there were no refreshes."""
+        return AttachedStorage() if METADATA not in properties else AttachedStorage.decode(properties[METADATA])
+
+    @staticmethod
+    def decode(text: str) -> AttachedStorage:
+        """Decode the property's value."""
+        document = parse_document(text)
+        items = required(document, "refreshes", list, METADATA)
+        current = document.get("current-refresh-id")
+        if current is not None and not _is_id(current):
+            raise InvalidRefreshStateError("current-refresh-id", f"it must be an id, not {current!r}")
+        storage = AttachedStorage(
+            tuple(_decode_refresh(item, f"refreshes[{index}]") for index, item in enumerate(items)),
+            current,
+            unknown_keys(document, "format-version", "refreshes", "current-refresh-id"),
+        )
+        if storage.current is None and (current is not None or storage.refreshes):
+            raise InvalidRefreshStateError("current-refresh-id", f"there is no refresh {current!r}")
+        return storage
+
+
+def _is_id(value: object) -> bool:
+    return type(value) in (int, str)
+
+
+def _decode_refresh(value: object, path: str) -> RefreshEntry:
+    if not isinstance(value, dict):
+        raise InvalidRefreshStateError(path, "it must be an object")
+    if not _is_id(value.get("refresh-id")):
+        raise InvalidRefreshStateError(f"{path}.refresh-id", f"it must be an id, not {value.get('refresh-id')!r}")
+    tables = required(value, "base-tables", list, path)
+    return RefreshEntry(
+        value["refresh-id"],
+        required(value, "version-id", int, path),
+        tuple(_decode_base_table(item, f"{path}.base-tables[{index}]") for index, item in enumerate(tables)),
+        optional(value, "sequence-number", int, path),
+        optional(value, STARTED_MS, int, path),
+        optional(value, DEFINITION, str, path),
+        unknown_keys(value, "refresh-id", "version-id", "base-tables", "sequence-number", STARTED_MS, DEFINITION),
+    )
+
+
+def _decode_base_table(value: object, path: str) -> BaseTable:
+    if not isinstance(value, dict):
+        raise InvalidRefreshStateError(path, "it must be an object")
+    properties = optional(value, "properties", dict, path)
+    if properties is not None and not all(isinstance(item, str) for item in properties.values()):
+        raise InvalidRefreshStateError(f"{path}.properties", "it must be an object of strings")
+    return BaseTable(
+        required(value, "identifier", str, path),
+        required(value, "snapshot-reference", int, path),
+        properties,
+        required(value, "type", str, path),
+        unknown_keys(value, "type", "identifier", "snapshot-reference", "properties"),
+    )
+
+
+def _base_table_of(source: SourceState) -> BaseTable:
+    properties = {} if source.uuid is None else {"uuid": source.uuid}
+    if source.schema_id is not None:
+        properties["schema-id"] = str(source.schema_id)
+    if source.definition is not None:
+        properties[DEFINITION] = source.definition
+    base_type = _ICEBERG_VIEW if source.kind is SourceKind.VIEW else _ICEBERG_TABLE
+    return BaseTable(str(source.name), source.id, properties or None, base_type)
+
+
+def _source_state(table: BaseTable, path: str, database: str | None) -> SourceState:
+    kinds = {_ICEBERG_TABLE: SourceKind.TABLE, _ICEBERG_VIEW: SourceKind.VIEW}
+    if table.type not in kinds:
+        raise InvalidRefreshStateError(f"{path}.type", f"unknown base table type {table.type!r}")
+    properties = table.properties or {}
+    schema_id = properties.get("schema-id", "")
+    return SourceState(
+        kinds[table.type],
+        parse_identifier(table.identifier, f"{path}.identifier", database),
+        properties.get("uuid"),
+        table.snapshot_reference,
+        schema_id=int(schema_id) if schema_id.isdigit() else None,
+        definition=properties.get(DEFINITION),
+    )
+
+
+# -- The storage table ------------------------------------------------------------------------------------------------
+
+
+class AttachedCatalog(NoopCatalog):
+    """Commits to an attached storage table: writes a new metadata file, then swaps the location in the view.
+
+    Source: Iceberg Materialized View Concept, Design 1: the commit succeeds with the second step only.
+    """
+
+    def __init__(self, store: MetastoreStore, view: ViewName) -> None:
+        """Make the catalog of one view's storage table."""
+        super().__init__("attached", **store.files.properties)
+        self._store = store
+        self._view = view
+
+    def load_table(self, identifier: object = None) -> Table:
+        """Load the current state of the storage table."""
+        location = AttachedView.of(load_view(self._store, self._view).metadata.properties).storage_table_location
+        metadata = FromInputFile.table_metadata(self._store.files.io(location).new_input(location))
+        return self.open_table(metadata, location)
+
+    def open_table(self, metadata: TableMetadata, location: str) -> Table:
+        """Make a PyIceberg table of metadata that was read already."""
+        name = (self._view.database, f"{self._view.name}{STORAGE_SUFFIX}")
+        return Table(name, metadata, location, self._store.files.io(location), self)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commit changes to the storage table; see PyIceberg."""
+        for requirement in requirements:
+            requirement.validate(table.metadata)
+        metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
+        location = write_table_metadata(self._store.files, metadata, _file_number(table.metadata_location) + 1)
+        try:
+            _swap_location(self._store, self._view, table.metadata_location, location)
+        except CommitFailedError:
+            self._store.files.delete(location)
+            raise
+        return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})
+
+
+def create_attached_storage(
+    files: MetadataFiles,
+    location: str,
+    schema: Schema,
+    spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+    properties: Mapping[str, str] | None = None,
+) -> str:
+    """Write the first metadata file of an attached storage table."""
+    metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, location, dict(properties or {}))
+    return write_table_metadata(files, metadata, 0)
+
+
+def _swap_location(store: MetastoreStore, view: ViewName, expected: str, location: str) -> LoadedView:
+    """Set the storage table's metadata file in the view, if it still is the expected one."""
+    rejection: CommitFailedError | None = None
+    for attempt in range(_MAX_ATTEMPTS + 1):
+        base = load_view(store, view)
+        attached = AttachedView.of(base.metadata.properties)
+        if rejection is not None and location in _metadata_history(store, attached.storage_table_location):
+            return base  # the server applied the change before it rejected its own second attempt
+        if attached.storage_table_location != expected:
+            raise CommitFailedError(
+                str(view),
+                "its storage table was changed by another writer",
+                expected=expected,
+                found=attached.storage_table_location,
+            )
+        if rejection is not None and attempt == _MAX_ATTEMPTS:
+            raise rejection
+        value = AttachedView(location, attached.allow_stale_data, attached.extra).encode()
+        now_ms = int(time.time() * 1000)
+        metadata = apply(base.metadata, [SetProperties({METADATA: value})], now_ms=now_ms, identifier=str(view))
+        try:
+            return commit(store, view, base, metadata)
+        except CommitFailedError as error:
+            # Another property of the view may have changed: load it again and compare the location.
+            rejection = error
+    raise AssertionError("unreachable: the loop either returns or raises")
+
+
+def _metadata_history(store: MetastoreStore, location: str) -> list[str]:
+    """A storage table's metadata file and the earlier ones that it lists."""
+    log = store.files.read_table(location).get("metadata-log", ())
+    return [location, *(str(entry.get("metadata-file")) for entry in log)]
+
+
+def _file_number(location: str) -> int:
+    head = location.rpartition("/")[2].partition("-")[0]
+    return int(head) if head.isdigit() else -1

@@ -1,0 +1,113 @@
+"""Layout `table`: a table of the catalog whose property names the view's metadata file.
+
+Source: Iceberg Materialized View Concept, Design 2. The summary of each snapshot holds the refresh state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_views.errors import InvalidRefreshStateError
+from hive_views.materialized.layouts.layout import (
+    FORMAT_VERSION,
+    encode_document,
+    parse_document,
+    parse_identifier,
+    unknown_keys,
+)
+from hive_views.materialized.state.refresh_state import (
+    DEFINITION,
+    STARTED_MS,
+    VERSION_ID,
+    RefreshState,
+    SourceKind,
+    SourceState,
+    optional,
+    parse_object,
+    required,
+)
+from hive_views.spec.staleness_policy import METADATA
+
+BASE_TABLES = "base-tables"
+"""Summary key: the states of the sources."""
+
+DEFINITION_OF = "hive-views.definition-of"
+"""Property of a definition in this layout: the table it was created for. It distinguishes its file from a view's."""
+
+
+@dataclass(frozen=True)
+class AssociatedView:
+    """The table's property."""
+
+    associated_view_location: str
+    """The current metadata file of the view."""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Unknown keys, which are written back."""
+
+    def encode(self) -> str:
+        """Encode the property's value."""
+        document = {"format-version": FORMAT_VERSION, "associated-view-location": self.associated_view_location}
+        return encode_document({**document, **self.extra})
+
+    @staticmethod
+    def decode(text: str) -> AssociatedView:
+        """Decode the property's value."""
+        document = parse_document(text)
+        return AssociatedView(
+            required(document, "associated-view-location", str, METADATA),
+            unknown_keys(document, "format-version", "associated-view-location"),
+        )
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> AssociatedView:
+        """Decode the property of a table, or of a table's row."""
+        return AssociatedView.decode(properties[METADATA])
+
+
+def encode_summary(state: RefreshState) -> dict[str, str]:
+    """Encode a refresh state as summary entries."""
+    records = []
+    for source in state.sources:
+        record: dict[str, Any] = {"identifier": str(source.name), "snapshot-id": source.id}
+        if source.kind is SourceKind.VIEW:
+            record["type"] = "view"
+        if source.uuid is not None:
+            record["uuid"] = source.uuid
+        if source.schema_id is not None:
+            record["schema-id"] = source.schema_id
+        if source.definition is not None:
+            record[DEFINITION] = source.definition
+        records.append(record)
+    entries = {VERSION_ID: str(state.view_version_id), BASE_TABLES: encode_document(records)}
+    if state.definition is not None:
+        entries[DEFINITION] = state.definition
+    return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}
+
+
+def decode_summary(summary: Mapping[str, str], database: str | None = None) -> RefreshState:
+    """Decode the refresh state in a summary of any writer; `database` qualifies names without one."""
+    version, started = summary.get(VERSION_ID, ""), summary.get(STARTED_MS, "")
+    if not version.isdigit():
+        raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {version!r}")
+    records = parse_object(f'{{"base-tables":{summary.get(BASE_TABLES, "null")}}}', BASE_TABLES)["base-tables"]
+    if not isinstance(records, list):
+        raise InvalidRefreshStateError(BASE_TABLES, "it must be a list")
+    sources = []
+    for index, record in enumerate(records):
+        path = f"{BASE_TABLES}[{index}]"
+        if not isinstance(record, dict):
+            raise InvalidRefreshStateError(path, "it must be an object")
+        sources.append(
+            SourceState(
+                SourceKind.VIEW if record.get("type") == "view" else SourceKind.TABLE,
+                parse_identifier(required(record, "identifier", str, path), f"{path}.identifier", database),
+                optional(record, "uuid", str, path),
+                required(record, "snapshot-id", int, path),
+                schema_id=optional(record, "schema-id", int, path),
+                definition=optional(record, DEFINITION, str, path),
+            )
+        )
+    started_ms = int(started) if started.isdigit() else None
+    return RefreshState(int(version), tuple(sources), started_ms, summary.get(DEFINITION))
