@@ -35,8 +35,9 @@ from hive_views.legacy_import.storage import (
     recorded_refresh_state,
     staleness_properties,
 )
-from hive_views.materialized.state.adopted_state import TAKEN_OVER, encode_taken_over
+from hive_views.materialized.state.adopted_state import ADOPTED_REFRESH, encode_adopted_state
 from hive_views.materialized.state.fingerprint import fingerprint as definition_fingerprint
+from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.identities import identify
 from hive_views.metastore.row_codec import (
     CHANGE_TIME,
@@ -161,9 +162,11 @@ class ImportTarget:
     def view_location(self, name: ViewName) -> str:
         """Return the directory for the files of a new view."""
         if self.store.config.unique_location:
-            return self.catalog._location(name, None)
+            return new_view_location(self.catalog.store, name, None)
         if name.database not in self.database_locations:
-            self.database_locations[name.database] = self.catalog._location(ViewName(name.database, "x"), None)[:-1]
+            self.database_locations[name.database] = new_view_location(
+                self.catalog.store, ViewName(name.database, "x"), None
+            )[:-1]
         directory = name.name if _PLAIN_NAME.fullmatch(name.name) else f"view-{uuid.uuid4().hex}"
         return self.database_locations[name.database] + directory
 
@@ -238,7 +241,9 @@ def convert(
     security = security_note(view, row.owner, in_place=in_place)
     if security is not None:
         definition = replace(definition, changes=(*definition.changes, security))
-    properties = target.catalog._view_properties(_user_properties(view, row_without_storage(row, view)))
+    properties = configured_properties(
+        target.catalog.store.config, _user_properties(view, row_without_storage(row, view))
+    )
     metadata_directory = properties.get(METADATA_PATH, f"{location}/metadata").rstrip("/")
     backup = f"{metadata_directory}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: row_fingerprint(row)}
@@ -350,7 +355,7 @@ def _freshness_properties(
         )
         notes.append(note)
         if state is not None and storage_metadata.current_snapshot_id is not None:
-            properties[TAKEN_OVER] = encode_taken_over(storage_metadata.current_snapshot_id, state)
+            properties[ADOPTED_REFRESH] = encode_adopted_state(storage_metadata.current_snapshot_id, state)
     return properties, tuple(notes)
 
 

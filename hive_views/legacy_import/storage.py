@@ -28,10 +28,10 @@ from hive_views.errors import InvalidRefreshStateError, RevertError, SqlError, U
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
 from hive_views.materialized import trino
-from hive_views.materialized.drop import drop_storage
-from hive_views.materialized.freshness.cache import FactReader, facts_of
-from hive_views.materialized.layouts.storage_tables import STAGED_WRITES
-from hive_views.materialized.lifecycle import storage_name
+from hive_views.materialized.drop import drop_unused_storage
+from hive_views.materialized.freshness.cache import MetadataCache, table_state
+from hive_views.materialized.layouts.layout import STAGED_WRITES
+from hive_views.materialized.layouts.registered import storage_name
 from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
@@ -139,7 +139,7 @@ def plan_storage(
     metadata = None
     if location is not None:
         try:
-            metadata = FactReader(store).table_metadata(str(table or row.name), location)
+            metadata = MetadataCache(store).table_metadata(str(table or row.name), location)
             reason = _compare_columns(schema, metadata)
         except UnidentifiedError as error:
             reason = f"its storage cannot be read ({error})"
@@ -263,8 +263,8 @@ def _source_state(store: MetastoreStore, name: ViewName, snapshot_id: int | None
     row = store.get_row(name)
     if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None
-    metadata = FactReader(store).table_metadata(str(name), row.metadata_location)
-    facts = facts_of(metadata)
+    metadata = MetadataCache(store).table_metadata(str(name), row.metadata_location)
+    facts = table_state(metadata)
     latest_schema_id = max(schema.schema_id for schema in metadata.schemas)
     if snapshot_id is None:
         # Without a snapshot the table was empty, whatever its columns.
@@ -323,7 +323,7 @@ def remove_storage(catalog: HiveViewCatalog, storage: StoragePlan, *, force: boo
     is_refreshed = table.metadata.current_snapshot_id != storage.snapshot_id
     if storage.action is StorageAction.CREATED:
         if force or not is_refreshed:
-            drop_storage(catalog, storage.table, storage.view_uuid)
+            drop_unused_storage(catalog.store, catalog, storage.table, storage.view_uuid)
         return
     if storage.action is StorageAction.REGISTERED:
         catalog.remove_table(storage.table.identifier)

@@ -89,7 +89,7 @@ def drop_materialized(
     if storage_row is None or storage_row == view.name or behavior is DropBehavior.NONE:
         return drop_object(lineage_reader, view.name, behavior, remove)
     storage_plan = plan_drop(lineage_reader, storage_row, behavior)
-    if storage_plan.refused:
+    if storage_plan.is_rejected:
         raise DependentsError(str(view.name), "drop", [str(name) for name in storage_plan.dependents])
     storage_steps: list[DropStep] = []
 

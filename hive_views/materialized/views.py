@@ -605,7 +605,7 @@ class MaterializedViews:
                 has_stored_rows = True
                 sources = [source.name for source in observed.sources]
         elif row.kind.is_view:
-            sources = [child.name for child in self._checker.lineage_reader.read(row).children]
+            sources = [item.name for item in self._checker.lineage_reader.read(row).dependencies]
             if row.kind is RowKind.ICEBERG_VIEW:
                 has_stored_rows = is_materialized(self._cache.view(row.metadata_location or ""))
         for source in sources:

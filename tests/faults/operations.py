@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.refresh.stage import Work
+from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.spec.changes import create
 from tests.faults import view_changes
@@ -202,7 +202,7 @@ class _MarkingEngine(DuckEngine):
         super().__init__(catalog)
         self._begin = begin
 
-    def stage(self, work: Work) -> int:
+    def stage(self, work: StagingRequest) -> int:
         staged = super().stage(work)
         self._begin()
         return staged

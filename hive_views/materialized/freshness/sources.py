@@ -83,11 +83,11 @@ class _SourceCollector:
     def sources_of_row(self, row: Row) -> _NamedSources:
         """The direct sources of a view that has a row of its own."""
         lineage = self.lineage_reader.read(row, self.rows.rows)
-        if lineage.source is LineageOrigin.NONE:
+        if lineage.origin is LineageOrigin.NONE:
             self.unreadable[row.name] = lineage.problem or "it has no lineage"
             return {}
         self.missing.update(lineage.missing)
-        return {child.name: child.uuid for child in lineage.children}
+        return {item.name: item.uuid for item in lineage.dependencies}
 
     def sources_of_version(self, name: ViewName, version: ViewVersion) -> _NamedSources:
         """The direct sources of a definition without a view's row: that of a table in the layout `table`."""
@@ -102,7 +102,7 @@ class _SourceCollector:
     def _find_renamed(self, name: ViewName, uuid: str | None) -> Row | None:
         if uuid is None:
             return None
-        renamed = self.lineage_reader.find(Dependency(name, uuid, ObjectKind.TABLE)).now
+        renamed = self.lineage_reader.resolve(Dependency(name, uuid, ObjectKind.TABLE)).current
         return None if renamed is None else self.rows.get(renamed.name)
 
     def _collect(self, row: Row) -> _NamedSources:

@@ -555,7 +555,7 @@ class _Sweep:
         changed_ms = document.get("last-updated-ms")
         if isinstance(changed_ms, int) and changed_ms > self._until_ms:
             return False
-        dependents = self._dependents.all_of(row.name)
+        dependents = self._dependents.find_all(row.name)
         texts = [self._rows[item.view].texts for item in dependents.unknown if item.view in self._rows]
         texts += [view.texts for view in self._foreign_rows if view.kind.is_view]
         is_mentioned = any(row.name.name in f"{text.original} {text.expanded}".lower() for text in texts)
