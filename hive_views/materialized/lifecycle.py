@@ -42,7 +42,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, agreed
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, synchronize_properties
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY, StorageLink, with_link
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def to_plain_view(store: MetastoreStore, view: MaterializedView) -> None:
             SetProperties({DETACHED: link.encode()}, frozenset({STORAGE_TABLE_COPY})),
         ]
     else:
-        properties = agreed(metadata.properties, metadata.properties)
+        properties = synchronize_properties(metadata.properties, metadata.properties)
         settings = {key: properties[key] for key in (ALLOW_STALE_DATA,) if key in properties}
         changes = [SetProperties({DETACHED_METADATA: properties[METADATA], **settings}, frozenset({METADATA}))]
     commit_changes(store, loaded, changes)
@@ -248,7 +248,7 @@ def to_materialized(
         AttachedView.decode(text)
         commit_changes(store, loaded, [SetProperties({METADATA: text}, frozenset({DETACHED_METADATA}))])
         return
-    link = StorageLink.of(metadata.properties.get(DETACHED))
+    link = StorageLink.decode(metadata.properties.get(DETACHED))
     new_table = None
     if link is None or not _is_storage_of(tables, link, metadata.view_uuid):
         definition = ViewDefinition(metadata.current_schema(), metadata.current_version(), ())

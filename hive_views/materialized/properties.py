@@ -18,7 +18,7 @@ from hive_views.errors import InvalidPropertyError
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
 from hive_views.materialized.state.sequence_numbers import SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
-from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, says_true, stale_data_allowed
+from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def effective_properties(layout: Layout, metadata: ViewMetadata, storage: Table 
 
 def allows_stale_data(layout: Layout, properties: Mapping[str, str]) -> bool:
     """Whether rows that are not fresh may answer a query."""
-    return stale_data_allowed(properties) if layout is Layout.ATTACHED else says_true(properties)
+    return is_stale_data_allowed(properties) if layout is Layout.ATTACHED else is_true(properties)
 
 
 def max_staleness_ms(properties: Mapping[str, str]) -> int | None:

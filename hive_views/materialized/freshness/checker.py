@@ -19,7 +19,7 @@ from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import inline
 from hive_views.materialized.state.refresh_state import UNREPEATABLE, SourceKind
-from hive_views.spec.staleness_policy import says_true
+from hive_views.spec.staleness_policy import is_true
 from hive_views.sql.analysis.determinism import find_nondeterminism
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class FreshnessChecker:
         snapshot = view.snapshot
         if refresh.state is None or snapshot is None or snapshot.summary is None:
             return refresh
-        if says_true(view.properties, REPEATABLE):
+        if is_true(view.properties, REPEATABLE):
             return replace(refresh, unrepeatable=())
         if UNREPEATABLE in snapshot.summary.additional_properties or refresh.unrepeatable:
             return refresh

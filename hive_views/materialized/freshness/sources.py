@@ -16,7 +16,7 @@ from hive_views.materialized.state.refresh_state import SourceKind
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-from hive_views.spec.session_settings import recorded
+from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
@@ -182,7 +182,7 @@ def observe_sources(
         {
             view: settings
             for view, view_metadata in ((name, metadata), *collector.views.items())
-            if (settings := recorded(view_metadata.current_version().summary))
+            if (settings := recorded_settings(view_metadata.current_version().summary))
         },
     )
     return Sources(

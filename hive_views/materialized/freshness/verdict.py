@@ -13,7 +13,7 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.spec.session_settings import same
+from hive_views.spec.session_settings import is_same_setting
 
 
 class Verdict(Enum):
@@ -205,7 +205,7 @@ def conflicting_settings(observed: ObservedState, settings: Mapping[str, str]) -
         (name, key, wanted)
         for name, defined_settings in sorted(observed.settings.items())
         for key, wanted in defined_settings.items()
-        if key in settings and not same(key, wanted, settings[key])
+        if key in settings and not is_same_setting(key, wanted, settings[key])
     ]
 
 

@@ -20,7 +20,7 @@ _MAX_NAME_LENGTH = 110
 
 def storage_link_of(metadata: ViewMetadata) -> StorageLink | None:
     """The storage table that a view's current version names; None if it names none."""
-    return link_of(metadata.current_version()) or StorageLink.of(metadata.properties.get(STORAGE_TABLE_COPY))
+    return link_of(metadata.current_version()) or StorageLink.decode(metadata.properties.get(STORAGE_TABLE_COPY))
 
 
 def storage_name(view: ViewName, unique_suffix: str, is_free: Callable[[ViewName], bool]) -> ViewName:

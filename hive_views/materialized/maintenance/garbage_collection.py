@@ -325,7 +325,7 @@ class _Marks:
     def add_storages(self, properties: Mapping[str, str], view_uuid: str) -> None:
         """Mark the storage tables that a view's properties name."""
         for key in (STORAGE_TABLE_COPY, DETACHED):
-            self.add_link(StorageLink.of(properties.get(key)), view_uuid)
+            self.add_link(StorageLink.decode(properties.get(key)), view_uuid)
         for key in (METADATA, DETACHED_METADATA):
             # If it cannot be read, the view's UUID protects its storage table.
             with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):

@@ -11,7 +11,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
-from hive_views.spec.session_settings import same
+from hive_views.spec.session_settings import is_same_setting
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, NotIncrementalError, RowSelection
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Pl
 def has_other_settings(recorded: RecordedRefresh, settings: Mapping[str, str]) -> bool:
     """Whether the stored rows were computed under settings that differ from the engine's."""
     before = recorded.settings
-    return any(key in before and not same(key, before[key], value) for key, value in settings.items())
+    return any(key in before and not is_same_setting(key, before[key], value) for key, value in settings.items())
 
 
 def format_settings(settings: Mapping[str, str]) -> str:

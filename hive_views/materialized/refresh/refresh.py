@@ -53,7 +53,7 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
-from hive_views.spec.staleness_policy import says_true
+from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.analysis.determinism import find_nondeterminism
 
@@ -121,7 +121,7 @@ def refresh(
     leaves = inline(view.name, view.metadata, sources, catalog_names(store, tables.name))
     _check_leaves(view, sources, leaves)
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
-    is_repeatable = not functions or says_true(view.properties, REPEATABLE)
+    is_repeatable = not functions or is_true(view.properties, REPEATABLE)
     plan = Plan("full", "it was requested")
     if mode is not Mode.FULL:
         given = PlanInput(recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings)
@@ -150,7 +150,7 @@ def refresh(
         if changed:
             discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
             raise RefreshError(str(view.name), f"{', '.join(changed)} changed while it was read; refresh it again")
-        keep = says_true(view.properties, TIME_TRAVEL)
+        keep = is_true(view.properties, TIME_TRAVEL)
         publish(store, tables, view, staged, snapshot, state, properties, keep=keep, columns=columns)
     report = _report(view, plan.action, plan.why, snapshot, started)
     report_progress(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
@@ -170,7 +170,7 @@ def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> Non
             f"{name} is the storage of another view, {owner}. Drop this view and create it again to give it a storage "
             "of its own",
         )
-    if not says_true(properties, STAGED_WRITES):
+    if not is_true(properties, STAGED_WRITES):
         raise RefreshError(
             str(view.name),
             f"{name} does not have the property {STAGED_WRITES} = true, with which every storage is created: it was "
