@@ -94,7 +94,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Case:
-    """One call of a operation, and what goes wrong with it."""
+    """A fault of one call of an operation."""
 
     operation: Operation
     index: int
@@ -192,7 +192,7 @@ class Stage:
         return ThriftProxy((self._first or self.metastore).port)
 
     def cases(self, operation: Operation) -> list[Case]:
-        """All cases of a operation."""
+        """Return all cases of an operation."""
         methods = self.recorded(operation).methods
         return [Case(operation, at, method, fault) for at, method in enumerate(methods) for fault in FAULTS]
 

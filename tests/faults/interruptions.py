@@ -47,14 +47,14 @@ class _RunningCase:
 
 
 def at(stage: Stage, operation: Operation, fault: Fault, index: int) -> Case:
-    """The case of a operation's call at an index; of its last one where it has fewer."""
+    """Return the case of an operation's call at an index, or of its last call if it has fewer."""
     methods = stage.recorded(operation).methods
     index = min(index, len(methods) - 1)
     return Case(operation, index, methods[index], fault)
 
 
 def change(stage: Stage, operation: Operation, fault: Fault) -> Case:
-    """The case of the first request of a operation that changes a row."""
+    """Return the case of the first request of an operation that changes a row."""
     methods = stage.recorded(operation).methods
     return at(stage, operation, fault, next(index for index, method in enumerate(methods) if method in CHANGES))
 

@@ -43,7 +43,7 @@ class World:
 
 
 Begin = Callable[[], None]
-"""Called where a operation comes to the part that faults are for."""
+"""Called at the point of an operation from which on faults apply."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def place(cluster: Cluster) -> Iterator[str]:
 @contextmanager
 def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[str, str]]:
     """Clients that replace one view continuously and record which commits were acknowledged."""
-    told: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     ended = threading.Event()
 
     def write(writer: int) -> None:
@@ -88,14 +88,14 @@ def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[
                 text = f"select {writer}, {number}"
                 try:
                     mine.replace_view((database, "v"), SCHEMA, version(database, ("spark", text)))
-                    told[text] = "done"
+                    outcomes[text] = "done"
                 except CommitStateUnknownError:
-                    told[text] = "unknown"
+                    outcomes[text] = "unknown"
                 except (CommitFailedError, LockError, MetastoreError):
-                    told[text] = "failed"
+                    outcomes[text] = "failed"
 
     def successes() -> int:
-        return list(told.values()).count("done")
+        return list(outcomes.values()).count("done")
 
     with HiveViewCatalog("prod", **cluster.properties) as catalog:
         catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")), properties=KEEP_ALL)
@@ -103,42 +103,42 @@ def writing(cluster: Cluster, database: str, writers: int = 3) -> Iterator[dict[
         running = [pool.submit(write, writer) for writer in range(writers)]
         try:
             until(lambda: successes() >= writers)
-            yield told
+            yield outcomes
             before = successes()
             until(lambda: successes() >= before + writers)  # it goes on afterwards
         finally:
             ended.set()
-        for each in running:
-            each.result()
+        for future in running:
+            future.result()
 
 
-def check_told(observer: Observer, told: dict[str, str]) -> None:
+def check_outcomes(observer: Observer, outcomes: dict[str, str]) -> None:
     """Check that the reported outcomes are correct and no commit was lost."""
     view = observer.view("v")
     assert view.log == view.version_ids == list(range(1, len(view.queries) + 1))
     assert len(set(view.queries)) == len(view.queries) == view.commits
     wrong = {
         text: outcome
-        for text, outcome in told.items()
+        for text, outcome in outcomes.items()
         if outcome != "unknown" and (text in view.queries) is not (outcome == "done")
     }
     assert not wrong
 
 
 def test_commits_continue_when_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
-    with writing(cluster, place) as told:
+    with writing(cluster, place) as outcomes:
         os.kill(cluster.first.pid, signal.SIGKILL)
         cluster.first.stop()
-        before = len(told)
-        until(lambda: len(told) > before + 3)  # by the other one
+        before = len(outcomes)
+        until(lambda: len(outcomes) > before + 3)  # by the other one
         cluster.first.start()
-    check_told(Observer(cluster.second, place), told)
+    check_outcomes(Observer(cluster.second, place), outcomes)
 
 
 def test_commits_survive_power_loss_of_the_database(cluster: Cluster, place: str) -> None:
-    with writing(cluster, place) as told:
+    with writing(cluster, place) as outcomes:
         control(cluster.store, "restart")
-    check_told(Observer(cluster.second, place), told)
+    check_outcomes(Observer(cluster.second, place), outcomes)
 
 
 def test_commits_survive_database_outage(cluster: Cluster, place: str) -> None:
@@ -291,7 +291,7 @@ from pathlib import Path
 right, clock = time.time, Path(sys.argv.pop())
 time.time = lambda: right() + float(clock.read_text())
 from hive_views import HiveViewCatalog
-from tests.catalog.samples import SCHEMA, version
+from tests.integration.catalog.samples import SCHEMA, version
 uri, warehouse, database = sys.argv[1:]
 with HiveViewCatalog("prod", uri=uri, warehouse=warehouse) as catalog:
     for number in map(int, sys.stdin):
@@ -315,7 +315,7 @@ def test_commits_of_client_whose_clock_jumps(
     catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")))
     clock = tmp_path / "clock"
     clock.write_text("0")
-    told = []
+    clock_offsets = []
     with ThriftProxy(metastore.port) as proxy:
         with subprocess.Popen(
             [sys.executable, "-c", CHANGES_TWICE, proxy.uri, properties["warehouse"], database, str(clock)],
@@ -332,10 +332,10 @@ def test_commits_of_client_whose_clock_jumps(
                 held.wait_until_held(120)
                 clock.write_text(offset)
                 held.release()
-                told.append(float(client.stdout.readline()) - time.time())
+                clock_offsets.append(float(client.stdout.readline()) - time.time())
             client.stdin.close()
         assert client.returncode == 0
-    assert abs(told[0]) > 300 * DAY_S > DAY_S > abs(told[1]), "else this proves nothing"
+    assert abs(clock_offsets[0]) > 300 * DAY_S > DAY_S > abs(clock_offsets[1]), "the clock must have jumped"
     catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 3")))
     view = observer.view("v")
     assert (view.log, view.queries) == ([1, 2, 3, 4], ["select 0", "select 1", "select 2", "select 3"])

@@ -81,7 +81,7 @@ RECOLOR = [SetProperties({"color": "blue"})]
 ROLL_BACK = [SetCurrentVersion(1)]
 
 
-def others(world: World, base: LoadedView, count: int, *, java: bool = False) -> LoadedView:
+def commit_others(world: World, base: LoadedView, count: int, *, java: bool = False) -> LoadedView:
     for number in range(count):
         base = world.make(base, [SetProperties({"other": str(number)})], 5000 + number, java=java)
     return base
@@ -98,41 +98,41 @@ def test_own_commit_is_current_or_previous(
     world: World, base: LoadedView, changes: list[Change], count: int, verdict: bool
 ) -> None:
     ours = world.make(base, changes, 3000)
-    assert world.verdict(base, ours, others(world, ours, count)) is verdict
+    assert world.verdict(base, ours, commit_others(world, ours, count)) is verdict
 
 
 @pytest.mark.parametrize("java", [False, True], ids=["by us", "by Java"])
 @pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK, [*REPLACE, *RECOLOR]], ids=["replace", "rollback", "both"])
 def test_own_commit_is_found_in_history(world: World, base: LoadedView, changes: list[Change], java: bool) -> None:
     ours = world.make(base, changes, 3000)
-    assert world.verdict(base, ours, others(world, ours, 3, java=java)) is True
+    assert world.verdict(base, ours, commit_others(world, ours, 3, java=java)) is True
 
 
 def test_properties_only_commit_is_undetermined_after_two_commits(world: World, base: LoadedView) -> None:
     ours = world.make(base, RECOLOR, 3000)
-    assert world.verdict(base, ours, others(world, ours, 2)) is None
-    assert world.verdict(base, ours, others(world, base, 2)) is None
+    assert world.verdict(base, ours, commit_others(world, ours, 2)) is None
+    assert world.verdict(base, ours, commit_others(world, base, 2)) is None
 
 
 @pytest.mark.parametrize("changes", [REPLACE, RECOLOR, ROLL_BACK], ids=["replace", "properties", "rollback"])
 def test_concurrent_commit_first_is_not_applied(world: World, base: LoadedView, changes: list[Change]) -> None:
     ours = world.make(base, changes, 3000)
     assert world.verdict(base, ours, base) is False
-    assert world.verdict(base, ours, others(world, base, 1)) is False
-    assert world.verdict(base, ours, others(world, base, 2)) is None
+    assert world.verdict(base, ours, commit_others(world, base, 1)) is False
+    assert world.verdict(base, ours, commit_others(world, base, 2)) is None
 
 
 def test_expired_version_is_undetermined(world: World) -> None:
     base = world.begin(1000, **{"version.history.num-entries": "1"})
     ours = world.make(base, REPLACE, 3000)
-    now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
+    now = world.make(commit_others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
     assert world.verdict(base, ours, now) is None
 
 
 def test_commit_is_found_after_oldest_log_entries_expired(world: World) -> None:
     base = world.begin(1000, **{"version.history.num-entries": "2"})
     ours = world.make(base, REPLACE, 3000)
-    now = world.make(others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
+    now = world.make(commit_others(world, ours, 1), [AddVersion(SCHEMA, text("later"))], 6000)
     assert [entry.version_id for entry in now.metadata.version_log] == [2, 3]
     assert world.verdict(base, ours, now) is True
 
@@ -140,7 +140,7 @@ def test_commit_is_found_after_oldest_log_entries_expired(world: World) -> None:
 def test_reused_version_id_is_not_taken_for_own_commit(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
     theirs = world.make(base, [AddVersion(SCHEMA, text("theirs"))], 3000)
-    assert world.verdict(base, ours, others(world, theirs, 2)) is None
+    assert world.verdict(base, ours, commit_others(world, theirs, 2)) is None
 
 
 def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
@@ -148,19 +148,19 @@ def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
     base = world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 1000)
     ours = world.make(base, ROLL_BACK, 1000)
     assert ours.metadata.version_log[-1] == base.metadata.version_log[0]
-    assert world.verdict(base, ours, others(world, base, 3)) is None
+    assert world.verdict(base, ours, commit_others(world, base, 3)) is None
 
 
 def test_partly_reverted_commit_is_undetermined(world: World, base: LoadedView) -> None:
     """A success is not reported if the caller would not find the change."""
     ours = world.make(base, [*REPLACE, *RECOLOR], 3000)
-    now = world.make(others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
+    now = world.make(commit_others(world, ours, 1), [SetProperties({"color": "black"})], 6000)
     assert world.verdict(base, ours, now) is None
     ours = world.make(base, [*REPLACE, SetProperties(removals=frozenset({"replace.drop-dialect.allowed"}))], 3000)
-    assert world.verdict(base, ours, others(world, ours, 2)) is True
+    assert world.verdict(base, ours, commit_others(world, ours, 2)) is True
     ours = world.make(base, [*REPLACE, SetLocation(f"{base.metadata.location}_moved")], 3000)
-    assert world.verdict(base, ours, others(world, ours, 2)) is True
-    moved = world.make(others(world, ours, 1), [SetLocation(base.metadata.location)], 6000)
+    assert world.verdict(base, ours, commit_others(world, ours, 2)) is True
+    moved = world.make(commit_others(world, ours, 1), [SetLocation(base.metadata.location)], 6000)
     assert world.verdict(base, ours, moved) is None
 
 
@@ -182,7 +182,7 @@ def test_other_object_with_the_name_is_undetermined(world: World, base: LoadedVi
 
 def test_unreadable_metadata_file_is_undetermined(world: World, base: LoadedView) -> None:
     ours = world.make(base, REPLACE, 3000)
-    now = others(world, ours, 2)
+    now = commit_others(world, ours, 2)
     assert now.row.metadata_location is not None
     world.files.delete(now.row.metadata_location)
     assert world.verdict(base, ours, now) is None
@@ -191,7 +191,7 @@ def test_unreadable_metadata_file_is_undetermined(world: World, base: LoadedView
 def test_writer_without_previous_metadata_location_is_undetermined(world: World, base: LoadedView) -> None:
     """The history takes precedence over the previous metadata location."""
     ours = world.make(base, REPLACE, 3000)
-    now = others(world, ours, 1)
+    now = commit_others(world, ours, 1)
     now.row.table.parameters["previous_metadata_location"] = base.row.metadata_location
     assert world.verdict(base, ours, LoadedView(read_row(now.row.table), now.metadata)) is True
 
@@ -211,7 +211,7 @@ def commits(who: str) -> st.SearchStrategy[list[Change]]:
     )
 
 
-def told(state: LoadedView, properties: set[str]) -> tuple[object, ...]:
+def visible_parts(state: LoadedView, properties: set[str]) -> tuple[object, ...]:
     """Return the visible parts of a commit, without those that Java drops."""
     metadata = state.metadata
     texts = [text.sql for text in metadata.current_version().sql_representations]
@@ -266,7 +266,7 @@ def test_verdict_is_never_wrong(
     # Another writer may have made the identical change in the same millisecond: indistinguishable, and harmless.
     old, new = base.metadata.properties, wanted.metadata.properties
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-    same = any(told(state, changed) == told(wanted, changed) for state in path if state is not wanted)
+    same = any(visible_parts(state, changed) == visible_parts(wanted, changed) for state in path if state is not wanted)
     if verdict is True:
         assert applied or same
     if verdict is False:

@@ -35,7 +35,7 @@ from tests.proxy import DropReply, DropRequest, Duplicate, Hold, ThriftProxy
 
 
 @pytest.fixture
-def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
+def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
     """A client that takes no locks."""
     return open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
 
@@ -69,14 +69,14 @@ def race(proxy: ThriftProxy, behind: Behind, database: str, aside: ThreadPoolExe
 
 @pytest.mark.parametrize("change", [CREATE, RENAME], ids=str)
 def test_lost_create_reply_with_later_commit(
-    change: ViewChange, race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
+    change: ViewChange, race: Race, lock_free_catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     """A new view or name is recognized by the UUID, whatever its metadata location is."""
 
     def act() -> None:
         change.check(observer, before)
         for color in ("green", "black"):
-            others.load_view((database, NEW)).update().set_properties(color=color).commit()
+            lock_free_catalog.load_view((database, NEW)).update().set_properties(color=color).commit()
 
     assert race.run(change, act) is None
     view = observer.view(NEW)
@@ -88,14 +88,20 @@ def test_lost_create_reply_with_later_commit(
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_lost_create_reply_with_view_of_other_client(
-    applied: bool, race: Race, others: HiveViewCatalog, raw: Client, database: str, observer: Observer, before: State
+    applied: bool,
+    race: Race,
+    lock_free_catalog: HiveViewCatalog,
+    raw: Client,
+    database: str,
+    observer: Observer,
+    before: State,
 ) -> None:
     """Another view of the name is no success, although the created view may have existed for a moment."""
 
     def act() -> None:
         if applied:
             raw.drop_table(database, NEW, False)
-        others.create_view((database, NEW), SCHEMA, version(database))
+        lock_free_catalog.create_view((database, NEW), SCHEMA, version(database))
 
     assert isinstance(race.run(CREATE, act, applied=applied), ViewAlreadyExistsError)
     assert observer.view(NEW).queries == ["select * from ns.tbl"]
@@ -103,7 +109,7 @@ def test_lost_create_reply_with_view_of_other_client(
 
 
 def test_lost_register_reply_with_other_file_of_same_view(
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     catalog: HiveViewCatalog,
     behind: Behind,
     database: str,
@@ -118,16 +124,16 @@ def test_lost_register_reply_with_other_file_of_same_view(
     proxy.on(CREATE_TABLE, second, nth=2)
     running = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
     second.wait_until_held()
-    others.register_view((database, NEW), newer)
+    lock_free_catalog.register_view((database, NEW), newer)
     second.release()
     with pytest.raises(CommitStateUnknownError, match=r"metadata location is .*00001-"):
         running.result()
-    assert others.load_view((database, NEW)).metadata_location == newer
+    assert lock_free_catalog.load_view((database, NEW)).metadata_location == newer
 
 
 def test_create_retried_by_server_with_rename_in_between(
     database: str,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     proxy: ThriftProxy,
     observer: Observer,
@@ -140,19 +146,19 @@ def test_create_retried_by_server_with_rename_in_between(
     proxy.on(READ_ROW, held_read, nth=2)
     running = aside.submit(CREATE.run, behind(), database)
     held_read.wait_until_held()
-    others.rename_view((database, NEW), (database, "x"))
+    lock_free_catalog.rename_view((database, NEW), (database, "x"))
     held_read.release()
     with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
         running.result()
-    assert others.load_view((database, "x")).metadata.current_version_id == 1
+    assert lock_free_catalog.load_view((database, "x")).metadata.current_version_id == 1
 
 
 def test_repeated_drop_does_not_drop_recreated_view(
-    race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State, proxy: ThriftProxy
+    race: Race, lock_free_catalog: HiveViewCatalog, database: str, observer: Observer, before: State, proxy: ThriftProxy
 ) -> None:
     def act() -> None:
         DROP.check(observer, before)
-        others.create_view((database, VIEW), SCHEMA, version(database))
+        lock_free_catalog.create_view((database, VIEW), SCHEMA, version(database))
 
     assert race.run(DROP, act) is None
     assert observer.view(VIEW).metadata["view-uuid"] != before.view.metadata["view-uuid"]
@@ -163,7 +169,7 @@ def test_repeated_drop_does_not_drop_recreated_view(
 @pytest.mark.parametrize("purge", [False, True])
 def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
     purge: bool,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     database: str,
     observer: Observer,
@@ -177,12 +183,12 @@ def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
     proxy.on(READ_ROW, held_read, nth=3 if purge else 2)  # a purge loads the view before
     running = aside.submit(behind().drop_view, (database, VIEW), purge_files=purge)
     held_read.wait_until_held()
-    others.rename_view((database, VIEW), (database, NEW))
+    lock_free_catalog.rename_view((database, VIEW), (database, NEW))
     held_read.release()
     with pytest.raises(CommitStateUnknownError, match=rf"{database}\.{NEW} has its UUID"):
         running.result()
     RENAME.check(observer, before)
-    assert others.load_view((database, NEW)).metadata.current_version_id == 2
+    assert lock_free_catalog.load_view((database, NEW)).metadata.current_version_id == 2
 
 
 def test_purge_keeps_files_of_view_renamed_during_drop(
@@ -210,7 +216,7 @@ def test_purge_keeps_files_of_view_renamed_during_drop(
 @pytest.mark.parametrize("renamed", [True, False])
 def test_repeated_drop_of_missing_hive_view(
     renamed: bool,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     raw: Client,
     database: str,
@@ -223,7 +229,7 @@ def test_repeated_drop_of_missing_hive_view(
     proxy.on(DROP_TABLE, DropRequest())
     held_read = Hold()
     proxy.on(READ_ROW, held_read, nth=2)
-    row = others.store.get_row(ViewName(database, VIEW))
+    row = lock_free_catalog.store.get_row(ViewName(database, VIEW))
     assert row is not None
     running = aside.submit(drop_hive_view, behind().store, row)
     held_read.wait_until_held()
@@ -241,11 +247,11 @@ def test_repeated_drop_of_missing_hive_view(
 
 
 def test_lost_rename_reply_with_new_view_of_old_name(
-    race: Race, others: HiveViewCatalog, database: str, observer: Observer, before: State
+    race: Race, lock_free_catalog: HiveViewCatalog, database: str, observer: Observer, before: State
 ) -> None:
     def act() -> None:
         RENAME.check(observer, before)
-        others.create_view((database, VIEW), SCHEMA, version(database))
+        lock_free_catalog.create_view((database, VIEW), SCHEMA, version(database))
 
     assert race.run(RENAME, act) is None
     assert observer.view(NEW).row == {**before.view.row, "tableName": NEW}

@@ -56,18 +56,18 @@ def test_operation_killed_at_any_moment(
     ended = threading.Event()
 
     def write(writer: int) -> dict[str, str]:
-        told: dict[str, str] = {}
+        outcomes: dict[str, str] = {}
         with open_catalog({**HEARTBEATS, "iceberg.engine.hive.lock-enabled": "true" if writer else "false"}) as mine:
             while not ended.is_set():
-                text = f"select {writer}, {len(told)}"
+                text = f"select {writer}, {len(outcomes)}"
                 try:
                     mine.replace_view((database, VIEW), SCHEMA, version(database, ("spark", text)))
-                    told[text] = "done"
+                    outcomes[text] = "done"
                 except CommitStateUnknownError:
-                    told[text] = "unknown"
+                    outcomes[text] = "unknown"
                 except (CommitFailedError, LockError, MetastoreError):
-                    told[text] = "failed"
-        return told
+                    outcomes[text] = "failed"
+        return outcomes
 
     with ThreadPoolExecutor(3) as pool:
         writers = [pool.submit(write, writer) for writer in range(3)]
@@ -77,13 +77,13 @@ def test_operation_killed_at_any_moment(
             time.sleep(0.5)
         finally:
             ended.set()
-        told = {text: outcome for writer in writers for text, outcome in writer.result().items()}
+        outcomes = {text: outcome for writer in writers for text, outcome in writer.result().items()}
     view = observer.view(VIEW)
     assert view.log == view.version_ids == list(range(1, len(view.queries) + 1))
     assert len(set(view.queries)) == len(view.queries) == view.commits
-    for text, outcome in told.items():
+    for text, outcome in outcomes.items():
         assert outcome == "unknown" or (text in view.queries) is (outcome == "done"), (text, outcome)
-    assert "done" in told.values()
+    assert "done" in outcomes.values()
 
 
 def test_process_killed_between_several_changes(metastore: EmbeddedMetastore, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Change:
     name: str
     method: str
     run: Callable[[HiveViewCatalog, str], object]
-    done: Callable[[HiveViewCatalog, str], bool]
+    is_applied: Callable[[HiveViewCatalog, str], bool]
     """Whether it was applied, as read by a catalog without faults."""
 
     def __str__(self) -> str:
@@ -77,14 +77,14 @@ DROP = Change(
     lambda catalog, database: catalog.drop_table((database, TABLE)),
     lambda catalog, database: names(catalog, database) == [],
 )
-PURGE = Change("purge", DROP_TABLE, lambda catalog, database: catalog.purge_table((database, TABLE)), DROP.done)
+PURGE = Change("purge", DROP_TABLE, lambda catalog, database: catalog.purge_table((database, TABLE)), DROP.is_applied)
 CREATE = Change(
     "create",
     CREATE_TABLE,
     lambda catalog, database: catalog.create_table((database, NEW), SCHEMA),
     lambda catalog, database: names(catalog, database) == [TABLE, NEW],
 )
-REGISTER = Change("register", CREATE_TABLE, register, CREATE.done)
+REGISTER = Change("register", CREATE_TABLE, register, CREATE.is_applied)
 CHANGES = (COMMIT, RENAME, DROP, PURGE, CREATE, REGISTER)
 
 
@@ -118,7 +118,7 @@ def test_applied_change_reported_as_failed_is_success(
 ) -> None:
     scripted.on(change.method, Answer(error, carried_out=True))
     change.run(faulty, database)
-    assert change.done(catalog, database)
+    assert change.is_applied(catalog, database)
     assert bool(files_below(location)) is (change is not PURGE)
     assert observer.locks() == []
 
@@ -136,7 +136,7 @@ def test_server_failure_without_effect_is_reported(
     scripted.on(change.method, Answer(INTERNAL))
     with pytest.raises(MetastoreRefusedError):
         change.run(faulty, database)
-    assert not change.done(catalog, database)
+    assert not change.is_applied(catalog, database)
     assert catalog.load_table((database, TABLE)).scan().to_arrow().num_rows == 3
     assert observer.locks() == []
 
@@ -166,15 +166,15 @@ def test_unreadable_row_after_failure_reports_unknown_outcome(
     scripted.on(READ_ROW, Answer(MetaException("the database is away")), nth=EVERY, after=change.method)
     with pytest.raises(CommitStateUnknownError):
         change.run(faulty, database)
-    assert change.done(catalog, database)
+    assert change.is_applied(catalog, database)
     assert files_below(location)
 
 
 @pytest.mark.swaps
-@pytest.mark.parametrize(("times", "told"), [(1, type(None)), (2, CommitStateUnknownError)])
+@pytest.mark.parametrize(("times", "error_type"), [(1, type(None)), (2, CommitStateUnknownError)])
 def test_applied_commit_below_later_commits(
     times: int,
-    told: type,
+    error_type: type,
     open_catalog: CatalogFactory,
     database: str,
     location: str,
@@ -192,11 +192,11 @@ def test_applied_commit_below_later_commits(
         running = aside.submit(set_property, faulty, database)
         held_read.wait_until_held()
         assert proxy.methods.count(ALTER_TABLE) == 2
-        for each in range(times):
-            set_property(free, database, size=str(each))
+        for number in range(times):
+            set_property(free, database, size=str(number))
         held_read.release()
-        assert isinstance(running.exception(), told)
-    assert COMMIT.done(free, database)
+        assert isinstance(running.exception(), error_type)
+    assert COMMIT.is_applied(free, database)
 
 
 # -- Servers of version 3, where only the lock protects ----------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_lock_lost_during_commit(
     with pytest.raises(LockError if method == READ_ROW else CommitStateUnknownError, match=r"(?i)lock"):
         running.result()
     assert old.methods.count(ALTER_TABLE) == (1 if method == READ_ROW else 2)
-    assert COMMIT.done(catalog, database) is (method == ALTER_TABLE)
+    assert COMMIT.is_applied(catalog, database) is (method == ALTER_TABLE)
 
 
 @pytest.mark.hive2
@@ -271,7 +271,7 @@ def test_pending_request_keeps_the_lock(
     unlock_all(raw, observer)
     other = open_catalog()
     set_property(other, database, shape="round")
-    assert COMMIT.done(other, database) is late
+    assert COMMIT.is_applied(other, database) is late
 
 
 @pytest.mark.swaps
@@ -292,4 +292,4 @@ def test_pending_request_releases_the_lock_if_server_honors_cas(
     set_property(catalog, database, shape="round")
     held.release()
     assert catalog.load_table((database, TABLE)).properties.get("shape") == "round"
-    assert not COMMIT.done(catalog, database)
+    assert not COMMIT.is_applied(catalog, database)

@@ -39,7 +39,7 @@ LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
 @pytest.fixture
-def others(open_catalog: CatalogFactory) -> HiveViewCatalog:
+def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
     """A client that takes no locks."""
     return open_catalog(LOCK_FREE)
 
@@ -56,7 +56,7 @@ def test_server_retry_with_renamed_and_recreated_view(
     name: str,
     nth_read: int,
     database: str,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     proxy: ThriftProxy,
     before: State,
@@ -67,19 +67,19 @@ def test_server_retry_with_renamed_and_recreated_view(
     proxy.on(READ_ROW, held, nth=nth_read)
     running = aside.submit(change.run, behind(), database)
     held.wait_until_held()
-    others.rename_view((database, name), (database, "x"))
-    others.create_view((database, name), SCHEMA, version(database))
+    lock_free_catalog.rename_view((database, name), (database, "x"))
+    lock_free_catalog.create_view((database, name), SCHEMA, version(database))
     held.release()
     with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
         running.result()
-    others.load_view((database, "x"))
+    lock_free_catalog.load_view((database, "x"))
 
 
 @pytest.mark.swaps
 def test_attached_storage_commit_with_concurrent_property_change(
     catalog: HiveViewCatalog,
     database: str,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     proxy: ThriftProxy,
     aside: ThreadPoolExecutor,
@@ -96,10 +96,10 @@ def test_attached_storage_commit_with_concurrent_property_change(
     running = aside.submit(storage.catalog.commit_table, storage, (), (SetPropertiesUpdate(updates={"a": "b"}),))
     held.wait_until_held()
     for color in ("red", "blue"):
-        others.load_view(name).update().set_properties(color=color).commit()
+        lock_free_catalog.load_view(name).update().set_properties(color=color).commit()
     held.release()
     running.result()
-    stored = others.materialized.load(name)
+    stored = lock_free_catalog.materialized.load(name)
     location = AttachedView.decode(stored.metadata.properties[METADATA]).storage_table_location
     assert path(location).exists()
     assert stored.storage is not None and stored.storage.properties["a"] == "b"
@@ -125,7 +125,7 @@ def test_undetermined_drop_is_reported_without_delay(
 def test_metadata_file_of_possibly_renamed_create_is_kept(
     database: str,
     open_catalog: CatalogFactory,
-    others: HiveViewCatalog,
+    lock_free_catalog: HiveViewCatalog,
     scripted: ScriptedServer,
     patient: dict[str, str],
     observer: Observer,
@@ -137,7 +137,7 @@ def test_metadata_file_of_possibly_renamed_create_is_kept(
         proxy.on(CREATE_TABLE, held)
         running = aside.submit(CREATE.run, open_catalog({**patient, "uri": proxy.uri}), database)
         held.wait_until_held()
-        others.create_view((database, NEW), SCHEMA, version(database))
+        lock_free_catalog.create_view((database, NEW), SCHEMA, version(database))
         held.release()
         with pytest.raises(ViewAlreadyExistsError):
             running.result()
