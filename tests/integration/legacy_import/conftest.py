@@ -1,4 +1,4 @@
-"""Legacy views on a real metastore, and what stands there before and after."""
+"""Fixtures for legacy views on a real metastore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Planner = Callable[..., Plan]
 
 @pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """Another metastore, of these tests alone, that takes a dead process' lock away after seconds.
+    """Another metastore that drops the lock of a dead process after seconds.
 
     It may be killed, and started again: it keeps its port.
     """
@@ -40,7 +40,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastor
 
 @pytest.fixture
 def add(raw) -> Callable[[Table], str]:
-    """Puts a row into the metastore; gives its full name."""
+    """A function that creates a row and returns its full name."""
 
     def put(row: Table) -> str:
         raw.create_table(row)
@@ -51,7 +51,7 @@ def add(raw) -> Callable[[Table], str]:
 
 @pytest.fixture
 def sales(add, database) -> str:
-    """The database, with two Hive tables in it: orders and customers."""
+    """The database with two Hive tables: orders and customers."""
     add(
         table_row(
             database,
@@ -65,7 +65,7 @@ def sales(add, database) -> str:
 
 @pytest.fixture
 def plan(catalog: HiveViewCatalog, database: str) -> Planner:
-    """Plans the import of the test's database."""
+    """A function that plans the import of the test's database."""
 
     def make(**options: object) -> Plan:
         return plan_import(catalog, databases=[database], options=ImportOptions(**options))  # type: ignore[arg-type]
@@ -92,10 +92,10 @@ def everything(catalog: HiveViewCatalog, metastore, database: str) -> Callable[[
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """Where a journal may be written."""
+    """A path for a journal."""
     return tmp_path / "journal.jsonl"
 
 
 def entry_of(plan: Plan, name: str) -> PlanEntry:
-    """The entry of a view, by its name without the database."""
+    """Return the entry of a view by its name without the database."""
     return next(entry for entry in plan.entries if entry.name.name == name)

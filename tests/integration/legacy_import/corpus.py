@@ -27,11 +27,11 @@ _BACKTICKS = re.compile(r"`((?:[^`]|``)*)`")
 
 
 def warehouse() -> Iterator[Table]:
-    """The tables that Hive's views read, and the two views among them."""
+    """Return the tables that the Hive views read, including two views."""
     tables = json.loads((FIXTURES / "hive_oracle_warehouse.json").read_text())["tables"]
     for name, described in tables.items():
         database, _, table = name.partition(".")
-        if described.get("original"):  # of two views only the columns are known: tables stand for them
+        if described.get("original"):  # two views, of which only the columns are known, are replaced by tables
             yield hive_view_row(
                 database, table, described["original"], described["expanded"], [tuple(c) for c in described["columns"]]
             )
@@ -42,7 +42,7 @@ def warehouse() -> Iterator[Table]:
 
 
 def hive_views() -> Iterator[tuple[str, Table]]:
-    """Views of a real Hive: the construct that each is about, and its row."""
+    """Yield views of a real Hive: the tested construct and the row."""
     seen: dict[str, int] = {}
     for line in (FIXTURES / "hive_answers.jsonl").read_text().splitlines():
         answer: dict[str, Any] = json.loads(line)
@@ -118,7 +118,7 @@ _OTHER = (
 
 
 def trino_views() -> Iterator[tuple[bool, str, Table]]:
-    """Views of Trino and Athena: whether the text means the same to all, the text for Spark, and the row."""
+    """Yield views of Trino and Athena: whether the text is portable, the text for Spark, and the row."""
     number = 0
     for texts, alike in ((_PORTABLE, True), (_OTHER, False)):
         for text in texts:

@@ -1,4 +1,4 @@
-"""Materialized views as Hive and Trino leave them on a metastore: the row, the storage, and its files."""
+"""Materialized views as Hive and Trino create them: the row, the storage, and its files."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from tests.integration.legacy_import.rows import fields, trino_view_row
 
 COLUMNS = [("id", "bigint"), ("amount", "bigint")]
 ROWS = pa.table({"id": [1, 3], "amount": [10, 5]})
-"""What the definition gives at first."""
+"""The initial rows of the definition."""
 STARTED = "2026-01-01T00:00:00.123456789Z"
 
 
 @dataclass(frozen=True)
 class Old:
-    """A materialized view of others."""
+    """A materialized view of Hive or Trino."""
 
     name: str
     """`database.name`."""
     directory: str
-    """Where its rows are."""
+    """The location of its rows."""
 
     def files(self) -> dict[Path, bytes]:
-        """The data files, and the metadata that was there at first."""
+        """Return the data files and the initial metadata."""
         return {file: file.read_bytes() for file in files_below(self.directory) if not file.name.endswith(".crc")}
 
 
 def definition(database: str) -> str:
-    """Hive's text of the definition."""
+    """Return Hive's text of the definition."""
     return f"SELECT `sales`.`id`, `sales`.`amount` FROM `{database}`.`sales` WHERE `sales`.`shop` = 'a'"
 
 
@@ -102,7 +102,7 @@ def hive_iceberg(catalog: HiveViewCatalog, raw: Client, database: str, name: str
 
 
 def hive_native(raw: Client, warehouse: str, database: str, name: str, **parameters: str) -> Old:
-    """As Hive writes one in a format of its own."""
+    """Create one in Hive's own format."""
     row = _hive(raw, database, name)
     row.sd.cols = fields(COLUMNS)
     row.sd.location = f"{warehouse}/{database}.db/{name}"
@@ -127,7 +127,7 @@ def _hive(raw: Client, database: str, name: str) -> Table:
 
 
 def _creation(raw: Client, database: str, name: str) -> CreationMetadata | None:
-    """What Hive 3 and 4 keep of the sources; a row of Hive 2 has another field in its place."""
+    """Return Hive's record of the sources (Hive 3 and 4); Hive 2 has another field with that number."""
     if SERVER == EMBEDDED_VERSION:
         return None
     source = SourceTable(table=raw.get_table(database, "sales"), insertedCount=0, updatedCount=0, deletedCount=0)

@@ -69,7 +69,7 @@ def trino_view_row(
 
 
 def alter(raw: Client, row: Table) -> None:
-    """What another program does to a row, without lock or expectation."""
+    """Alter a row as another program does, without lock or compare-and-swap."""
     raw.alter_table_with_environment_context(row.dbName, row.tableName, row, EnvironmentContext(properties={}))
 
 

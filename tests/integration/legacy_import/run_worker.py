@@ -1,6 +1,6 @@
-"""A run in a process of its own, for the tests that kill it; its arguments: PROPERTIES PLAN JOURNAL [HOW].
+"""A run in another process, for tests that kill it. Arguments: PROPERTIES PLAN JOURNAL [HOW].
 
-HOW is `run`, `spark` (the run is spread over the executors of a Spark of this process' own) or `revert`.
+HOW is `run`, `spark` (a run on the executors of a local Spark) or `revert`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hive_views.legacy_import.run import run_plan
 
 
 def main(properties: str, plan: str, journal: str, how: str = "run") -> None:
-    """Run a plan, or take its run back; at its end a line is printed."""
+    """Run a plan or revert its run, and print the result."""
     with HiveViewCatalog("prod", **json.loads(properties)) as catalog:
         if how == "revert":
             print(*(outcome.status.value for outcome in revert_run(catalog, Path(journal))), flush=True)

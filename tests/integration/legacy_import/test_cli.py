@@ -18,7 +18,7 @@ __all__ = ["cli"]
 
 @pytest.fixture
 def views(add, sales) -> str:
-    """Two good views, one over the other, and one whose table is missing."""
+    """Two convertible views, one of which reads the other, and one whose table is missing."""
     ids = [("id", "bigint", "it's \\ an id")]
     add(
         hive_view_row(

@@ -1,4 +1,4 @@
-"""ImportOptions and odd input of `hive-views import`: each does what its help says, or is refused by name."""
+"""Options and invalid input of `hive-views import`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["cli"]
 
 IDS = [("id", "bigint")]
 OLD = {"transient_lastDdlTime": "1600000000"}
-"""So that no row has to grow older before it is swapped."""
+"""An old change time, so that swaps do not wait."""
 
 
 @pytest.fixture
 def legacy(add, sales) -> str:
-    """A view over the table, one over that, and one whose table is missing."""
+    """A view on the table, one on that view, and one whose table is missing."""
     for name, below in (("old_base", "orders"), ("top", "old_base"), ("lost", "gone")):
         text = f"select `{below}`.`id` from `{sales}`.`{below}`"
         add(hive_view_row(sales, name, f"select id from {below}", text, IDS, **OLD))
@@ -41,7 +41,7 @@ def test_import_to_renamed_database_and_revert(cli, legacy, other_database, cata
     expected = f"select `old_base`.`id` from `{other_database}`.`new_base` AS `old_base`"
     assert catalog.load_view((other_database, "top")).expanded_text == expected
     changed = {key for key, value in everything().items() if before.get(key) != value}
-    assert changed == {"row orders"}  # the mark that lineage gives it
+    assert changed == {"row orders"}  # marked for lineage
     assert cli("--json", "import", "revert", "-j", f"{plan}.journal").json["counts"] == {"reverted": 2}
     assert catalog.store.client.get_all_tables(other_database) == []
 
@@ -80,7 +80,7 @@ def test_mojibake_is_repaired_and_reverted(cli, add, sales, catalog, tmp_path):
 
 
 def refused(done: Done, kind: str, *told: str) -> None:
-    """The command said what is wrong, with the name of the thing, and nothing else."""
+    """Check that a command failed with one error that names its subject."""
     assert done.code != 0
     assert done.error["type"] == kind
     for text in told:
@@ -124,7 +124,7 @@ def test_wrong_files_are_rejected_by_name(cli, legacy, everything, tmp_path):
     refused(cli("--json", "import", "run", journal), "PlanError", journal, "a journal")
     refused(cli("--json", "import", "run", other, "-j", journal), "JournalError", journal, "another plan")
     refused(cli("--json", "import", "revert", "-j", plan), "JournalError", plan)
-    # The journal holds the legacy rows: no report, plan or script takes its place.
+    # The journal holds the legacy rows, so no report, plan or script may overwrite it.
     for words in (("plan", legacy, "-o", journal), ("report", journal, "--html", journal)):
         refused(
             cli("--json", "import", *words), "UsageError", words[-2].replace("-o", "--output"), journal, "legacy rows"

@@ -1,4 +1,4 @@
-"""Import into another metastore, and a row's grants: two real metastores, and what others see in each."""
+"""Import to another metastore, and the grants on views."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IDS = [("id", "bigint")]
 
 @pytest.fixture
 def views(add, sales) -> str:
-    """Two views over `orders`, one over the other, and one over `customers`."""
+    """Two views on `orders`, one of which reads the other, and one on `customers`."""
     for name, below in (("old_base", "orders"), ("top", "old_base"), ("people", "customers")):
         kind = [("id", "int")] if below == "customers" else IDS
         text = f"select /* ünï */ `{below}`.`id` from `{sales}`.`{below}`"
@@ -65,7 +65,7 @@ def test_import_to_another_metastore_and_revert(catalog, target, short, views, j
     options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),))
     plan = read_plan(write_plan(plan_import(catalog, databases=[views], options=options, to=target)))
     reasons = {entry.name.name: entry.problem and entry.problem.reason for entry in plan.entries}
-    # What a view reads must be where it goes.
+    # The tables that a view reads must be in the target metastore.
     assert reasons == {"old_base": None, "top": None, "people": Reason.MISSING_TABLE}
     dry_run(plan, catalog, to=target)
     assert (everything(), below(short, target, views)) == (here, there)
@@ -103,7 +103,7 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
     }
     assert f"{views}.old_base  pending  {views}.new_base" in cli("import", "report", plan).out
 
-    # Without the target it is refused, and never done in place.
+    # Without the target the plan is rejected, and not run in place.
     for words in (("run", plan), ("run", plan, "--dry-run"), ("run", plan, "--spark", "local[1]", "--verify", "none")):
         assert cli("--json", "import", *words).error["type"] == "PlanError"
     verified = cli("--json", "import", "run", plan, *uri, "--verify", "rows").error
@@ -118,7 +118,7 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
     assert everything() == here
     assert sorted(target.list_views(views)) == [(views, "new_base"), (views, "top")]
 
-    # What stands here under a copy's name is never touched for it.
+    # A view here with the name of a copy is not changed.
     assert cli("--json", "import", "revert", "--view", f"{views}.top", *uri).error["type"] == "UsageError"
     assert cli("--json", "import", "revert", "-j", journal).error["type"] == "PlanError"
     assert cli("--json", "import", "revert", "-j", journal, *uri).json["counts"] == {"reverted": 2}
@@ -163,7 +163,7 @@ GRANTS = (("SELECT", "USER", "ann"), ("SELECT", "ROLE", "public"), ("ALL", "USER
 
 
 def grants(client: HMSClient, database: str, view: str) -> list[tuple[str, str, str, str, int, bool]]:
-    """The grants on a view, as another client sees them."""
+    """Return the grants on a view as another client reads them."""
     place = hms.HiveObjectRef(hms.HiveObjectType.TABLE, database, view, None, None)
     return sorted(
         (

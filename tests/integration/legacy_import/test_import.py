@@ -1,4 +1,4 @@
-"""Plan, run and revert on a real metastore: what changes, what stays, and what is refused and why."""
+"""Plan, run and revert on a real metastore."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDS = [("id", "bigint")]
 
 @pytest.fixture
 def views(add, sales) -> str:
-    """A database of legacy views: good ones, one over another, and one that each reason is true of."""
+    """A database of legacy views: convertible ones, and one for each reason."""
     big = f"select `orders`.`id`, `orders`.`amount` from `{sales}`.`orders` where `orders`.`amount` > 5"
     ids = [("id", "bigint")]
     for row in (
@@ -52,8 +52,8 @@ def views(add, sales) -> str:
 
 
 def test_plan_gives_each_view_a_status_and_reason(plan, views):
-    found = plan()
-    reasons = {entry.name.name: entry.problem.reason if entry.problem else None for entry in found.entries}
+    import_plan = plan()
+    reasons = {entry.name.name: entry.problem.reason if entry.problem else None for entry in import_plan.entries}
     assert reasons == {
         "big": None,
         "above": None,
@@ -67,17 +67,17 @@ def test_plan_gives_each_view_a_status_and_reason(plan, views):
         "tr": None,
         "tr_half": Reason.NOT_PORTABLE,
     }
-    assert f"{views}.nothing" in entry_of(found, "gone").problem.text
-    assert entry_of(found, "higher").blocked_by == ViewName(views, "bad")
-    assert found.cycles == ((ViewName(views, "ring1"), ViewName(views, "ring2")),)
-    order = [entry.name.name for entry in found.entries]
+    assert f"{views}.nothing" in entry_of(import_plan, "gone").problem.text
+    assert entry_of(import_plan, "higher").blocked_by == ViewName(views, "bad")
+    assert import_plan.cycles == ((ViewName(views, "ring1"), ViewName(views, "ring2")),)
+    order = [entry.name.name for entry in import_plan.entries]
     assert order.index("big") < order.index("above")
-    assert (entry_of(found, "big").level, entry_of(found, "above").level) == (0, 1)
+    assert (entry_of(import_plan, "big").level, entry_of(import_plan, "above").level) == (0, 1)
 
 
 def test_plan_survives_json(plan, views):
-    found = plan(renames=(RenameRule.parse("x_*:y_*"),), mojibake="keep")
-    assert read_plan(write_plan(found)) == found
+    import_plan = plan(renames=(RenameRule.parse("x_*:y_*"),), mojibake="keep")
+    assert read_plan(write_plan(import_plan)) == import_plan
 
 
 def test_plan_and_dry_run_write_nothing(plan, views, catalog, everything):
@@ -103,7 +103,7 @@ def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, 
     over("of_table", "above", "customers")
     over("over_table", "of_table")
     over("good", "above", "tr")
-    found = plan()
+    import_plan = plan()
     row = raw.get_table(views, "changed")
     row.parameters["note"] = "of another program"
     alter(raw, row)
@@ -111,12 +111,12 @@ def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, 
     raw.drop_table(views, "customers", False)
     before = everything()
 
-    result = dry_run(found, catalog)
+    result = dry_run(import_plan, catalog)
 
     assert everything() == before
     assert not result.complete
     ends = {item.name.name: (item.status.value, item.reason, item.blocked_by) for item in result.outcomes}
-    assert {name: end for name, end in ends.items() if entry_of(found, name).status is PlanStatus.READY} == {
+    assert {name: end for name, end in ends.items() if entry_of(import_plan, name).status is PlanStatus.READY} == {
         **dict.fromkeys(("big", "above", "tr", "good"), ("would-convert", None, None)),
         "changed": ("refused", Reason.CHANGED, None),
         **dict.fromkeys(("over_changed", "top"), ("blocked", Reason.BLOCKED, ViewName(views, "changed"))),
@@ -186,34 +186,34 @@ def test_import_in_place_preserves_other_fields_of_the_row(add, sales, raw, cata
 
 
 def test_revert_restores_rows_to_the_byte(plan, views, catalog, journal):
-    found = plan()
-    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries}
-    result = run_plan(found, catalog, journal)
+    import_plan = plan()
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in import_plan.entries}
+    result = run_plan(import_plan, catalog, journal)
     assert sorted(o.name.name for o in result.outcomes if o.status is ImportStatus.CONVERTED) == ["above", "big", "tr"]
-    assert all(catalog.view_exists(str(entry.name)) for entry in found.ready)
+    assert all(catalog.view_exists(str(entry.name)) for entry in import_plan.ready)
 
     outcomes = revert_run(catalog, journal)
 
     assert [outcome.name.name for outcome in outcomes] == ["tr", "above", "big"]
     assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
-    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.entries} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in import_plan.entries} == before
     assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.ALREADY}
 
 
 def test_revert_without_a_journal(plan, views, catalog, journal):
-    found = plan()
-    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready}
-    run_plan(found, catalog, journal)
+    import_plan = plan()
+    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in import_plan.ready}
+    run_plan(import_plan, catalog, journal)
     journal.unlink()
-    outcomes = revert_views(catalog, [entry.name for entry in found.ready])
+    outcomes = revert_views(catalog, [entry.name for entry in import_plan.ready])
     assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
-    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in found.ready} == before
+    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in import_plan.ready} == before
 
 
 def test_revert_refuses_changed_views_unless_forced(plan, views, catalog, journal, raw):
-    found = plan()
+    import_plan = plan()
     before = encode_row(catalog.store.get_row(ViewName(views, "big")))
-    run_plan(found, catalog, journal)
+    run_plan(import_plan, catalog, journal)
     catalog.load_view(f"{views}.big").update().set_properties(later="yes").commit()
     altered = raw.get_table(views, "above")
     altered.parameters["note"] = "of another program"
@@ -229,13 +229,13 @@ def test_revert_refuses_changed_views_unless_forced(plan, views, catalog, journa
 
 
 def test_run_refuses_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):
-    found = plan()
+    import_plan = plan()
     row = raw.get_table(views, "big")
     row.viewExpandedText += " and `orders`.`amount` < 100"
     alter(raw, row)
     changed = row_fingerprint(catalog.store.get_row(ViewName(views, "big")))
 
-    ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
+    ends = {outcome.name.name: outcome for outcome in run_plan(import_plan, catalog, journal).outcomes}
 
     assert (ends["big"].status, ends["big"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (ends["above"].status, ends["above"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "big"))
@@ -249,21 +249,21 @@ def test_run_refuses_view_whose_table_was_dropped_since_the_plan(add, sales, cat
             sales, "v", "select * from customers", f"select `c`.`id` from `{sales}`.`customers` `c`", [("id", "int")]
         )
     )
-    found = plan()
+    import_plan = plan()
     raw.drop_table(sales, "customers", True)
-    (end,) = run_plan(found, catalog, journal).outcomes
+    (end,) = run_plan(import_plan, catalog, journal).outcomes
     assert (end.status, end.reason) == (ImportStatus.REFUSED, Reason.MISSING_TABLE)
 
 
 def test_running_again_changes_nothing(plan, views, catalog, journal, everything):
-    found = plan()
-    first = run_plan(found, catalog, journal)
+    import_plan = plan()
+    first = run_plan(import_plan, catalog, journal)
     after = everything()
-    again = run_plan(found, catalog, journal)
+    again = run_plan(import_plan, catalog, journal)
     assert everything() == after
     assert [outcome.status for outcome in again.outcomes] == [outcome.status for outcome in first.outcomes]
     other_journal = journal.with_name("other")
-    found_done = run_plan(found, catalog, other_journal)
+    found_done = run_plan(import_plan, catalog, other_journal)
     assert everything() == after
     assert {o.was_converted_before for o in found_done.outcomes if o.status is ImportStatus.CONVERTED} == {True}
 
@@ -275,11 +275,11 @@ def test_journal_of_another_plan_is_rejected(plan, views, catalog, journal):
 
 
 def test_incomplete_last_line_of_journal_is_removed(plan, views, catalog, journal):
-    found = plan()
-    run_plan(found, catalog, journal)
+    import_plan = plan()
+    run_plan(import_plan, catalog, journal)
     whole = journal.read_bytes()
     journal.write_bytes(whole + b'{"event": "outc')
-    run_plan(found, catalog, journal)
+    run_plan(import_plan, catalog, journal)
     assert journal.read_bytes().startswith(whole)
     assert b'"outc{' not in journal.read_bytes()
 
@@ -305,8 +305,8 @@ def test_import_to_another_database_renames_tables_in_texts(add, sales, other_da
     )
     before = everything()
     options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),), to_database=other_database)
-    found = plan_import(catalog, databases=[sales], options=options)
-    result = run_plan(found, catalog, journal)
+    import_plan = plan_import(catalog, databases=[sales], options=options)
+    result = run_plan(import_plan, catalog, journal)
     assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}
     view = catalog.load_view(f"{other_database}.new_b")
     assert view.expanded_text == (
@@ -314,14 +314,14 @@ def test_import_to_another_database_renames_tables_in_texts(add, sales, other_da
     )
     assert catalog.load_view(f"{other_database}.new_a").expanded_text.endswith(f"from `{sales}`.`orders`")
     marked = {key for key, value in everything().items() if before.get(key) != value}
-    assert marked == {"row orders"}  # the lineage's mark; the legacy views stand as they stood
+    assert marked == {"row orders"}  # marked for lineage; the legacy views are unchanged
 
     assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.REVERTED}
     assert catalog.list_views(other_database) == []
 
 
 def test_original_text_with_another_meaning_is_kept_in_the_summary(add, sales, other_database, catalog, plan, journal):
-    # Typed with another current database: `orders` was that one's.
+    # Typed with another current database, in which `orders` was.
     add(
         hive_view_row(
             sales, "v", "select id from customers", f"select `orders`.`id` from `{sales}`.`orders`", [("id", "bigint")]
@@ -391,10 +391,10 @@ def test_mojibake_in_comments_is_noted_or_repaired(add, sales, plan, catalog, jo
     (told,) = [text for text in entry.changes if "latin1" in text]
     assert told.endswith(f"--mangled repair: comment of column id: {whole}; comment: die {whole}")
 
-    found = plan(mojibake="repair")
-    (told,) = [text for text in found.entries[0].changes if "latin1" in text]
+    import_plan = plan(mojibake="repair")
+    (told,) = [text for text in import_plan.entries[0].changes if "latin1" in text]
     assert told == (f"damage by a latin1 database is repaired: comment of column id: {whole}; comment: die {whole}")
-    assert run_plan(found, catalog, journal).complete
+    assert run_plan(import_plan, catalog, journal).complete
     view = catalog.load_view((sales, "v"))
     assert view.schema().fields[0].doc == whole
     assert view.metadata.properties["comment"] == f"die {whole}"
@@ -437,9 +437,9 @@ def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database,
         ),
         (False, "nobody"): copied.format("boss"),
     }
-    for place, found in (("there", there), ("here", here)):
-        assert run_plan(found, catalog, journal.with_name(place)).complete
-        assert [catalog.store.get_row(entry.target).owner for entry in found.entries] == ["boss"] * 3
+    for place, import_plan in (("there", there), ("here", here)):
+        assert run_plan(import_plan, catalog, journal.with_name(place)).complete
+        assert [catalog.store.get_row(entry.target).owner for entry in import_plan.entries] == ["boss"] * 3
 
 
 def test_star_of_spark_view_keeps_its_recorded_columns(add, sales, catalog, plan, journal):
@@ -483,7 +483,7 @@ def test_lineage_identifies_converted_view_by_the_same_uuid(add, sales, catalog,
     revert_run(catalog, journal)
     assert not catalog.view_exists((sales, "base"))
     assert state() is DependencyState.SAME
-    # Again, where the first run's files still are.
+    # Again, with the files of the first run.
     assert run_plan(plan(), catalog, journal.with_name("again")).complete
     assert state() is DependencyState.SAME
 

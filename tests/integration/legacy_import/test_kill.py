@@ -1,4 +1,4 @@
-"""A run killed with SIGKILL at many points, run again, with the dead process' last request arriving late."""
+"""Runs killed with SIGKILL at many points and resumed, with late delivery of the killed process' last request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALTER = "alter_table_with_environment_context"
 
 @pytest.fixture
 def shop(short: EmbeddedMetastore) -> Iterator[str]:
-    """A database with a table and three views, each over the one before."""
+    """A database with a table and three views, each of which reads the previous one."""
     name = f"kill_{uuid4().hex[:12]}"
     with connect(short.port) as raw:
         raw.create_database(Database(name=name, locationUri=f"{short.warehouse}/{name}.db"))
@@ -53,13 +53,13 @@ def shop(short: EmbeddedMetastore) -> Iterator[str]:
 
 @pytest.fixture
 def settings(short: EmbeddedMetastore) -> dict[str, str]:
-    """Properties with a heartbeat that keeps up with that metastore."""
+    """Catalog properties with a heartbeat that is short enough for that metastore."""
     return {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 
 
 @pytest.fixture
 def catalog(settings: dict[str, str]) -> Iterator[HiveViewCatalog]:
-    """A catalog on it."""
+    """A catalog on that metastore."""
     with HiveViewCatalog("prod", **settings) as opened:
         yield opened
 
@@ -67,7 +67,7 @@ def catalog(settings: dict[str, str]) -> Iterator[HiveViewCatalog]:
 def start(
     settings: dict[str, str], proxy: ThriftProxy, plan: Path, journal: Path, how: str = "run"
 ) -> subprocess.Popen[str]:
-    """Begin a run in a process of its own, behind the proxy; see `tests.integration.legacy_import.run_worker`."""
+    """Start a run in another process, behind the proxy; see `tests.integration.legacy_import.run_worker`."""
     return subprocess.Popen(
         [
             sys.executable,
@@ -86,7 +86,7 @@ def start(
 
 
 def lost_a_lock(text: str | None) -> bool:
-    """Whether that is why it failed: this metastore takes a lock away after seconds, and a busy machine sleeps so long.
+    """Return whether a lock expired: this metastore drops a lock after seconds, and a busy machine may be slower.
 
     Nothing was changed then, and the user is to run it again.
     """
@@ -94,7 +94,7 @@ def lost_a_lock(text: str | None) -> bool:
 
 
 def check_reverted(catalog: HiveViewCatalog, journal: Path) -> None:
-    """Revert all of a run."""
+    """Revert a run, and check that all views are reverted."""
     outcomes = list(revert_run(catalog, journal))
     while lost := [outcome for outcome in outcomes if lost_a_lock(outcome.text)]:
         outcomes = [outcome for outcome in outcomes if outcome not in lost]
@@ -103,7 +103,7 @@ def check_reverted(catalog: HiveViewCatalog, journal: Path) -> None:
 
 
 def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, plan: Plan, journal: Path) -> None:
-    """The end state that every interrupted run must reach: each view converted once, and no file of no use left."""
+    """Resume a run, and check its end: each view is converted once, and no unused file is left."""
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
         result = run_plan(plan, catalog, journal)
@@ -122,7 +122,7 @@ def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, pla
 
 
 CALLS = [7, 9, 12, 13, 21]
-"""At which calls to the metastore a run is killed."""
+"""Numbers of the metastore calls at which a run is killed."""
 if "HIVE_VIEWS_TEST_KILLS" in os.environ:
     CALLS = list(range(1, int(os.environ["HIVE_VIEWS_TEST_KILLS"]) + 1))
 
@@ -136,7 +136,7 @@ def test_run_killed_at_a_metastore_call_is_resumed(catalog, short, shop, setting
     with ThriftProxy(short.port) as proxy:
         proxy.on(ANY, held, nth=call)
         with start(settings, proxy, file, journal) as run:
-            # How many calls a run takes depends on how often it must keep a lock alive: 25, or a few more.
+            # A run makes 25 calls, or a few more with heartbeats.
             until(lambda: held.arrived.is_set() or run.poll() is not None)
             run.kill()
         assert run.returncode == (-9 if held.arrived.is_set() else 0)
@@ -159,7 +159,7 @@ def test_run_killed_after_writing_files_of_later_views_is_resumed(catalog, short
     file.write_text(write_plan(plan))
     held = Hold()
     with ThriftProxy(short.port) as proxy:
-        proxy.on(ALTER, held, nth=2)  # the first of all marks the table
+        proxy.on(ALTER, held, nth=2)  # the first one marks the table
         with start(settings, proxy, file, journal) as run:
             held.wait_until_held()
             until(lambda: len(read_journal(journal).announcements) > 1)
@@ -174,7 +174,7 @@ def test_run_killed_between_swap_and_reply_is_resumed(catalog, short, shop, sett
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     file.write_text(write_plan(plan))
     with ThriftProxy(short.port) as proxy:
-        # The first alter of all marks the table for lineage.
+        # The first alter marks the table for lineage.
         proxy.on(ALTER, DropReply(silent=True), nth=nth + 1)
         with start(settings, proxy, file, journal) as run:
             until(lambda: any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls))
@@ -200,9 +200,9 @@ def test_run_survives_kill_and_restart_of_the_metastore(catalog, short, shop, se
         short.stop()
         proxy.disconnect()
         short.start()
-        told = {outcome.name.name: outcome for outcome in running.result().outcomes}
-    assert told["base"].status is ImportStatus.CONVERTED
-    for name, outcome in told.items():
+        outcomes = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    assert outcomes["base"].status is ImportStatus.CONVERTED
+    for name, outcome in outcomes.items():
         if outcome.status is ImportStatus.CONVERTED:
             assert catalog.load_view((shop, name)).metadata_location == outcome.metadata_location
         elif outcome.status is not ImportStatus.UNKNOWN:
@@ -217,7 +217,7 @@ def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
     assert run_plan(plan, catalog, journal).complete
     held = Hold()
     with ThriftProxy(short.port) as proxy:
-        # The topmost comes first: its row is put back, and the process dies before it hears of that.
+        # The topmost view comes first: its row is restored, and the process is killed before the reply.
         proxy.on(ALTER, DropReply(silent=True))
         with start(settings, proxy, journal, journal, "revert") as first:
             until(lambda: any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls))
@@ -232,23 +232,23 @@ def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
         outcomes = {outcome.name.name: outcome for outcome in revert_run(catalog, journal)}
         while lost := [outcome.name for outcome in outcomes.values() if lost_a_lock(outcome.text)]:
             outcomes |= {outcome.name.name: outcome for outcome in revert_run(catalog, journal, names=lost)}
-        held.release()  # what the dead process asked for arrives late
+        held.release()  # the request of the killed process arrives late
     results = {name: outcome.status for name, outcome in outcomes.items()}
     assert results == {"top": RevertStatus.ALREADY, "middle": RevertStatus.REVERTED, "base": RevertStatus.REVERTED}
     assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
-    # Files of the import that nothing names any more are left; a second import is not disturbed by them.
+    # Unused files of the first import are left; they do not affect a second import.
     assert {outcome.status for outcome in revert_run(catalog, journal)} <= {RevertStatus.ALREADY}
     assert run_plan(plan, catalog, tmp_path / "second").complete
 
 
 def noted(journal: Path, plan: Plan) -> bool:
-    """Whether a run that is at work has announced a view, or has found one that is done."""
+    """Return whether a running import has announced a view or recorded an outcome."""
     history = read_journal_of(journal, plan)
     return history is not None and bool(history.announcements or history.outcomes)
 
 
 def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None:
-    """What several runs of one plan say must be true, and no view may have been converted by two of them."""
+    """Check that the journals of several runs of a plan are true, and that no view was converted by two of them."""
     reports = [read_journal(journal).outcomes for journal in journals]
     for entry in plan.ready:
         ends = [report[entry.name] for report in reports]
@@ -275,11 +275,11 @@ def test_concurrent_imports_convert_each_view_once(catalog, short, shop, setting
     journals = tmp_path / "journal0", tmp_path / "journal1"
     held = Hold()
     with ThriftProxy(short.port) as proxy, ThreadPoolExecutor(1) as pool:
-        proxy.on(ALTER, held, nth=2)  # the first of all marks the table
+        proxy.on(ALTER, held, nth=2)  # the first one marks the table
         with start(settings, proxy, file, journals[0]) as first:
             held.wait_until_held()
             second = pool.submit(run_plan, plan, catalog, journals[1])
-            # Both are at work on the first view: one is swapping its row, the other has looked at the same one.
+            # Both process the first view: one is swapping its row, the other has computed it.
             until(lambda: noted(journals[1], plan))
             held.release()
             said = first.communicate(timeout=120)[0].strip()

@@ -1,4 +1,4 @@
-"""Materialized views of Hive and Trino: planned, taken over with or without their rows, and given back."""
+"""Materialized views of Hive and Trino: planned, imported with or without their rows, and reverted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["engine", "market"]
 
 
 def encoded(catalog, name: str) -> bytes:
-    """The row as it stands, without the rows of its sources, which Hive 4 adds when it is asked."""
+    """Return the row without the rows of its sources, which Hive 4 adds to its reply."""
     table = catalog.store.get_row(ViewName.parse(name)).table
     if table.creationMetadata is not None:
         table.creationMetadata.sourceTables = None
@@ -48,14 +48,14 @@ def names(raw, database: str) -> set[str]:
 
 
 def stored(catalog, name: str) -> list[tuple]:
-    """The rows of the storage, sorted."""
+    """Return the rows of the storage, sorted."""
     storage = catalog.materialized.load(name).storage
     return sorted(tuple(row.values()) for row in storage.scan().to_arrow().to_pylist())
 
 
 @pytest.fixture
 def make(catalog, raw, metastore, market):
-    """Makes one of each kind."""
+    """A function that creates a materialized view of a kind."""
 
     def one(kind: str, name: str = "mv"):
         if kind == "trino":
@@ -76,17 +76,17 @@ KINDS = {"trino": "registered", "trino table": "linked", "hive iceberg": "regist
 def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, market, engine, make, plan, journal, kind):
     old = make(kind)
     before, files, tables = encoded(catalog, old.name), old.files(), names(raw, market)
-    found = plan()
-    assert read_plan(write_plan(found)) == found
-    entry = entry_of(found, "mv")
+    import_plan = plan()
+    assert read_plan(write_plan(import_plan)) == import_plan
+    entry = entry_of(import_plan, "mv")
     assert (entry.status, entry.materialized, entry.storage_plan) == (PlanStatus.READY, True, KINDS[kind])
-    assert found.to_json()["entries"][0]["kind"] == "materialized view"
+    assert import_plan.to_json()["entries"][0]["kind"] == "materialized view"
     said = "is created by the first refresh" if kind == "hive" else "is used as it is"
     assert any(said in change for change in entry.changes), entry.changes
-    assert [end.status for end in dry_run(found, catalog).outcomes] == [ImportStatus.WOULD_CONVERT]
+    assert [end.status for end in dry_run(import_plan, catalog).outcomes] == [ImportStatus.WOULD_CONVERT]
     assert encoded(catalog, old.name) == before and names(raw, market) == tables and old.files() == files
 
-    (outcome,) = run_plan(found, catalog, journal).outcomes
+    (outcome,) = run_plan(import_plan, catalog, journal).outcomes
     assert outcome.status is ImportStatus.CONVERTED, outcome
     views = catalog.materialized
     view = views.load(old.name)
@@ -102,7 +102,7 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     assert files.items() <= old.files().items(), "a file of the old rows is gone or another one"
     assert [item.name.name for item in views.listing(market)] == ["mv"]
 
-    # Given back before it was used: all is as it was, the tables and files as well.
+    # Reverted before any refresh: rows, tables and files are as before.
     (back,) = revert_run(catalog, journal)
     assert back.status is RevertStatus.REVERTED, back
     assert encoded(catalog, old.name) == before
@@ -114,8 +114,8 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     if kind.startswith("trino"):
         assert views.freshness(old.name).is_fresh, "by Trino's own rules"
 
-    # Taken over again, refreshed, and given back all the same.
-    assert run_plan(found, catalog, journal).complete
+    # Imported again, refreshed, and reverted.
+    assert run_plan(import_plan, catalog, journal).complete
     catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
     assert not views.freshness(old.name).is_fresh
     action = views.refresh(old.name, engine)[-1].action
@@ -159,10 +159,10 @@ def test_trino_reads_imported_materialized_view_as_a_view(catalog, raw, market, 
 
 def test_row_of_hive_materialized_view_loses_only_storage_parameters(catalog, raw, market, plan, journal):
     old = hive_iceberg(catalog, raw, market, "mv", team="bi", **{"write.format.default": "orc"})
-    found = plan()
-    warned = any("drops none of these tables" in change for change in found.entries[0].changes)
+    import_plan = plan()
+    warned = any("drops none of these tables" in change for change in import_plan.entries[0].changes)
     assert warned is (SERVER != EMBEDDED_VERSION)
-    assert run_plan(found, catalog, journal).complete
+    assert run_plan(import_plan, catalog, journal).complete
     row = raw.get_table(market, "mv")
     assert (row.tableType, row.owner, row.parameters["team"]) == ("VIRTUAL_VIEW", "hive", "bi")
     # With these a reader would expect a table, or a DROP by Hive would delete the definition.
@@ -172,7 +172,7 @@ def test_row_of_hive_materialized_view_loses_only_storage_parameters(catalog, ra
     assert row.parameters["table_type"] == "ICEBERG-VIEW"
     assert "previous_metadata_location" not in row.parameters
     if SERVER != EMBEDDED_VERSION:
-        # Hive 4 keeps what Hive's view read, and then forbids to drop that.
+        # Hive 4 keeps the record of what its view read, and then rejects a drop.
         assert revert_run(catalog, journal)[0].status is RevertStatus.REVERTED
         return
     raw.drop_table(market, "mv", True)
@@ -195,7 +195,7 @@ INEXACT = {
 
 
 def test_refresh_state_is_adopted_only_if_trino_recorded_it_exactly(catalog, raw, market):
-    """One storage, whose snapshots say one thing after the other."""
+    """The snapshots of one storage record different refreshes."""
     old = trino(catalog, raw, market, "mv", visible=True)
     storage = catalog.load_table((market, "st_mv"))
     view = read_view(catalog.store.get_row(ViewName.parse(old.name)))
@@ -205,8 +205,8 @@ def test_refresh_state_is_adopted_only_if_trino_recorded_it_exactly(catalog, raw
     def state(text=view.sql):
         return recorded_refresh_state(catalog.store, replace(view, sql=text), storage.metadata, reads, "f")[0]
 
-    def source(found):
-        return [(item.name, item.id, item.schema_id) for item in found.sources]
+    def source(import_plan):
+        return [(item.name, item.id, item.schema_id) for item in import_plan.sources]
 
     assert source(state()) == [(reads[0], at, 0)]
     assert state("SELECT id FROM sales WHERE DATE '2024-01-01' IS NULL") is None, "an instant by Trino's time zone"
@@ -234,7 +234,7 @@ def test_imported_rows_are_fresh_only_if_known(catalog, raw, market, plan, journ
 
 def test_schema_younger_than_the_snapshot_makes_freshness_unknown(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "mv", visible=False)
-    # Between snapshot and refresh the columns may have been others, and now they are the first ones again.
+    # The columns may have differed between snapshot and refresh.
     with catalog.load_table((market, "sales")).update_schema() as update:
         update.add_column("more", StringType())
     with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
@@ -246,10 +246,10 @@ def test_schema_younger_than_the_snapshot_makes_freshness_unknown(catalog, raw, 
 def test_grace_period_becomes_maximum_staleness(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "mv", visible=False, gracePeriod="10.00m")
     trino(catalog, raw, market, "old", visible=False, gracePeriod="soon")
-    found = plan()
-    assert "its grace period of 10.00m stays" in entry_of(found, "mv").changes
-    assert any("is not kept" in change for change in entry_of(found, "old").changes)
-    run_plan(found, catalog, journal)
+    import_plan = plan()
+    assert "its grace period of 10.00m stays" in entry_of(import_plan, "mv").changes
+    assert any("is not kept" in change for change in entry_of(import_plan, "old").changes)
+    run_plan(import_plan, catalog, journal)
     catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
     begun = catalog.materialized.freshness((market, "mv")).refreshed_ms
     verdicts = [catalog.materialized.freshness((market, "mv"), now_ms=begun + ms).verdict for ms in (600_000, 600_001)]
@@ -286,10 +286,10 @@ def test_unusable_storage_is_replaced_or_view_is_refused(catalog, raw, metastore
             market, "above", "select id from gone", f"select `gone`.`id` from `{market}`.`gone`", [("id", "bigint")]
         )
     )
-    found = plan()
+    import_plan = plan()
 
     def reason(name: str) -> tuple[Reason | None, str]:
-        entry = entry_of(found, name)
+        entry = entry_of(import_plan, name)
         return (entry.problem.reason, entry.problem.text) if entry.problem else (None, "; ".join(entry.changes))
 
     assert reason("halved")[0] is Reason.NOT_PORTABLE
@@ -304,7 +304,7 @@ def test_unusable_storage_is_replaced_or_view_is_refused(catalog, raw, metastore
         "unreadable": "cannot be read",
     }.items():
         refused, text = reason(name)
-        assert refused is None and entry_of(found, name).storage_plan == "made" and why in text, (name, text)
+        assert refused is None and entry_of(import_plan, name).storage_plan == "made" and why in text, (name, text)
 
 
 def trino_text(database: str, columns: list[tuple[str, str]]) -> str:
@@ -370,21 +370,21 @@ def test_copy_gets_its_own_storage(catalog, raw, market, other_database, make, e
 def test_storage_of_killed_run_is_removed_or_reused(catalog, raw, market, make, plan, journal, kind):
     old = make(kind)
     before, tables = encoded(catalog, old.name), names(raw, market)
-    found = plan()
-    pending = importer_for(found, catalog).compute(found.entries[0])
+    import_plan = plan()
+    pending = importer_for(import_plan, catalog).compute(import_plan.entries[0])
     converted = pending.converted
-    with Journal(journal, found) as file:
+    with Journal(journal, import_plan) as file:
         file.announce([pending.announcement])
     create_storage(catalog, converted.storage, converted.definition.definition.schema)
 
-    # Given back: what was made is gone.
+    # Reverted: the created storage is removed.
     assert [one.status for one in revert_run(catalog, journal)] == [RevertStatus.ALREADY]
     assert (encoded(catalog, old.name), names(raw, market)) == (before, tables)
 
-    # Or run again: the same storage, not a second one.
+    # Or resumed: the same storage is used.
     create_storage(catalog, converted.storage, converted.definition.definition.schema)
     there = names(raw, market)
-    assert run_plan(found, catalog, journal).complete
+    assert run_plan(import_plan, catalog, journal).complete
     assert names(raw, market) == there
     assert catalog.materialized.load(old.name).storage_name == converted.storage.table
     assert revert_views(catalog, [ViewName.parse(old.name)])[0].status is RevertStatus.REVERTED
@@ -394,9 +394,9 @@ def test_storage_of_killed_run_is_removed_or_reused(catalog, raw, market, make, 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
 def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, journal, kind):
     old = make(kind)
-    found = plan()
-    importer = importer_for(found, catalog)
-    pending = importer.compute(found.entries[0])
+    import_plan = plan()
+    importer = importer_for(import_plan, catalog)
+    pending = importer.compute(import_plan.entries[0])
     row = raw.get_table(market, "mv")
     row.parameters["note"] = "of another program"
     alter(raw, row)

@@ -29,14 +29,14 @@ ALTER = "alter_table_with_environment_context"
 
 @pytest.fixture
 def proxy(metastore):
-    """A proxy before the shared metastore."""
+    """A proxy in front of the shared metastore."""
     with ThriftProxy(metastore.port) as running:
         yield running
 
 
 @pytest.fixture
 def views(add, sales, raw) -> str:
-    """Three views, each over the one before; the table that they read is marked already."""
+    """Three views, each of which reads the previous one."""
     for name, below in (("base", "orders"), ("middle", "base"), ("top", "middle")):
         text = f"select `{below}`.`id` from `{sales}`.`{below}`"
         add(hive_view_row(sales, name, f"select id from {below}", text, IDS, transient_lastDdlTime="1700000000"))
@@ -44,7 +44,7 @@ def views(add, sales, raw) -> str:
 
 
 def altered_by_hive(raw, database: str, name: str) -> None:
-    """ALTER VIEW … AS by Hive: no lock, no expectation, the time of the change set."""
+    """Alter a view as Hive does: without lock or compare-and-swap, with a new change time."""
     row = raw.get_table(database, name)
     row.viewExpandedText += " where `orders`.`id` > 7"
     row.parameters["transient_lastDdlTime"] = "1800000000"
@@ -52,12 +52,12 @@ def altered_by_hive(raw, database: str, name: str) -> None:
 
 
 def test_concurrent_change_before_the_swap_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     held = Hold()
-    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    proxy.on(ALTER, held, nth=2)  # the first one marks the table
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, found, behind, journal)
+        running = pool.submit(run_plan, import_plan, behind, journal)
         held.wait_until_held()
         altered_by_hive(raw, views, "base")
         held.release()
@@ -72,17 +72,17 @@ def test_concurrent_change_before_the_swap_is_not_lost(views, plan, open_catalog
 def test_files_are_kept_if_the_lock_is_lost_and_the_outcome_unknown(
     add, sales, plan, open_catalog, catalog, proxy, journal, raw, caplog
 ):
-    """The row is an Iceberg view's by then, so both files stay: the view's metadata, and the legacy row."""
+    """The row is that of an Iceberg view by then, so the metadata file and the legacy row stay."""
     text = f"select `o`.`id` from `{sales}`.`orders` `o`"
     add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
     held = Hold()
-    proxy.on(ALTER, held, nth=2)  # the first marks the table
+    proxy.on(ALTER, held, nth=2)  # the first one marks the table
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, found, behind, journal)
+        running = pool.submit(run_plan, import_plan, behind, journal)
         held.wait_until_held()
         for lock in raw.show_locks(ShowLocksRequest(dbname=sales)).locks:
             raw.unlock(UnlockRequest(lockid=lock.lockid))
@@ -99,12 +99,12 @@ def test_files_are_kept_if_the_lock_is_lost_and_the_outcome_unknown(
 def test_next_view_is_computed_during_a_swap(add, sales, plan, open_catalog, proxy, journal):
     for name in ("first", "second"):
         add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     held = Hold()
     proxy.on(ALTER, held, nth=2)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, found, behind, journal)
+        running = pool.submit(run_plan, import_plan, behind, journal)
         held.wait_until_held()
         until(lambda: any(call.method.startswith("get_table") and b"second" in call.request for call in proxy.calls))
         assert not any(call.method == ALTER and b"second" in call.request for call in proxy.calls)
@@ -116,13 +116,13 @@ def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, op
     text = f"select `b`.`id` from `{views}`.`base` `b` join `{views}`.`customers` `c` on `b`.`id` = `c`.`id`"
     add(hive_view_row(views, "late", text, text, IDS))
     add(hive_view_row(views, "later", "x", f"select `late`.`id` from `{views}`.`late`", IDS))
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     before = {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
     held = Hold()
     proxy.on(ALTER, held, nth=2)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, found, behind, journal)
+        running = pool.submit(run_plan, import_plan, behind, journal)
         held.wait_until_held()
         raw.drop_table(views, "customers", True)
         held.release()
@@ -134,16 +134,16 @@ def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, op
 
 
 def test_lost_reply_is_resolved(views, plan, open_catalog, proxy, journal):
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     proxy.on(ALTER, DropReply(), nth=2)
-    result = run_plan(found, behind, journal)
+    result = run_plan(import_plan, behind, journal)
     assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED] * 3
     assert any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls)
 
 
 def test_outage_leaves_remaining_views_for_the_next_run(views, plan, open_catalog, proxy, journal):
-    found = plan()
+    import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
 
     def fail(done, total, outcome):
@@ -151,7 +151,7 @@ def test_outage_leaves_remaining_views_for_the_next_run(views, plan, open_catalo
             proxy.refuse()
             proxy.disconnect()
 
-    first = run_plan(found, behind, journal, progress=fail)
+    first = run_plan(import_plan, behind, journal, progress=fail)
     assert [outcome.status for outcome in first.outcomes] == [
         ImportStatus.CONVERTED,
         ImportStatus.FAILED,
@@ -159,14 +159,14 @@ def test_outage_leaves_remaining_views_for_the_next_run(views, plan, open_catalo
     ]
     assert not first.complete
     proxy.accept()
-    again = run_plan(found, behind, journal)
+    again = run_plan(import_plan, behind, journal)
     assert [outcome.status for outcome in again.outcomes] == [ImportStatus.CONVERTED] * 3
     assert again.complete
 
 
 def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, open_catalog, proxy, journal, raw):
-    found = plan()
-    run_plan(found, catalog, journal)
+    import_plan = plan()
+    run_plan(import_plan, catalog, journal)
     behind = open_catalog({"uri": proxy.uri})
     held = Hold()
     proxy.on(ALTER, held)
@@ -182,8 +182,8 @@ def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, o
 
 def test_steps_of_an_import_can_be_pickled(views, catalog, plan):
     rows = [catalog.store.get_row(ViewName(views, name)) for name in ("base", "middle", "top")]
-    found = pickle.loads(pickle.dumps([scan_row(row, ImportOptions()) for row in rows]))
-    arranged = plan_views(found, catalog, ImportOptions())
+    import_plan = pickle.loads(pickle.dumps([scan_row(row, ImportOptions()) for row in rows]))
+    arranged = plan_views(import_plan, catalog, ImportOptions())
     assert arranged == plan()
     work = pickle.loads(pickle.dumps(importer_for(arranged, catalog)))
     before = {entry.name: entry.fingerprint for entry in arranged.entries}
@@ -196,17 +196,17 @@ def test_steps_of_an_import_can_be_pickled(views, catalog, plan):
 
 
 def test_view_replaced_by_another_program_is_refused(views, plan, catalog, journal, raw):
-    found = plan()
+    import_plan = plan()
     raw.drop_table(views, "base", False)
     catalog.execute(f"CREATE VIEW {views}.base AS SELECT 1L AS id")
     ours = encode_row(catalog.store.get_row(ViewName(views, "base")))
-    ends = {outcome.name.name: outcome for outcome in run_plan(found, catalog, journal).outcomes}
+    ends = {outcome.name.name: outcome for outcome in run_plan(import_plan, catalog, journal).outcomes}
     assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert encode_row(catalog.store.get_row(ViewName(views, "base"))) == ours
 
 
 def test_repeated_steps_report_the_view_as_converted(views, plan, catalog, raw):
-    """As by a task that Spark retries or runs twice."""
+    """Spark may retry a task or run it twice."""
     entry = entry_of(plan(), "base")
     importer = importer_for(plan(), catalog)
     pending = importer.compute(entry)

@@ -1,4 +1,4 @@
-"""How many calls the metastore gets at once from an import in one process, counted on their way."""
+"""The number of concurrent metastore calls of an import in one process, counted by a proxy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_concurrent_calls_stay_within_most_calls(metastore, open_catalog, add, s
             add(hive_view_row(place, f"v_{number}", "select id from orders", text, IDS, **OLD))
     with ThriftProxy(metastore.port) as proxy:
         catalog = open_catalog({"uri": proxy.uri})
-        # Slow answers, so that calls meet if they can.
+        # Slow replies, so that calls overlap if they can.
         proxy.on(ANY, Delay(reply_s=0.005), nth=EVERY)
         plan = plan_import(catalog, databases=[sales, other_database], most_calls=most)
         assert run_plan(plan, catalog, journal, most_calls=most).complete

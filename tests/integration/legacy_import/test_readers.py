@@ -1,4 +1,4 @@
-"""What each reader takes from a row: layouts of every writer and version, and rows that are broken."""
+"""The readers of rows: layouts of each writer and version, and broken rows."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_fingerprint_changes_with_relevant_fields(change, counts):
     ("how", "text", "reason", "named"),
     [
         ("repair", "select 1 from `größe`.`maß`", None, ("größe", "maß")),
-        ("refuse", "select 'größe' from", Reason.MOJIBAKE, None),  # the offer comes first, whatever else is wrong
+        ("refuse", "select 'größe' from", Reason.MOJIBAKE, None),  # the repair is shown first, whatever else is wrong
         ("repair", "select 'größe' from", Reason.UNREADABLE, None),
         ("refuse", "select 1 from `größe`.`t`", Reason.MOJIBAKE, ("größe".encode().decode("latin-1").lower(), "t")),
     ],

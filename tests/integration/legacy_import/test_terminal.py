@@ -1,4 +1,4 @@
-"""`hive-views import run` at a terminal: its bar, and Ctrl-C in the middle."""
+"""`hive-views import run` at a terminal: the progress bar and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SWAP = "alter_table_with_environment_context"
 
 
 def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None) -> tuple[int, str, str]:
-    """Run a command whose stderr is a terminal; its exit code, stdout, and what the terminal showed."""
+    """Run a command whose stderr is a terminal; returns its exit code, stdout, and the terminal's output."""
     controller, terminal = pty.openpty()
     environment = {**os.environ, "HIVE_VIEWS_URI": uri, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
     said = b""
@@ -40,7 +40,7 @@ def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None
         while True:
             try:
                 data = os.read(controller, 65536)
-            except OSError:  # what Linux says once nobody has the terminal open
+            except OSError:  # raised on Linux when the terminal is closed
                 break
             if not data:
                 break
@@ -57,12 +57,12 @@ def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales,
         text = f"select `orders`.`id` from `{sales}`.`orders`"
         add(hive_view_row(sales, f"v_{number}", "select id from orders", text, IDS, **OLD))
     plan, journal = tmp_path / "plan.json", tmp_path / "plan.json.journal"
-    # Nothing is drawn where there is no terminal: `.json` says that stderr is empty.
+    # Without a terminal there is no bar: `.json` checks that stderr is empty.
     assert cli("--json", "import", "plan", sales, "--output", str(plan)).json["counts"] == {"pending": 3}
 
     with ThriftProxy(metastore.port) as proxy:
         hold = proxy.on(SWAP, Hold(), nth=2)
-        # The mark that the table gets for its readers is the first.
+        # The first alter marks the table for lineage.
         code, out, said = said_at_a_terminal(["import", "run", str(plan)], proxy.uri, hold)
     assert (code, out) == (130, "")
     assert f"Run the same plan again to resume it from {journal}" in said
@@ -70,7 +70,7 @@ def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales,
 
     code, out, said = said_at_a_terminal(["import", "run", str(plan), "--json"], metastore.uri)
     assert code == 0
-    # A bar, how many of how many, how fast, and the time that is left.
+    # The bar, the counts, the rate, and the remaining time.
     assert re.search(r"importing [━╸╺ ]+ 3/3 [0-9.]+/s 0:00:00", said), said
     assert '"converted": 3' in out
     assert [item.status for item in read_journal(journal).outcomes.values()] == [ImportStatus.CONVERTED] * 3

@@ -1,4 +1,4 @@
-"""The pure parts: names in texts, Trino texts that mean the same to all, rules of renaming, differences, plans."""
+"""Renaming in texts, portable Trino texts, rename rules, differences of texts, invalid plans."""
 
 from __future__ import annotations
 
