@@ -67,7 +67,7 @@ def test_every_test_of_ours_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.java)
-def test_a_line_is_whole(line: Line) -> None:
+def test_documentation_line_is_complete(line: Line) -> None:
     assert line.relation in ("same", "stricter", "differs", "does not apply")
     assert bool(line.ours) is (line.relation != "does not apply")
     assert line.why or line.relation == "same"

@@ -69,7 +69,7 @@ def test_every_property_is_read():
         (config.METASTORE_CATALOG, "a#b"),
     ],
 )
-def test_a_wrong_property_is_named(key, value):
+def test_invalid_property_is_named_in_error(key, value):
     with pytest.raises(InvalidPropertyError, match="Invalid property") as caught:
         CatalogConfig.from_properties({**URI, key: value})
     assert caught.value.key == key
@@ -79,20 +79,20 @@ def test_the_catalog_of_the_metastore_is_in_lower_case():
     assert CatalogConfig.from_properties({**URI, "metastore.catalog.default": "Spark"}).connection.catalog == "spark"
 
 
-def test_a_missing_uri_says_what_to_write():
+def test_missing_uri_error_shows_expected_form():
     with pytest.raises(InvalidPropertyError, match="thrift://host:9083"):
         CatalogConfig.from_properties({})
 
 
 @pytest.mark.parametrize("uri", ["thrift://ann:secret@host:9083", "thrift://ann:secret@host", "ann:secret@host:1"])
-def test_a_password_in_a_uri_is_refused_and_not_shown(uri):
+def test_password_in_uri_is_rejected_without_showing_it(uri):
     with pytest.raises(InvalidPropertyError, match="has no user") as caught:
         CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
     assert "secret" not in str(caught.value) + repr(vars(caught.value))
 
 
 @pytest.mark.parametrize("uri", ["thrift:ann:secret", "thrift://ann:secret", "thrift://ann:secret:9083/", "secret/1"])
-def test_a_uri_that_may_hold_a_password_is_not_shown(uri):
+def test_uri_with_possible_password_is_not_shown(uri):
     with pytest.raises(InvalidPropertyError, match="not of the form thrift://host:port") as caught:
         CatalogConfig.from_properties({"uri": f"thrift://other:9083,{uri}"})
     assert "secret" not in str(caught.value) + repr(vars(caught.value))
@@ -101,7 +101,7 @@ def test_a_uri_that_may_hold_a_password_is_not_shown(uri):
 @pytest.mark.parametrize(
     "warehouse", ["s3://key:secret@b", "s3://key:sec/ret+secret@b/w", "hdfs://ann:secret@host:8020/w"]
 )
-def test_a_password_in_the_warehouse_is_refused_and_not_shown(warehouse):
+def test_password_in_warehouse_is_rejected_without_showing_it(warehouse):
     with pytest.raises(InvalidPropertyError, match="password") as caught:
         CatalogConfig.from_properties({**URI, "warehouse": warehouse})
     assert "secret" not in str(caught.value) + repr(vars(caught.value))
@@ -117,5 +117,5 @@ def test_a_password_in_the_warehouse_is_refused_and_not_shown(warehouse):
         "/w:x@y",
     ],
 )
-def test_warehouses_that_look_a_little_like_it(warehouse):
+def test_warehouse_without_password_is_accepted(warehouse):
     assert CatalogConfig.from_properties({**URI, "warehouse": warehouse}).warehouse == warehouse

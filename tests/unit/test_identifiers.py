@@ -17,37 +17,37 @@ from hive_views.identifiers import MAX_NAME_LENGTH, ViewName, parse_namespace
         (("sales", "top-10 of"), None, ("sales", "top-10 of")),
     ],
 )
-def test_a_name_is_read_in_every_form(identifier, catalog, expected):
+def test_identifier_forms_are_parsed(identifier, catalog, expected):
     assert ViewName.parse(identifier, catalog=catalog).identifier == expected
 
 
 @pytest.mark.parametrize(
     "identifier", ["top", "", ".", "sales.", ".top", "a.b.c", "other.sales.top", (), ("a",), ("a", ""), ("a", 1)]
 )
-def test_a_name_of_other_than_two_levels_is_refused(identifier):
+def test_identifier_without_two_levels_is_rejected(identifier):
     with pytest.raises(InvalidIdentifierError, match="Invalid identifier") as caught:
         ViewName.parse(identifier, catalog="prod")
     assert caught.value.identifier == identifier
 
 
 @pytest.mark.parametrize("name", ["top-10", "to p", "größe", "a`b", "x" * (MAX_NAME_LENGTH + 1), "a/b", "a\n"])
-def test_a_new_name_that_not_every_metastore_takes_is_refused(name):
+def test_new_name_with_unsupported_characters_is_rejected(name):
     with pytest.raises(InvalidIdentifierError):
         ViewName("sales", name).check_writable()
 
 
-def test_a_database_of_any_name_may_get_a_view():
+def test_view_can_be_created_in_database_with_any_name():
     name = ViewName("to-p", "v")
     assert name.check_writable() is name
 
 
-def test_the_longest_name_is_writable():
+def test_longest_name_is_writable():
     name = ViewName("d" * MAX_NAME_LENGTH, "v" * MAX_NAME_LENGTH)
     assert name.check_writable() is name
 
 
 @given(st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True), st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True))
-def test_what_is_shown_is_read_back(database, name):
+def test_show_create_output_is_parsed(database, name):
     parsed = ViewName.parse(f"{database}.{name}")
     assert ViewName.parse(str(parsed)) == parsed.check_writable()
 
@@ -55,11 +55,11 @@ def test_what_is_shown_is_read_back(database, name):
 @pytest.mark.parametrize(
     ("namespace", "expected"), [("Sales", "sales"), (("sales",), "sales"), ("prod.sales", "sales")]
 )
-def test_a_namespace_has_one_level(namespace, expected):
+def test_namespace_has_one_level(namespace, expected):
     assert parse_namespace(namespace, catalog="prod") == expected
 
 
 @pytest.mark.parametrize("namespace", ["", (), ("a", "b"), "a.b", ("",)])
-def test_other_namespaces_are_refused(namespace):
+def test_nested_namespaces_are_rejected(namespace):
     with pytest.raises(InvalidIdentifierError):
         parse_namespace(namespace, catalog="prod")

@@ -48,7 +48,7 @@ def nothing_there(metastore: EmbeddedMetastore, raw: Client, database: str) -> b
 # -- Names ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_name_may_carry_the_catalog_s_name(catalog: HiveViewCatalog, database: str) -> None:
+def test_identifier_may_start_with_catalog_name(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"prod.{database}.v", SCHEMA, version(database))
     assert view.name() == (database, "v")
     for identifier in (
@@ -84,7 +84,7 @@ def test_names_are_case_insensitive(catalog: HiveViewCatalog, database: str, raw
     ["", " ", "a b", "a-b", "a.b", "`v`", "größe", "表", "a\nb", "a/b", "a%b", "x" * 257],
     ids=lambda name: name[:10] or "empty",
 )
-def test_a_name_that_not_every_metastore_takes(
+def test_name_with_unsupported_characters_is_rejected(
     catalog: HiveViewCatalog, database: str, metastore: EmbeddedMetastore, raw: Client, name: str
 ) -> None:
     with pytest.raises(InvalidIdentifierError) as caught:
@@ -99,7 +99,7 @@ def test_a_name_that_not_every_metastore_takes(
 
 
 @pytest.mark.hive2
-def test_the_longest_names(open_catalog: CatalogFactory, database: str, own_directory: str) -> None:
+def test_longest_names(open_catalog: CatalogFactory, database: str, own_directory: str) -> None:
     """Hive 2.3 stores names of 256 characters, and locks names of 128."""
     catalog = open_catalog({"iceberg.hive.lock-check-min-wait-ms": "1"})
     name = "x" * 128
@@ -114,7 +114,7 @@ def test_the_longest_names(open_catalog: CatalogFactory, database: str, own_dire
 
 
 @pytest.mark.parametrize("identifier", [(), ("v",), "v", "a.b.c.d", ("prod", "a", "b", "c"), (None, "v"), ("d", 1)])
-def test_a_name_of_the_wrong_form(catalog: HiveViewCatalog, identifier: Any) -> None:
+def test_invalid_identifier_is_rejected(catalog: HiveViewCatalog, identifier: Any) -> None:
     assert not catalog.view_exists(identifier)
     with pytest.raises(InvalidIdentifierError) as caught:
         catalog.create_view(identifier, SCHEMA, version("d"))
@@ -126,7 +126,9 @@ def test_a_name_of_the_wrong_form(catalog: HiveViewCatalog, identifier: Any) -> 
 # -- Places --------------------------------------------------------------------------------------------------------
 
 
-def test_a_view_goes_below_its_database(catalog: HiveViewCatalog, database: str, metastore: EmbeddedMetastore) -> None:
+def test_view_location_is_below_database_location(
+    catalog: HiveViewCatalog, database: str, metastore: EmbeddedMetastore
+) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     assert path(view.location()) == path(metastore.warehouse) / f"{database}.db" / "v"
     directory, _, name = view.metadata_location.rpartition("/")
@@ -150,7 +152,7 @@ def test_unique_locations(open_catalog: CatalogFactory, database: str, metastore
 @pytest.mark.parametrize(
     "location", ["", "relative/dir", "./v", "~/v", "/", "file:", "file:///", "s3://", "s3:", "C:\\v"]
 )
-def test_a_location_that_is_no_directory_for_all(
+def test_relative_location_is_rejected(
     catalog: HiveViewCatalog, database: str, metastore: EmbeddedMetastore, raw: Client, location: str
 ) -> None:
     attempts = [
@@ -186,14 +188,14 @@ def test_forms_of_a_location(catalog: HiveViewCatalog, database: str, tmp_path: 
 
 
 @pytest.mark.filterwarnings("ignore:No preferred file implementation")
-def test_a_storage_that_nobody_knows(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_unknown_storage_scheme_is_reported(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     with pytest.raises(MetadataWriteError, match=r"The metastore was not changed$") as caught:
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location="carrier-pigeon://x/y")
     assert caught.value.location.startswith("carrier-pigeon://x/y/metadata/00000-")
     assert raw.get_all_tables(database) == []
 
 
-def test_a_storage_that_refuses(catalog: HiveViewCatalog, database: str, raw: Client, tmp_path: Path) -> None:
+def test_storage_access_error_is_reported(catalog: HiveViewCatalog, database: str, raw: Client, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MetadataWriteError):
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"file:{tmp_path}/file/v")
@@ -230,7 +232,7 @@ def test_another_file_io(open_catalog: CatalogFactory, database: str, own_direct
     ],
     ids=lambda given: next(iter(given))[:30],
 )
-def test_a_property_that_cannot_be_stored(
+def test_unstorable_property_is_rejected(
     catalog: HiveViewCatalog, database: str, metastore: EmbeddedMetastore, raw: Client, given: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidPropertyError) as caught:
@@ -240,7 +242,7 @@ def test_a_property_that_cannot_be_stored(
 
 
 @pytest.mark.parametrize("prefix", ["view-default.", "view-override."])
-def test_a_bad_property_in_the_catalog_s_own(
+def test_invalid_view_default_property_is_rejected(
     open_catalog: CatalogFactory, database: str, metastore: EmbeddedMetastore, raw: Client, prefix: str
 ) -> None:
     catalog = open_catalog({f"{prefix}uuid": "mine"})
@@ -261,7 +263,7 @@ def test_the_catalog_s_own_properties_on_a_replace(open_catalog: CatalogFactory,
     assert other.properties == {"a": "default", "b": "override"}
 
 
-def test_properties_stand_in_the_row_and_in_the_file(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_properties_are_in_row_and_file(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     properties = {"comment": "größer als 5 €", "größe": "", "a.b-c": "x" * 30_000}
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=properties)
     assert view.properties == properties
@@ -278,7 +280,7 @@ def test_no_compression(catalog: HiveViewCatalog, database: str) -> None:
     assert catalog.load_view(f"{database}.v") == view
 
 
-def test_the_owner(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_owner_is_recorded(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     owned = {"hive.metastore.table.owner": "ada"}
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=owned)
     assert view.owner == raw.get_table(database, "v").owner == "ada"
@@ -368,7 +370,7 @@ def test_columns_that_cannot_be_stored(
     assert files_below(view.location()) == {path(view.metadata_location)}
 
 
-def test_columns_keep_their_case(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_columns_preserve_case(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     schema = Schema(NestedField(1, "OrderId", LongType()), NestedField(2, "größe", LongType()))
     view = catalog.create_view(f"{database}.v", schema, version(database))
     assert view.schema().column_names == ["OrderId", "größe"]
@@ -380,7 +382,7 @@ def test_columns_keep_their_case(catalog: HiveViewCatalog, database: str, raw: C
 
 
 @pytest.mark.characters
-def test_texts_that_are_not_ascii(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_non_ascii_texts_are_preserved(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     typed, expanded = "select 'ä€語😀' -- größe\n", "select 'ä€語😀' as `größe`"
     definition = define(typed, dialect="spark", default_namespace=(database,), expanded=expanded)
     created = catalog.create_view(f"{database}.v", SCHEMA, definition, properties={"comment": "😀"})
@@ -398,7 +400,7 @@ LIMIT = 32_700
 """The longest view text on Derby, in characters."""
 
 
-def test_the_longest_text(catalog: HiveViewCatalog, database: str) -> None:
+def test_longest_text(catalog: HiveViewCatalog, database: str) -> None:
     text = "select '" + "x" * (LIMIT - 9) + "'"
     assert len(text) == LIMIT
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database, ("spark", text)))
@@ -427,7 +429,7 @@ def test_the_longest_text(catalog: HiveViewCatalog, database: str) -> None:
     ],
     ids=["text", "comment", "property", "column"],
 )
-def test_what_the_metastore_s_database_cannot_hold(
+def test_unstorable_values_are_rejected(
     catalog: HiveViewCatalog,
     database: str,
     metastore: EmbeddedMetastore,
@@ -455,7 +457,7 @@ def test_create_if_not_exists(catalog: HiveViewCatalog, database: str) -> None:
     assert view.properties == {"a": "b"}
 
 
-def test_a_view_of_another_catalog_s_name(
+def test_identifier_with_other_catalog_is_rejected(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, database: str
 ) -> None:
     """Names of catalogs are names of connections: the metastore does not know them."""

@@ -62,7 +62,7 @@ def test_an_earlier_state_is_registered_by_its_file(catalog: HiveViewCatalog, da
     ],
     ids=["missing", "empty", "nothing", "other", "broken"],
 )
-def test_a_file_that_cannot_be_registered(
+def test_register_invalid_file_raises(
     catalog: HiveViewCatalog,
     database: str,
     own_directory: str,
@@ -80,14 +80,14 @@ def test_a_file_that_cannot_be_registered(
     assert files_below(own_directory) == ({path(location)} if content is not None else set())
 
 
-def test_registering_into_a_database_that_is_not_there(catalog: HiveViewCatalog, database: str) -> None:
+def test_register_in_missing_database_raises(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     with pytest.raises(NoSuchNamespaceError):
         catalog.register_view("nope.v", view.metadata_location)
     assert path(view.metadata_location).is_file()
 
 
-def test_a_file_of_the_earlier_draft(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
+def test_draft_file_can_be_registered(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
     """Without a uuid, with defaults in its texts, and written anew in a form that both formats' readers take."""
     location = f"{own_directory}/00001-draft.metadata.json"
     draft = {
@@ -144,7 +144,7 @@ def test_a_file_of_the_earlier_draft(catalog: HiveViewCatalog, database: str, ow
         ("hive_table", NotAnIcebergViewError),
     ],
 )
-def test_what_is_no_view_is_not_dropped(
+def test_drop_view_drops_only_iceberg_views(
     catalog: HiveViewCatalog,
     database: str,
     raw: Client,
@@ -169,7 +169,7 @@ def test_what_is_no_view_is_not_dropped(
     assert sorted(raw.get_all_tables(database)) == before
 
 
-def test_a_view_whose_file_is_gone(catalog: HiveViewCatalog, database: str) -> None:
+def test_load_view_with_missing_file_raises(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     path(view.metadata_location).unlink()
     with pytest.raises(MetadataFileNotFoundError, match="register_view") as caught:
@@ -181,7 +181,7 @@ def test_a_view_whose_file_is_gone(catalog: HiveViewCatalog, database: str) -> N
     assert not catalog.view_exists(f"{database}.v")
 
 
-def test_a_view_whose_file_is_broken(catalog: HiveViewCatalog, database: str) -> None:
+def test_load_view_with_invalid_file_raises(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     path(view.metadata_location).write_bytes(b"{}")
     for use in (catalog.load_view, lambda name: catalog.replace_view(name, SCHEMA, version(database))):
@@ -195,9 +195,7 @@ def test_a_view_whose_file_is_broken(catalog: HiveViewCatalog, database: str) ->
 # -- Purge -------------------------------------------------------------------------------------------------------------
 
 
-def test_purge_takes_all_files_of_the_view_and_no_others(
-    catalog: HiveViewCatalog, database: str, own_directory: str
-) -> None:
+def test_purge_deletes_only_files_of_view(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
     """Two views and somebody else's files share a directory."""
     shared = {"write.metadata.path": own_directory}
     other = catalog.create_view(f"{database}.other", SCHEMA, version(database), properties=shared)
@@ -219,7 +217,7 @@ def test_purge_takes_all_files_of_the_view_and_no_others(
     assert catalog.load_view(f"{database}.other") == other
 
 
-def test_purge_follows_a_view_that_moved(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
+def test_purge_deletes_files_of_previous_locations(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{own_directory}/one")
     view = view.update().set_properties(a="b").commit()
     view = view.update().set_location(f"{own_directory}/two").commit()
@@ -236,7 +234,7 @@ def test_gc_enabled(catalog: HiveViewCatalog, database: str, value: str, kept: b
     assert bool(files_below(view.location())) is kept
 
 
-def test_files_that_another_name_needs_are_not_purged(catalog: HiveViewCatalog, database: str) -> None:
+def test_purge_keeps_files_of_other_registered_name(catalog: HiveViewCatalog, database: str) -> None:
     """A file can be registered under two names; each row then needs it."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     twin = catalog.register_view(f"{database}.twin", view.metadata_location)
@@ -250,7 +248,7 @@ def test_files_that_another_name_needs_are_not_purged(catalog: HiveViewCatalog, 
     assert files_below(view.location()) == set()
 
 
-def test_purge_goes_on_where_a_file_is_gone(catalog: HiveViewCatalog, database: str) -> None:
+def test_purge_ignores_missing_file(catalog: HiveViewCatalog, database: str) -> None:
     first = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     second = first.update().set_properties(a="1").commit()
     third = second.update().set_properties(a="2").commit()
@@ -259,9 +257,7 @@ def test_purge_goes_on_where_a_file_is_gone(catalog: HiveViewCatalog, database: 
     assert files_below(third.location()) == set()
 
 
-def test_a_view_whose_files_moved_away_is_registered_again(
-    catalog: HiveViewCatalog, database: str, tmp_path: Path
-) -> None:
+def test_view_with_moved_files_can_be_registered(catalog: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     """What a migration to other storage does."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"file:{tmp_path}/old")
     shutil.move(tmp_path / "old", tmp_path / "new")

@@ -50,7 +50,7 @@ def names(listed: list[tuple[str, ...]]) -> list[str]:
     return [name for _, name in listed]
 
 
-def test_what_is_in_which_list(catalog: HiveViewCatalog, mixed: str) -> None:
+def test_lists_contain_objects_by_kind(catalog: HiveViewCatalog, mixed: str) -> None:
     assert names(catalog.list_views(mixed)) == VIEWS
     assert names(catalog.list_tables(mixed)) == TABLES
     for name in VIEWS:
@@ -72,7 +72,7 @@ UNFILTERED = {
 
 
 @pytest.mark.parametrize("how", UNFILTERED)
-def test_a_server_that_cannot_filter(
+def test_server_without_filter_support(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, mixed: str, how: str
 ) -> None:
     """`=` fails on Derby where parameters are CLOBs, and a server may forbid or lack the method: rows are read."""
@@ -99,9 +99,7 @@ def test_a_database_that_hive_4_says_it_does_not_know(
                 listing("nope")
 
 
-def test_a_server_that_cannot_list_at_all(
-    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str
-) -> None:
+def test_server_without_list_support(metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str) -> None:
     with ScriptedServer(metastore.port) as server:
         for method in (FILTER, "get_tables_by_type", "get_all_tables"):
             server.on(method, Answer(MetaException("the database is down")), nth=EVERY)
@@ -111,7 +109,7 @@ def test_a_server_that_cannot_list_at_all(
                 listing(database)
 
 
-def test_a_listing_reads_no_rows(
+def test_listing_reads_no_rows(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
 ) -> None:
     for number in range(12):
@@ -130,7 +128,7 @@ def test_a_listing_reads_no_rows(
             assert proxy.methods == ([FILTER] if expected else [FILTER, "get_database"])
 
 
-def test_an_existence_check_is_one_call(
+def test_existence_check_takes_one_call(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
 ) -> None:
     catalog.create_view(f"{database}.v", SCHEMA, version(database))

@@ -32,7 +32,7 @@ def name(raw: Client) -> Iterator[str]:
         raw.drop_database(chosen, True, True)
 
 
-def test_create_look_and_drop(catalog: HiveViewCatalog, name: str, raw: Client) -> None:
+def test_create_load_and_drop_namespace(catalog: HiveViewCatalog, name: str, raw: Client) -> None:
     assert not catalog.namespace_exists(name)
     catalog.create_namespace(name, {"comment": "größe", "p": "1"})
     assert catalog.namespace_exists(name)
@@ -46,7 +46,7 @@ def test_create_look_and_drop(catalog: HiveViewCatalog, name: str, raw: Client) 
     assert (name,) not in catalog.list_namespaces()
 
 
-def test_a_location_is_where_views_go(catalog: HiveViewCatalog, name: str, own_directory: str) -> None:
+def test_database_location_is_parent_of_views(catalog: HiveViewCatalog, name: str, own_directory: str) -> None:
     catalog.create_namespace(name, {"location": f"{own_directory}/here"})
     assert catalog.load_namespace_properties(name)["location"] == f"{own_directory}/here"
     view = catalog.create_view(f"{name}.v", SCHEMA, version(name))
@@ -78,7 +78,7 @@ def test_names_are_read_as_those_of_views(catalog: HiveViewCatalog, name: str) -
     assert not catalog.namespace_exists(name)
 
 
-def test_it_exists_already(catalog: HiveViewCatalog, database: str) -> None:
+def test_existing_namespace_raises(catalog: HiveViewCatalog, database: str) -> None:
     with pytest.raises(NamespaceAlreadyExistsError, match=database) as caught:
         catalog.create_namespace(database)
     assert caught.value.namespace == database
@@ -99,7 +99,7 @@ def test_it_exists_already(catalog: HiveViewCatalog, database: str) -> None:
         lambda catalog: catalog.create_table("nope.t", SCHEMA),
     ],
 )
-def test_it_does_not_exist(catalog: HiveViewCatalog, use: Callable[[HiveViewCatalog], object]) -> None:
+def test_missing_namespace_raises(catalog: HiveViewCatalog, use: Callable[[HiveViewCatalog], object]) -> None:
     with pytest.raises(NoSuchNamespaceError, match="Namespace does not exist: nope") as caught:
         use(catalog)
     assert caught.value.namespace == "nope"
@@ -108,7 +108,7 @@ def test_it_does_not_exist(catalog: HiveViewCatalog, use: Callable[[HiveViewCata
 
 
 @pytest.mark.parametrize("kind", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
-def test_it_is_not_empty(catalog: HiveViewCatalog, database: str, raw: Client, kind: str) -> None:
+def test_drop_non_empty_namespace_raises(catalog: HiveViewCatalog, database: str, raw: Client, kind: str) -> None:
     raw.create_table(hive_row(database, "x", kind))
     with pytest.raises(NamespaceNotEmptyError, match=f"{database}.*Drop its tables and views first") as caught:
         catalog.drop_namespace(database)
@@ -117,7 +117,7 @@ def test_it_is_not_empty(catalog: HiveViewCatalog, database: str, raw: Client, k
 
 
 @pytest.mark.parametrize("namespace", ["", (), "a.b", ("a", "b", "c"), "prod."])
-def test_a_name_of_the_wrong_form(catalog: HiveViewCatalog, namespace: str | tuple[str, ...]) -> None:
+def test_invalid_identifier_is_rejected(catalog: HiveViewCatalog, namespace: str | tuple[str, ...]) -> None:
     assert not catalog.namespace_exists(namespace)
     uses: list[Callable[..., object]] = [
         catalog.create_namespace,
@@ -132,7 +132,7 @@ def test_a_name_of_the_wrong_form(catalog: HiveViewCatalog, namespace: str | tup
 
 
 @pytest.mark.parametrize("namespace", ["größe", "a-b", "a b", "a`b", "x" * 257])
-def test_a_name_that_not_every_metastore_takes(catalog: HiveViewCatalog, namespace: str) -> None:
+def test_name_with_unsupported_characters_is_rejected(catalog: HiveViewCatalog, namespace: str) -> None:
     assert not catalog.namespace_exists(namespace)
     with pytest.raises(InvalidIdentifierError):
         catalog.create_namespace(namespace)
@@ -145,11 +145,11 @@ def test_properties_that_cannot_be_stored(catalog: HiveViewCatalog, name: str, g
     assert not catalog.namespace_exists(name)
 
 
-def test_namespaces_in_a_namespace_there_are_none(catalog: HiveViewCatalog, database: str) -> None:
+def test_namespaces_are_not_nested(catalog: HiveViewCatalog, database: str) -> None:
     assert catalog.list_namespaces(database) == []
 
 
-def test_every_error_is_one_of_ours(catalog: HiveViewCatalog) -> None:
+def test_operations_raise_only_package_errors(catalog: HiveViewCatalog) -> None:
     with pytest.raises(HiveViewsError):
         catalog.drop_namespace("nope")
 
@@ -163,7 +163,7 @@ def test_every_error_is_one_of_ours(catalog: HiveViewCatalog) -> None:
         ({"removals": {"comment"}, "updates": {"p": "2"}}, "comment"),
     ],
 )
-def test_what_hive_2_does_not_change(catalog: HiveViewCatalog, name: str, change: dict[str, Any], key: str) -> None:
+def test_hive_2_rejects_change(catalog: HiveViewCatalog, name: str, change: dict[str, Any], key: str) -> None:
     """It says that it did."""
     catalog.create_namespace(name, {"comment": "one", "p": "1"})
     before = catalog.load_namespace_properties(name)
@@ -172,7 +172,7 @@ def test_what_hive_2_does_not_change(catalog: HiveViewCatalog, name: str, change
     assert catalog.load_namespace_properties(name) == {**before, "p": "2"}
 
 
-def test_a_location_cannot_be_removed(catalog: HiveViewCatalog, name: str) -> None:
+def test_location_cannot_be_removed(catalog: HiveViewCatalog, name: str) -> None:
     catalog.create_namespace(name)
     with pytest.raises(InvalidPropertyError, match="always has one"):
         catalog.update_namespace_properties(name, removals={"location"})

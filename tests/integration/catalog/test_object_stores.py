@@ -94,7 +94,7 @@ def test_nothing_is_listed_or_copied(catalog, s3, database, place, caplog):
     assert "Cannot list the metadata files" in caplog.text
 
 
-def test_a_store_that_refuses_leaves_nothing_behind(catalog, s3, raw, database, place):
+def test_failed_write_in_create_leaves_no_files(catalog, s3, raw, database, place):
     s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
     with pytest.raises(MetadataWriteError) as caught:
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
@@ -102,7 +102,7 @@ def test_a_store_that_refuses_leaves_nothing_behind(catalog, s3, raw, database, 
     assert raw.get_all_tables(database) == []
 
 
-def test_a_store_that_fails_in_a_replace_changes_nothing(catalog, s3, database, place):
+def test_failed_write_in_replace_changes_nothing(catalog, s3, database, place):
     before = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
     s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
     with pytest.raises(MetadataWriteError):
@@ -111,7 +111,7 @@ def test_a_store_that_fails_in_a_replace_changes_nothing(catalog, s3, database, 
     assert catalog.load_view(f"{database}.v") == before
 
 
-def test_a_file_that_cannot_be_read_is_named(catalog, s3, database, place):
+def test_unreadable_file_is_named_in_error(catalog, s3, database, place):
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
     s3.refuse = lambda request: 403 if request.method == "GET" else None
     with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
@@ -153,7 +153,7 @@ def test_all_operations_in_memory(open_catalog, database):
 
 
 @pytest.mark.parametrize("location", ["http://127.0.0.1:1/a.json", "javascript:alert(1)", "jar:file:/a!/b", "data:,{}"])
-def test_pointers_to_strange_schemes_are_errors_that_name_the_file(location):
+def test_pointer_with_unknown_scheme_error_names_file(location):
     with pytest.raises(MetadataFileError) as caught, pytest.warns(UserWarning, match="No preferred file impl"):
         MetadataFiles({}).read(location)
     assert caught.value.location == location
@@ -161,7 +161,7 @@ def test_pointers_to_strange_schemes_are_errors_that_name_the_file(location):
 
 @pytest.mark.parametrize("location", ["/etc/passwd", "file:/etc/passwd", "FILE:///etc/passwd"])
 @pytest.mark.parametrize("uri", ["thrift://hive.example.org:9083", "thrift://127.0.0.1:9083,thrift://10.0.0.1:9083"])
-def test_a_metastore_elsewhere_does_not_reach_files_here(location, uri):
+def test_row_of_remote_metastore_cannot_access_local_files(location, uri):
     files = MetadataFiles({"uri": uri})
     with pytest.raises(RefusedLocationError, match=r"hive-views\.metadata-schemes"):
         files.read(location)
@@ -176,7 +176,7 @@ def test_a_metastore_elsewhere_does_not_reach_files_here(location, uri):
         {"uri": "thrift://localhost:9083,thrift://[::1]:9083"},
     ],
 )
-def test_where_both_see_the_same_files_they_are_read(properties, tmp_path):
+def test_local_files_are_read_for_local_metastore(properties, tmp_path):
     with pytest.raises(MetadataFileError, match="does not exist"):
         MetadataFiles(properties).read(f"file://{tmp_path}/none")
 
@@ -204,7 +204,7 @@ def point(catalog, raw, database):
     return pointing
 
 
-def test_a_table_s_pointer_is_trusted_no_further(open_catalog, point, own_directory):
+def test_table_pointer_scheme_is_checked(open_catalog, point, own_directory):
     location = f"{own_directory}/secret.json"
     path(location).write_text("user:secret of this machine")
     name = point(location)
@@ -222,7 +222,7 @@ def test_a_table_s_pointer_is_trusted_no_further(open_catalog, point, own_direct
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"root:x:0:0", b"[]"], ids=["deep", "text", "list"])
-def test_a_view_over_a_table_whose_metadata_is_rubbish(catalog, point, own_directory, database, content, caplog):
+def test_view_over_table_with_invalid_metadata(catalog, point, own_directory, database, content, caplog):
     location = f"{own_directory}/rubbish.metadata.json"
     path(location).write_bytes(content)
     name = point(location)
@@ -238,7 +238,7 @@ class Chosen(FsspecFileIO):
         raise AssertionError("it ran")
 
 
-def test_a_table_s_metadata_does_not_choose_what_runs(catalog, database):
+def test_table_metadata_cannot_choose_file_io_class(catalog, database):
     table = catalog.create_table(f"{database}.t", SCHEMA)
     with table.transaction() as transaction:
         transaction.set_properties({"py-io-impl": f"{__name__}.Chosen"})

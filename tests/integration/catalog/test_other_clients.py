@@ -84,7 +84,7 @@ def test_hmsclient_s_changes_are_seen(
     assert (parameters["theirs"], parameters["ours"]) == ("kept", "too")
 
 
-def test_pyiceberg_s_own_client(
+def test_pyiceberg_client(
     written: HiveViewCatalog, database: str, properties: dict[str, str], raw: Client, has_get_table: bool
 ) -> None:
     """Its catalog takes a view for no table of its own, and leaves it alone."""

@@ -33,7 +33,7 @@ def test_pyiceberg_loads_it(properties: dict[str, str], database: str) -> None:
     catalog.close()
 
 
-def test_nothing_abstract_is_left() -> None:
+def test_catalog_implements_all_abstract_methods() -> None:
     assert not inspect.isabstract(HiveViewCatalog)
     for name, method in inspect.getmembers(Catalog, inspect.isfunction):
         if getattr(method, "__isabstractmethod__", False):
@@ -56,7 +56,7 @@ def test_signatures_take_what_pyiceberg_s_take(owner: type) -> None:
             assert extra.kind is inspect.Parameter.KEYWORD_ONLY or extra.default is not inspect.Parameter.empty, name
 
 
-def test_a_view_is_pyiceberg_s_view(catalog: HiveViewCatalog, database: str) -> None:
+def test_view_is_instance_of_pyiceberg_view(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view((database, "v"), SCHEMA, version(database), properties={"a": "b"})
     view = view.update().replace_version(version(database, ("spark", "select 2")), OTHER_SCHEMA).commit()
     theirs = View(view.name(), view.metadata.to_pyiceberg())
@@ -84,7 +84,7 @@ def test_a_view_is_pyiceberg_s_view(catalog: HiveViewCatalog, database: str) -> 
     assert View.uuid(view) == view.uuid()
 
 
-def test_what_pyiceberg_has_nowhere(catalog: HiveViewCatalog, database: str) -> None:
+def test_attributes_beyond_pyiceberg(catalog: HiveViewCatalog, database: str) -> None:
     definition = define(QUERY, dialect="spark", default_namespace=(database,), expanded="select 1 as `id`")
     view = catalog.create_view(f"{database}.v", SCHEMA, definition)
     assert view.dialects == ("spark", "hive")
@@ -102,7 +102,7 @@ def test_what_pyiceberg_has_nowhere(catalog: HiveViewCatalog, database: str) -> 
     assert repr(loaded) == f"HiveView({database}.v, version 1)"
 
 
-def test_views_are_compared_by_what_they_say(catalog: HiveViewCatalog, database: str) -> None:
+def test_views_are_compared_by_metadata(catalog: HiveViewCatalog, database: str) -> None:
     one = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     assert one == catalog.load_view(f"{database}.v")
     assert one != one.update().set_properties(a="b").commit()
@@ -112,7 +112,7 @@ def test_views_are_compared_by_what_they_say(catalog: HiveViewCatalog, database:
         hash(one)
 
 
-def test_every_error_of_a_situation_is_pyiceberg_s_too() -> None:
+def test_errors_are_instances_of_pyiceberg_errors() -> None:
     """Code that catches `pyiceberg.exceptions` goes on working."""
     same = {name for name in vars(ours) if isinstance(getattr(iceberg, name, None), type)}
     assert {"NoSuchViewError", "ViewAlreadyExistsError", "NoSuchNamespaceError", "NoSuchTableError"} <= same
@@ -121,7 +121,7 @@ def test_every_error_of_a_situation_is_pyiceberg_s_too() -> None:
         assert issubclass(getattr(ours, name), ours.HiveViewsError)
 
 
-def test_the_package_s_own_names() -> None:
+def test_public_names_are_exported() -> None:
     for name in hive_views.__all__:
         assert getattr(hive_views, name).__name__ == name
     assert {"HiveViewCatalog", "HiveView", "ViewUpdate", "EmbeddedMetastore", "define"} <= set(hive_views.__all__)
@@ -139,13 +139,13 @@ def test_the_package_s_own_names() -> None:
         ({"uri": "thrift://h:9083", "iceberg.engine.hive.lock-enabled": "maybe"}, "iceberg.engine.hive.lock-enabled"),
     ],
 )
-def test_a_wrong_property_is_refused_at_once(given: dict[str, str], key: str) -> None:
+def test_invalid_property_is_rejected_before_commit(given: dict[str, str], key: str) -> None:
     with pytest.raises(InvalidPropertyError) as caught:
         HiveViewCatalog("prod", **given)
     assert caught.value.key == key
 
 
-def test_making_a_catalog_connects_to_nothing() -> None:
+def test_constructor_does_not_connect() -> None:
     catalog = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1", warehouse="file:/nowhere")
     assert repr(catalog) == "HiveViewCatalog('prod', thrift://127.0.0.1:1)"
     with pytest.raises(MetastoreUnavailableError) as caught:
@@ -160,7 +160,7 @@ def test_fail_over(metastore: EmbeddedMetastore, database: str) -> None:
         assert catalog.list_views(database) == []
 
 
-def test_a_closed_catalog_says_so(metastore: EmbeddedMetastore, database: str) -> None:
+def test_closed_catalog_raises(metastore: EmbeddedMetastore, database: str) -> None:
     with HiveViewCatalog("prod", uri=metastore.uri) as catalog:
         catalog.list_views(database)
     with pytest.raises(MetastoreUnavailableError, match="closed"):

@@ -92,7 +92,7 @@ DEFINITION = {"viewOriginalText", "viewExpandedText", "parameters.current-schema
     ],
     ids=["set", "remove", "location", "version", "replace", "rename"],
 )
-def test_a_commit_keeps_what_others_put_into_the_row(
+def test_commit_preserves_parameters_of_other_programs(
     catalog: HiveViewCatalog,
     raw: Client,
     full: HiveView,
@@ -113,9 +113,7 @@ def test_a_commit_keeps_what_others_put_into_the_row(
 
 
 @pytest.mark.hive2
-def test_a_rollback_brings_the_texts_back_and_keeps_the_rest(
-    catalog: HiveViewCatalog, raw: Client, full: HiveView
-) -> None:
+def test_rollback_restores_texts_and_keeps_properties(catalog: HiveViewCatalog, raw: Client, full: HiveView) -> None:
     before = row(raw, full)
     full.update().replace_version(version("d", ("spark", "s")), OTHER_SCHEMA).commit()
     back = catalog.load_view(full.name()).update().rollback(version_id=1).commit()
@@ -124,7 +122,7 @@ def test_a_rollback_brings_the_texts_back_and_keeps_the_rest(
 
 @pytest.mark.hive2
 @pytest.mark.parametrize("golden", ["spark_iceberg_v_spark", "spark_iceberg_v_star"])
-def test_our_row_of_java_s_file_is_java_s_row(
+def test_row_of_java_file_equals_java_row(
     catalog: HiveViewCatalog, database: str, raw: Client, own_directory: str, golden: str
 ) -> None:
     """Read back from the same server that Java wrote to: every field, but for names, times and the owner."""
@@ -209,7 +207,7 @@ def test_drift(
     assert repaired.original_text == "select * from t"
 
 
-def test_the_same_typed_text_that_means_something_else_is_not_overwritten(
+def test_typed_text_with_other_default_namespace_is_not_overwritten(
     catalog: HiveViewCatalog, raw: Client, three_texts: HiveView
 ) -> None:
     """Hive's ALTER VIEW v AS SELECT * FROM t, typed again when t has another column: only the expanded text differs."""
@@ -238,7 +236,7 @@ def test_plain_spark_s_create_or_replace_makes_it_a_hive_view(
 
 
 @pytest.mark.parametrize(("more", "kept"), [({}, True), ({"view-default.EXTERNAL": "FALSE"}, False)])
-def test_a_drop_by_hive_or_plain_spark_spares_the_view_s_directory(
+def test_drop_by_hive_or_plain_spark_keeps_view_directory(
     open_catalog: CatalogFactory, database: str, raw: Client, more: dict[str, str], kept: bool
 ) -> None:
     """They ask the server to delete data; it takes a view's location for that, unless the row calls itself external."""
@@ -248,7 +246,7 @@ def test_a_drop_by_hive_or_plain_spark_spares_the_view_s_directory(
     assert path(view.metadata_location).exists() is kept
 
 
-def test_a_row_with_the_least_there_can_be(
+def test_row_with_minimal_fields_is_readable(
     catalog: HiveViewCatalog, database: str, raw: Client, metastore: EmbeddedMetastore
 ) -> None:
     """A pointer and the kind of row: the first commit fills in what is missing."""
@@ -268,7 +266,7 @@ def test_a_row_with_the_least_there_can_be(
     assert catalog.load_view(f"{database}.v").drift == ()
 
 
-def test_a_pointer_to_another_view_s_file_is_not_believed(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_pointer_to_file_of_another_view_is_rejected(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     mine = catalog.create_view(f"{database}.mine", SCHEMA, version(database))
     other = catalog.create_view(f"{database}.other", SCHEMA, version(database))
     table = raw.get_table(database, "mine")
@@ -281,7 +279,7 @@ def test_a_pointer_to_another_view_s_file_is_not_believed(catalog: HiveViewCatal
     assert catalog.load_view(f"{database}.other") == other
 
 
-def test_a_row_without_its_pointer_can_be_dropped(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_row_without_pointer_can_be_dropped(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     table = raw.get_table(database, "v")
     del table.parameters["metadata_location"]
@@ -296,14 +294,14 @@ def test_a_row_without_its_pointer_can_be_dropped(catalog: HiveViewCatalog, data
     "location",
     ["rel/dir", "//dir", "file://host/dir", "file:/dir#part", "file:/dir?part", "file:/a/../b", "s3://b/%2E%2e/c"],
 )
-def test_a_location_that_leads_astray_is_refused(catalog: HiveViewCatalog, database: str, location: str) -> None:
+def test_ambiguous_location_is_rejected(catalog: HiveViewCatalog, database: str, location: str) -> None:
     with pytest.raises(InvalidPropertyError):
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
     assert not catalog.view_exists(f"{database}.v")
 
 
 @pytest.mark.parametrize("location", ["viewfs:///x", "s3://[/x"])
-def test_a_row_that_leads_nowhere_stops_no_sweep(
+def test_row_with_missing_file_does_not_stop_check(
     catalog: HiveViewCatalog, database: str, raw: Client, location: str
 ) -> None:
     for name in "abc":

@@ -48,12 +48,12 @@ def view(catalog: HiveViewCatalog, database: str) -> HiveView:
 
 
 @pytest.mark.parametrize("taken_along", [pickle.dumps, copy.deepcopy])
-def test_a_catalog_stays_in_its_process(taken_along: Callable[[object], object]) -> None:
+def test_catalog_cannot_be_pickled_or_copied(taken_along: Callable[[object], object]) -> None:
     with pytest.raises(TypeError, match=r"the catalog c cannot be pickled.* Open one in each process"):
         taken_along(HiveViewCatalog("c", uri="thrift://localhost:1"))
 
 
-def test_the_life_of_a_table(
+def test_table_lifecycle(
     catalog: HiveViewCatalog, database: str, other_database: str, view: HiveView, raw: Client
 ) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS, properties={"owner": "ada"})
@@ -107,7 +107,7 @@ def test_purge(catalog: HiveViewCatalog, database: str, own_directory: str) -> N
     assert files_below(own_directory) == set()
 
 
-def test_a_purge_leaves_files_of_others(
+def test_purge_keeps_foreign_files(
     catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What `add_files` took over is below another table's location; what `write.data.path` names is the table's own."""
@@ -128,7 +128,7 @@ def test_a_purge_leaves_files_of_others(
     assert theirs in caplog.text
 
 
-def test_a_purge_of_files_that_are_shared(
+def test_purge_of_shared_files_raises(
     catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By `gc.enabled=false`, or because another name has them: they stay."""
@@ -151,7 +151,7 @@ def test_a_purge_of_files_that_are_shared(
     assert not files_below(own_directory) & files
 
 
-def test_files_of_a_table_that_gets_another_name_while_it_is_purged_stay(
+def test_purge_keeps_files_of_table_renamed_meanwhile(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
     metastore: EmbeddedMetastore,
@@ -175,7 +175,7 @@ def test_files_of_a_table_that_gets_another_name_while_it_is_purged_stay(
 
 
 @pytest.mark.parametrize("found", ["gone", "rubbish", "elsewhere"])
-def test_a_purge_that_cannot_tell_the_files(
+def test_purge_with_unreadable_manifest_changes_nothing(
     open_catalog: CatalogFactory, database: str, own_directory: str, found: str
 ) -> None:
     """Nothing has happened then."""
@@ -202,7 +202,7 @@ def test_a_purge_that_cannot_tell_the_files(
 
 
 @pytest.mark.parametrize("use", ["load", "register"])
-def test_metadata_that_is_damaged_gzip(catalog: HiveViewCatalog, database: str, use: str) -> None:
+def test_corrupt_gzip_metadata_raises(catalog: HiveViewCatalog, database: str, use: str) -> None:
     """It is read by our own reader, which knows a limit, whatever its name says."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     whole = path(table.metadata_location).read_bytes()
@@ -218,14 +218,14 @@ def test_metadata_that_is_damaged_gzip(catalog: HiveViewCatalog, database: str, 
     assert not catalog.table_exists(f"{database}.u")
 
 
-def test_a_transaction_that_creates(catalog: HiveViewCatalog, database: str) -> None:
+def test_create_table_transaction(catalog: HiveViewCatalog, database: str) -> None:
     with catalog.create_table_transaction(f"{database}.t", COLUMNS, properties={"a": "b"}) as transaction:
         transaction.append(ROWS)
         assert not catalog.table_exists(f"{database}.t")
     assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
 
 
-def test_a_stale_table_commits_nothing(catalog: HiveViewCatalog, database: str, open_catalog: CatalogFactory) -> None:
+def test_commit_of_stale_table_fails(catalog: HiveViewCatalog, database: str, open_catalog: CatalogFactory) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS)
     with open_catalog().load_table(f"{database}.t").update_schema() as schema:
         schema.add_column("theirs", StringType())
@@ -239,7 +239,7 @@ def test_a_stale_table_commits_nothing(catalog: HiveViewCatalog, database: str, 
     assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
 
 
-def test_a_snapshot_that_came_to_another_branch_meanwhile(catalog: HiveViewCatalog, database: str) -> None:
+def test_concurrent_snapshot_on_other_branch_raises_commit_failed(catalog: HiveViewCatalog, database: str) -> None:
     """PyIceberg stumbles over its number; told that it is a conflict, it tries again."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     table.append(ROWS)
@@ -269,7 +269,7 @@ def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) ->
 
 
 @pytest.mark.swaps
-def test_a_writer_without_locks_is_not_overwritten(
+def test_commit_of_writer_without_locks_is_not_overwritten(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str, raw: Client
 ) -> None:
     """A table's commit names the pointer that it replaces, so that a writer who takes no lock is seen all the same."""
@@ -295,7 +295,7 @@ def test_a_writer_without_locks_is_not_overwritten(
 
 @pytest.mark.swaps
 @pytest.mark.parametrize("enabled", ["true", "false"])
-def test_locks_are_taken_as_the_property_says(
+def test_lock_property_controls_locking(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str, enabled: str
 ) -> None:
     with ThriftProxy(metastore.port) as proxy:
@@ -307,7 +307,7 @@ def test_locks_are_taken_as_the_property_says(
         ]
 
 
-def test_unknown_fields_of_a_table_s_row_survive(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_unknown_row_fields_are_preserved(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS)
     row = raw.get_table(database, "t")
     row.parameters.update({"our.extra": "keep-me"})
@@ -362,7 +362,7 @@ def test_no_such_table(
 
 
 @pytest.mark.parametrize("kind", ["view", "hive view", "table", "hive table"])
-def test_a_taken_name(
+def test_existing_name_is_rejected(
     catalog: HiveViewCatalog, database: str, view: HiveView, raw: Client, own_directory: str, kind: str
 ) -> None:
     raw.create_table(hive_row(database, "hive_view", "VIRTUAL_VIEW"))
@@ -406,7 +406,7 @@ def test_errors_of_names(catalog: HiveViewCatalog, database: str, open_catalog: 
 
 
 @pytest.mark.hive2
-def test_pyiceberg_s_own_catalog_reads_our_tables(
+def test_pyiceberg_hive_catalog_reads_tables(
     catalog: HiveViewCatalog, database: str, view: HiveView, properties: dict[str, str]
 ) -> None:
     """And does not take a view for a table."""

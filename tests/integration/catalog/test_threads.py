@@ -14,7 +14,7 @@ from tests.integration.catalog.samples import SCHEMA, files_below, path, texts, 
 THREADS = 8
 
 
-def test_each_with_views_of_its_own(catalog: HiveViewCatalog, database: str) -> None:
+def test_concurrent_writers_of_different_views(catalog: HiveViewCatalog, database: str) -> None:
     started = threading.Barrier(THREADS)
 
     def live(number: int) -> list[str]:
@@ -35,7 +35,7 @@ def test_each_with_views_of_its_own(catalog: HiveViewCatalog, database: str) -> 
     assert catalog.list_views(database) == []
 
 
-def test_all_with_the_properties_of_one_view(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
+def test_concurrent_properties_of_one_view(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     """Changes that hide nothing are repeated until they are made: none is lost."""
     patient = {"commit.retry.num-retries": "100", "commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "50"}
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=patient)
@@ -58,7 +58,7 @@ def test_all_with_the_properties_of_one_view(catalog: HiveViewCatalog, database:
     assert not raw.show_locks(ShowLocksRequest(dbname=database)).locks
 
 
-def test_all_with_the_definition_of_one_view(catalog: HiveViewCatalog, database: str) -> None:
+def test_concurrent_definitions_of_one_view(catalog: HiveViewCatalog, database: str) -> None:
     """One wins; the others are told, and nothing of theirs stays."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     started = threading.Barrier(THREADS)
@@ -79,7 +79,7 @@ def test_all_with_the_definition_of_one_view(catalog: HiveViewCatalog, database:
     assert len(files_below(view.location())) == 2
 
 
-def test_all_want_the_same_name(catalog: HiveViewCatalog, database: str) -> None:
+def test_concurrent_creates_of_one_name(catalog: HiveViewCatalog, database: str) -> None:
     started = threading.Barrier(THREADS)
 
     def create(number: int) -> bool:
@@ -99,7 +99,7 @@ def test_all_want_the_same_name(catalog: HiveViewCatalog, database: str) -> None
     assert files_below(view.location()) == {path(view.metadata_location)}
 
 
-def test_create_or_replace_by_all(catalog: HiveViewCatalog, database: str) -> None:
+def test_concurrent_create_or_replace(catalog: HiveViewCatalog, database: str) -> None:
     """Each of them takes place, in some order."""
     started = threading.Barrier(4)
     patient = {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "50"}

@@ -16,7 +16,7 @@ from hive_views.spec.file_codec import serialize
 from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
 
 
-def test_nothing_to_change_writes_nothing(catalog: HiveViewCatalog, database: str) -> None:
+def test_update_without_changes_writes_nothing(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"a": "1"})
     for update in (
         view.update(),
@@ -86,7 +86,7 @@ def test_rollback_by_id_and_by_time(catalog: HiveViewCatalog, database: str) -> 
     assert catalog.load_view(f"{database}.v").drift == ()
 
 
-def test_rollback_to_what_is_not_there(catalog: HiveViewCatalog, database: str) -> None:
+def test_rollback_to_missing_version_raises(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     created = view.history()[0].timestamp_ms
     with pytest.raises(NoSuchVersionError, match="no version 7") as caught:
@@ -101,7 +101,7 @@ def test_rollback_to_what_is_not_there(catalog: HiveViewCatalog, database: str) 
             view.update().rollback(**arguments)
 
 
-def test_a_stale_rollback_conflicts(catalog: HiveViewCatalog, database: str) -> None:
+def test_rollback_after_concurrent_definition_fails(catalog: HiveViewCatalog, database: str) -> None:
     first = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     second = first.update().replace_version(version(database, ("spark", "select 2"))).commit()
     third = second.update().replace_version(version(database, ("spark", "select 3"))).commit()
@@ -110,7 +110,7 @@ def test_a_stale_rollback_conflicts(catalog: HiveViewCatalog, database: str) -> 
     assert catalog.load_view(f"{database}.v") == third
 
 
-def test_a_new_version_is_built_again_on_changed_properties(catalog: HiveViewCatalog, database: str) -> None:
+def test_new_version_is_retried_on_changed_properties(catalog: HiveViewCatalog, database: str) -> None:
     seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     seen.update().set_properties(by="another").commit()
     view = seen.update().replace_version(version(database, ("spark", "select 2"))).commit()
@@ -118,7 +118,7 @@ def test_a_new_version_is_built_again_on_changed_properties(catalog: HiveViewCat
     assert texts(view.current_version()) == [("spark", "select 2")]
 
 
-def test_a_view_that_was_made_anew_is_another_view(catalog: HiveViewCatalog, database: str) -> None:
+def test_update_of_recreated_view_fails(catalog: HiveViewCatalog, database: str) -> None:
     seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     catalog.drop_view(f"{database}.v")
     anew = catalog.create_view(f"{database}.v", SCHEMA, version(database))
@@ -129,7 +129,7 @@ def test_a_view_that_was_made_anew_is_another_view(catalog: HiveViewCatalog, dat
     assert seen.refresh() == anew
 
 
-def test_an_update_of_a_renamed_view_does_not_follow_it(catalog: HiveViewCatalog, database: str) -> None:
+def test_update_of_renamed_view_fails(catalog: HiveViewCatalog, database: str) -> None:
     seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     catalog.rename_view(f"{database}.v", f"{database}.w")
     for do in (seen.update().set_properties(a="1").commit, seen.refresh):
@@ -138,7 +138,7 @@ def test_an_update_of_a_renamed_view_does_not_follow_it(catalog: HiveViewCatalog
     assert catalog.load_view(f"{database}.w").properties == {}
 
 
-def test_losing_a_dialect_is_refused_unless_allowed(catalog: HiveViewCatalog, database: str) -> None:
+def test_dialect_loss_is_rejected_unless_allowed(catalog: HiveViewCatalog, database: str) -> None:
     both = version(database, ("spark", QUERY), ("trino", QUERY))
     view = catalog.create_view(f"{database}.v", SCHEMA, both)
     one = version(database, ("Spark", "select 2"))
@@ -155,7 +155,7 @@ def test_losing_a_dialect_is_refused_unless_allowed(catalog: HiveViewCatalog, da
     assert allowed.dialects == ("spark",)
 
 
-def test_an_authored_text_is_not_lost_for_a_generated_one(catalog: HiveViewCatalog, database: str) -> None:
+def test_authored_text_is_not_replaced_by_generated_text(catalog: HiveViewCatalog, database: str) -> None:
     """The property that lets Spark replace such a view does not let us lose what an author wrote."""
     made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
     view = catalog.create_view(f"{database}.v", SCHEMA, made)
@@ -178,7 +178,7 @@ def test_an_authored_text_is_not_lost_for_a_generated_one(catalog: HiveViewCatal
     assert view.dialects == ("trino",)
 
 
-def test_who_forbids_others_to_drop_a_dialect_is_heeded(catalog: HiveViewCatalog, database: str) -> None:
+def test_explicit_drop_dialect_property_is_kept(catalog: HiveViewCatalog, database: str) -> None:
     made = define("select 1 as a", dialect="spark", default_namespace=(database,), expanded="select 1 as `a`")
     forbidden = {"replace.drop-dialect.allowed": "false"}
     assert catalog.create_view(f"{database}.v", SCHEMA, made, properties=forbidden).properties == forbidden
@@ -206,9 +206,7 @@ def test_versions_expire(catalog: HiveViewCatalog, database: str) -> None:
         ("commit.retry.total-timeout-ms", "1.5"),
     ],
 )
-def test_a_property_with_a_wrong_value_is_refused(
-    catalog: HiveViewCatalog, database: str, key: str, value: str
-) -> None:
+def test_invalid_property_value_is_rejected(catalog: HiveViewCatalog, database: str, key: str, value: str) -> None:
     """Also those that only a later commit would read: that one could no longer be made."""
     with pytest.raises(InvalidPropertyError) as caught:
         catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={key: value})
@@ -221,7 +219,7 @@ def test_a_property_with_a_wrong_value_is_refused(
     assert files_below(view.location()) == {path(view.metadata_location)}
 
 
-def test_a_wrong_number_of_retries_that_others_wrote_can_be_put_right(
+def test_invalid_stored_retry_property_can_be_corrected(
     catalog: HiveViewCatalog, database: str, own_directory: str
 ) -> None:
     metadata = catalog.create_view(f"{database}.v", SCHEMA, version(database)).metadata

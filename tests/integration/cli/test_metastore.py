@@ -42,7 +42,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-def test_start_look_stop(tmp_path: Path) -> None:
+def test_start_status_stop(tmp_path: Path) -> None:
     directory = tmp_path / "m"
     code, found, _ = run("status", directory=directory)
     assert (code, found["running"], found["ready"], found["uri"], found["pid"]) == (6, False, False, None, None)

@@ -11,7 +11,7 @@ RUNNABLE = ["python.md", "dependencies.md", "import.md", "materialized.md", "par
 
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("page", RUNNABLE)
-def test_the_blocks_of_a_page_run(page, metastore, tmp_path):
+def test_code_blocks_run(page, metastore, tmp_path):
     text = (PAGES / page).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks
@@ -21,7 +21,7 @@ def test_the_blocks_of_a_page_run(page, metastore, tmp_path):
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.rglob("*.md")), ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
     missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert not missing

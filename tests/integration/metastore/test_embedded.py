@@ -196,7 +196,7 @@ def test_serves_many_connections_at_once(quick: EmbeddedMetastore) -> None:
     assert answers == [["default"]] * count
 
 
-def test_takes_and_gives_long_messages(quick: EmbeddedMetastore) -> None:
+def test_long_messages_are_transferred(quick: EmbeddedMetastore) -> None:
     text = "x" * 15_000_000
     with connect(quick.port) as client:
         assert client.get_config_value("hive.no.such.value", text) == text
@@ -205,7 +205,7 @@ def test_takes_and_gives_long_messages(quick: EmbeddedMetastore) -> None:
 # -- Compare-and-swap and locks, from the first start -----------------------------------------------------------------
 
 
-def test_compares_and_swaps(quick: EmbeddedMetastore) -> None:
+def test_compare_and_swap(quick: EmbeddedMetastore) -> None:
     with connect(quick.port) as client:
         client.create_table(view("default", "swapped", metadata_location="one"))
         changed = view("default", "swapped", metadata_location="two")
@@ -220,7 +220,7 @@ def test_compares_and_swaps(quick: EmbeddedMetastore) -> None:
         assert client.get_table("default", "swapped").parameters["metadata_location"] == "two"
 
 
-def test_loses_no_swap_under_contention(quick: EmbeddedMetastore) -> None:
+def test_concurrent_compare_and_swap_loses_no_update(quick: EmbeddedMetastore) -> None:
     clients, each = 6, 10
     with connect(quick.port) as client:
         client.create_table(view("default", "counter", n="0"))
@@ -264,7 +264,7 @@ def test_locks_exclude_each_other(quick: EmbeddedMetastore) -> None:
         assert client.show_locks(ShowLocksRequest()).locks == []
 
 
-def test_an_abandoned_lock_goes_away_and_one_with_a_heartbeat_stays(quick: EmbeddedMetastore) -> None:
+def test_lock_expires_without_heartbeat(quick: EmbeddedMetastore) -> None:
     with connect(quick.port) as client:
         with connect(quick.port) as leaving:
             abandoned = leaving.lock(exclusive("default", "abandoned"))
@@ -287,7 +287,7 @@ def test_an_abandoned_lock_goes_away_and_one_with_a_heartbeat_stays(quick: Embed
 # -- Start, stop, kill, start again -----------------------------------------------------------------------------------
 
 
-def test_starts_again_with_its_data_orderly_or_killed(tmp_path: Path) -> None:
+def test_restart_after_stop_or_kill_keeps_data(tmp_path: Path) -> None:
     directory = tmp_path / "a dir;create=false & more"
     metastore = EmbeddedMetastore(directory, properties={"hive.metastore.try.direct.sql": "false"})
     with pytest.raises(EmbeddedMetastoreError, match="not running"):
@@ -319,7 +319,7 @@ def test_starts_again_with_its_data_orderly_or_killed(tmp_path: Path) -> None:
             client.get_table("kept", "absent")
 
 
-def test_a_directory_in_use_is_refused(quick: EmbeddedMetastore) -> None:
+def test_directory_in_use_is_rejected(quick: EmbeddedMetastore) -> None:
     with pytest.raises(EmbeddedMetastoreError) as caught:
         EmbeddedMetastore(quick.directory).start()
     assert f"in use by process {quick.pid} at {quick.uri}" in str(caught.value)
@@ -328,7 +328,7 @@ def test_a_directory_in_use_is_refused(quick: EmbeddedMetastore) -> None:
         assert "default" in client.get_all_databases()
 
 
-def test_goes_when_the_program_that_started_it_is_killed(tmp_path: Path) -> None:
+def test_metastore_ends_when_parent_is_killed(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
         import sys, time
@@ -346,7 +346,7 @@ def test_goes_when_the_program_that_started_it_is_killed(tmp_path: Path) -> None
     until(lambda: not alive(pid) and running_metastore(tmp_path) is None, "its JVM still runs")
 
 
-def test_detached_it_outlives_its_starter_and_is_stopped_by_its_directory(tmp_path: Path) -> None:
+def test_detached_metastore_outlives_parent_and_can_be_stopped(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
         import sys
@@ -368,7 +368,7 @@ def test_detached_it_outlives_its_starter_and_is_stopped_by_its_directory(tmp_pa
     assert "Exception in thread" not in (tmp_path / "metastore.log").read_text()
 
 
-def test_never_signals_a_process_that_is_not_its_own(tmp_path: Path) -> None:
+def test_stop_does_not_signal_other_process(tmp_path: Path) -> None:
     place = MetastoreDirectory(tmp_path)
     place.create()
     lock = place.acquire()
@@ -384,7 +384,7 @@ def test_never_signals_a_process_that_is_not_its_own(tmp_path: Path) -> None:
     assert stop_metastore(tmp_path) is None
 
 
-def test_a_first_start_that_is_cut_short_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+def test_interrupted_first_start_can_be_repeated(tmp_path: Path) -> None:
     metastore = EmbeddedMetastore(tmp_path)
     with pytest.raises(EmbeddedMetastoreError, match="in time"):
         metastore.start(timeout_s=0.01)
@@ -404,7 +404,7 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_says_which_port_is_taken(tmp_path: Path) -> None:
+def test_port_in_use_error_names_port(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -423,7 +423,7 @@ def test_says_which_port_is_taken(tmp_path: Path) -> None:
     ],
     ids=["11", "8", "none"],
 )
-def test_refuses_an_old_java(tmp_path: Path, java: str | None, said: str) -> None:
+def test_old_java_is_rejected(tmp_path: Path, java: str | None, said: str) -> None:
     command = script(tmp_path / "java", java or "echo 'openjdk version \"11.0.2\" 2019' >&2; exit 1")
     with pytest.raises(EmbeddedMetastoreError) as caught:
         EmbeddedMetastore(tmp_path / "m", java=command).start()
@@ -431,7 +431,7 @@ def test_refuses_an_old_java(tmp_path: Path, java: str | None, said: str) -> Non
     assert running_metastore(tmp_path / "m") is None
 
 
-def test_says_why_a_good_java_ended(tmp_path: Path) -> None:
+def test_jvm_failure_shows_reason(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedMetastoreError, match="Invalid maximum heap size") as caught:
         EmbeddedMetastore(tmp_path, max_memory_mb=0).start()
     assert "Install" not in str(caught.value)
@@ -444,7 +444,7 @@ def test_says_why_a_good_java_ended(tmp_path: Path) -> None:
         ({"PATH": "/no/such/path"}, "there is no Java. Install Java 17"),
     ],
 )
-def test_says_where_java_was_looked_for(
+def test_missing_java_error_names_location(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], said: str
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -455,13 +455,13 @@ def test_says_where_java_was_looked_for(
     assert said in str(caught.value)
 
 
-def test_takes_the_java_that_it_is_given(tmp_path: Path) -> None:
+def test_java_argument_is_used(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedMetastoreError, match="/no/such/java is not an executable command"):
         EmbeddedMetastore(tmp_path, java="/no/such/java").start()
 
 
 @pytest.mark.parametrize(("absent", "said"), [("pyspark", "PySpark, whose jars"), ("py4j", "Py4J is missing")])
-def test_says_which_package_is_missing(tmp_path: Path, absent: str, said: str) -> None:
+def test_missing_package_is_named(tmp_path: Path, absent: str, said: str) -> None:
     import pyspark
 
     packages = tmp_path / "packages"
@@ -490,14 +490,14 @@ def test_says_which_package_is_missing(tmp_path: Path, absent: str, said: str) -
     assert "pip install 'hive_views[spark]'" in done.stdout
 
 
-def test_checks_its_arguments(tmp_path: Path) -> None:
+def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedMetastoreError, match="70000 is not a port"):
         EmbeddedMetastore(tmp_path, port=70000)
     with pytest.raises(EmbeddedMetastoreError, match="at least 1"):
         EmbeddedMetastore(tmp_path, txn_timeout_s=0.5)
 
 
-def test_importing_it_is_light() -> None:
+def test_import_is_light() -> None:
     program = (
         "import sys, hive_views.local_metastore.embedded; "
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
@@ -509,7 +509,7 @@ def test_importing_it_is_light() -> None:
 # -- Its directory ----------------------------------------------------------------------------------------------------
 
 
-def test_a_long_log_is_set_aside(tmp_path: Path) -> None:
+def test_long_log_is_rotated(tmp_path: Path) -> None:
     place = MetastoreDirectory(tmp_path)
     place.create()
     place.log.write_bytes(b"old\n" * (LOG_LIMIT_BYTES // 4))
@@ -526,7 +526,7 @@ def test_a_long_log_is_set_aside(tmp_path: Path) -> None:
     ("record", "said"),
     [(None, "does not name the process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
 )
-def test_a_record_that_says_nothing_stops_nothing(tmp_path: Path, record: str | None, said: str) -> None:
+def test_invalid_record_stops_nothing(tmp_path: Path, record: str | None, said: str) -> None:
     place = MetastoreDirectory(tmp_path)
     place.create()
     lock = place.acquire()
@@ -539,7 +539,7 @@ def test_a_record_that_says_nothing_stops_nothing(tmp_path: Path, record: str | 
         os.close(lock)
 
 
-def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+def test_uncreatable_directory_raises(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EmbeddedMetastoreError, match="cannot create the directory"):
         EmbeddedMetastore(tmp_path / "file" / "m").start()

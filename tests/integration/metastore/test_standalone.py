@@ -21,7 +21,7 @@ STARTED = tuple(RELEASES) if os.environ.get("HIVE_VIEWS_EVERY_RELEASE") else ("4
 
 
 @pytest.mark.parametrize("version", STARTED)
-def test_starts_keeps_its_views_and_starts_again(version: str, tmp_path: Path) -> None:
+def test_release_starts_and_keeps_views_after_restart(version: str, tmp_path: Path) -> None:
     with StandaloneMetastore(tmp_path, version=version, cache=CACHE) as metastore:
         catalog = HiveViewCatalog("standalone", uri=metastore.uri, warehouse=metastore.warehouse)
         catalog.create_namespace("s")
@@ -42,13 +42,13 @@ def test_starts_keeps_its_views_and_starts_again(version: str, tmp_path: Path) -
         StandaloneMetastore(tmp_path, version=other, cache=CACHE).start()
 
 
-def test_a_release_that_cannot_be_started(tmp_path: Path) -> None:
+def test_unsupported_release_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedMetastoreError, match=r"Hive 1\.2\.1 is not supported.*3\.1\.3, 4\.0\.1"):
         StandaloneMetastore(tmp_path, version="1.2.1")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_there_to_fetch(tmp_path: Path) -> None:
+def test_missing_artifact_raises(tmp_path: Path) -> None:
     nowhere = Artifact("org.postgresql", "postgresql", "0.0.0.0")
     with pytest.raises(ArtifactFetchError) as raised:
         fetch([nowhere], tmp_path)
@@ -56,7 +56,7 @@ def test_what_is_not_there_to_fetch(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mirror_s_password_is_in_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mirror_password_is_not_in_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://ann:s3cr@t@127.0.0.1:1/maven")
     with pytest.raises(ArtifactFetchError, match=r"from http://127\.0\.0\.1:1/maven") as raised:
         fetch([Artifact("org.postgresql", "postgresql", "0.0.0.0")], tmp_path)

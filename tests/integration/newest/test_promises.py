@@ -49,4 +49,4 @@ from tests.integration.catalog.test_other_clients import (
     test_hmsclient_s_changes_are_seen,
     written,
 )
-from tests.integration.catalog.test_rows_of_others import test_a_row_without_its_pointer_can_be_dropped
+from tests.integration.catalog.test_rows_of_others import test_row_without_pointer_can_be_dropped

@@ -50,7 +50,7 @@ def test_rename(run, catalog, top: str, shop: str, other_database: str) -> None:
         run(f"ALTER VIEW {other_database}.moved RENAME TO {shop}.there")
 
 
-def test_recompile_takes_in_a_new_column(run, catalog, shop: str) -> None:
+def test_recompile_adds_new_column(run, catalog, shop: str) -> None:
     run("CREATE VIEW people AS SELECT * FROM customers")
     assert run("ALTER VIEW people RECOMPILE").kind == "unchanged"
     catalog.load_table((shop, "customers")).update_schema().add_column("extra", LongType()).commit()
@@ -88,7 +88,7 @@ def test_restrict_and_cascade(run, catalog, top: str, shop: str) -> None:
     assert catalog.list_views(shop) == []
 
 
-def test_only_an_iceberg_table_is_dropped(run, raw, top: str, shop: str) -> None:
+def test_drop_table_drops_only_iceberg_tables(run, raw, top: str, shop: str) -> None:
     for words in ("DROP TABLE visits", "DROP TABLE IF EXISTS visits CASCADE", "DROP TABLE top", "DROP TABLE nothing"):
         with pytest.raises(NoSuchTableError):
             run(words)

@@ -51,12 +51,12 @@ def test_columns_by_rules(run, query: str, dialect: str, expected: list[str]) ->
     assert columns(run(f"CREATE VIEW v AS {query}", dialect=dialect).view) == expected
 
 
-def test_a_view_over_a_view_has_its_types(run) -> None:
+def test_view_over_view_has_its_types(run) -> None:
     run("CREATE VIEW low AS SELECT placed, local FROM orders")
     assert columns(run("CREATE VIEW high AS SELECT * FROM low").view) == ["placed timestamptz", "local timestamp"]
 
 
-def test_everything_that_a_create_says_is_kept(run, shop: str) -> None:
+def test_create_keeps_all_clauses(run, shop: str) -> None:
     done = run(
         "CREATE VIEW top (`Nr` COMMENT 'the orders' , total COMMENT 'it\\'s €') COMMENT 'large\\norders'\n"
         "TBLPROPERTIES ('team' = 'b\\\\i', 'n' = 3)\nAS SELECT id, total FROM orders WHERE total > 100 ;"
@@ -100,7 +100,7 @@ def test_which_texts_a_dialect_gets(run, dialect: str, sql: str, dialects: tuple
         assert view.expanded_text.startswith("SELECT `orders`.`id` FROM `")
 
 
-def test_an_analyzer_says_the_types(run) -> None:
+def test_analyzer_computes_column_types(run) -> None:
     asked: list[str] = []
 
     def analyzer(query: str) -> Schema:
@@ -206,7 +206,7 @@ def test_mixed_table_kinds_need_session_catalog_that_serves_iceberg(run, open_ca
     assert one.execute(query, database=shop).view.current_version().default_catalog == "spark_catalog"
 
 
-def test_a_view_over_views_of_the_session_catalog_can_stand_beside_its_tables(run, catalog, shop: str) -> None:
+def test_view_can_read_session_catalog_tables_and_views_over_them(run, catalog, shop: str) -> None:
     run("CREATE VIEW first AS SELECT page FROM visits")
     run("CREATE VIEW second AS SELECT page FROM first")
     third = run("CREATE VIEW third AS SELECT s.page FROM second s JOIN visits v ON s.page = v.page").view

@@ -44,7 +44,7 @@ def test_the_columns_come_back_from_the_file(catalog, raw, by_day, shop):
     assert keys(raw, f"{shop}.again") == [("day", "date")]
 
 
-def test_show_create_makes_it_again(catalog, run, raw, by_day, shop):
+def test_show_create_recreates_view(catalog, run, raw, by_day, shop):
     text = run("SHOW CREATE VIEW by_day").rows[0][0]
     assert "PARTITIONED ON (`day`)" in text
     run(text.replace("`by_day`", "`twin`"))
@@ -66,7 +66,7 @@ def test_values_are_stored_as_hive_stores_them(run, shop):
     assert run("ALTER VIEW odd DROP PARTITION (page = 'a/b=c')").rows == added
 
 
-def test_no_directory_is_made_for_a_partition(raw, by_day):
+def test_partition_has_no_directory(raw, by_day):
     database, name = by_day.split(".")
     table = raw.get_table(database, name)
     for partition in raw.get_partitions(database, name, -1):
@@ -99,20 +99,20 @@ def test_refused(run, by_day, sql, reason):
     assert shown(run) == ["day=2026-01-01", "day=2026-01-02"]
 
 
-def test_a_partition_that_is_missing_may_be(run, by_day):
+def test_drop_missing_partition_with_if_exists_does_nothing(run, by_day):
     assert run("ALTER VIEW by_day DROP IF EXISTS PARTITION (day='2026-01-03')").kind == "absent"
     assert run("ALTER VIEW by_day DROP PARTITION (day='2026-01-01')").rows == (("day=2026-01-01",),)
     assert shown(run) == ["day=2026-01-02"]
 
 
-def test_a_new_text_keeps_the_partitions(catalog, run, raw, by_day):
+def test_new_definition_keeps_partitions(catalog, run, raw, by_day):
     run("CREATE OR REPLACE VIEW by_day PARTITIONED ON (day) AS SELECT customer_id, day FROM orders")
     catalog.load_view(by_day).update().set_properties(owner="bi").commit()
     assert shown(run) == ["day=2026-01-01", "day=2026-01-02"]
     assert keys(raw, by_day) == [("day", "date")]
 
 
-def test_a_rename_keeps_the_partitions(catalog, run, raw, by_day, other_database):
+def test_rename_keeps_partitions(catalog, run, raw, by_day, other_database):
     catalog.rename_view(by_day, f"{other_database}.moved")
     assert shown(run, f"{other_database}.moved") == ["day=2026-01-01", "day=2026-01-02"]
     run(f"ALTER VIEW {other_database}.moved DROP PARTITION (day='2026-01-01')")
@@ -127,7 +127,7 @@ def test_a_rename_keeps_the_partitions(catalog, run, raw, by_day, other_database
         "CREATE OR REPLACE VIEW by_day PARTITIONED ON (day) AS SELECT id, CAST(day AS STRING) AS day FROM orders",
     ],
 )
-def test_other_partition_columns_are_refused_while_there_are_partitions(catalog, run, raw, by_day, sql):
+def test_partition_columns_cannot_change_with_existing_partitions(catalog, run, raw, by_day, sql):
     before = catalog.load_view(by_day).metadata_location
     with pytest.raises(InvalidViewError, match=r"has 2 partitions \(day=2026-01-01, day=2026-01-02\) by day date"):
         run(sql)
@@ -138,7 +138,7 @@ def test_other_partition_columns_are_refused_while_there_are_partitions(catalog,
     assert catalog.load_view(by_day).drift == ()
 
 
-def test_rolled_back_to_the_columns_of_then(catalog, run, raw, by_day):
+def test_rollback_restores_columns(catalog, run, raw, by_day):
     first = catalog.load_view(by_day).current_version().version_id
     run("ALTER VIEW by_day DROP PARTITION (day='2026-01-01') PARTITION (day='2026-01-02')")
     run("CREATE OR REPLACE VIEW by_day AS SELECT id, day FROM orders")
@@ -154,13 +154,13 @@ def test_alter_as_and_recompile_keep_the_columns(run, raw, by_day):
     assert keys(raw, by_day) == [("day", "date")]
 
 
-def test_a_dropped_view_leaves_no_partition(catalog, run, by_day):
+def test_dropping_view_drops_its_partitions(catalog, run, by_day):
     catalog.drop_view(by_day, purge_files=True)
     run("CREATE VIEW by_day PARTITIONED ON (day) AS SELECT id, day FROM orders")
     assert shown(run) == []
 
 
-def test_hives_own_views_are_listed_and_not_changed(catalog, run, raw, shop):
+def test_hive_view_partitions_are_listed_but_not_changed(catalog, run, raw, shop):
     row = hive_row(shop, "legacy", "VIRTUAL_VIEW")
     row.sd = copy.copy(row.sd)
     row.sd.cols, row.sd.location = [FieldSchema("page", "string", None)], None

@@ -31,7 +31,7 @@ def test_show_views(run, shop: str, rest: str, dialect: str, expected: list[str]
     assert run(f"SHOW VIEWS IN {shop}{rest}", dialect=dialect, database="default").rows == done.rows
 
 
-def test_show_views_of_a_database_that_is_not_there(run) -> None:
+def test_show_views_of_missing_database_raises(run) -> None:
     with pytest.raises(NoSuchNamespaceError):
         run("SHOW VIEWS IN nowhere")
 
@@ -67,7 +67,7 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(("dialect", "sql"), STATEMENTS, ids=[f"{d}-{sql[:40]}" for d, sql in STATEMENTS])
-def test_what_is_shown_makes_the_same_view(run, shop: str, dialect: str, sql: str) -> None:
+def test_show_create_output_recreates_same_view(run, shop: str, dialect: str, sql: str) -> None:
     first = run(sql.format(shop=shop), dialect=dialect).view
     (shown,) = run("SHOW CREATE VIEW v", dialect=dialect).rows[0]
     run("DROP VIEW v")
@@ -82,7 +82,7 @@ def test_what_is_shown_makes_the_same_view(run, shop: str, dialect: str, sql: st
 @pytest.mark.parametrize(
     ("dialect", "note"), [("spark", "spark.sql.variable.substitute=false"), ("hive", "hive.variable.substitute=false")]
 )
-def test_no_engine_sees_a_variable_in_what_is_shown(run, shop: str, dialect: str, note: str) -> None:
+def test_shown_statement_contains_no_variables(run, shop: str, dialect: str, note: str) -> None:
     made = f"CREATE VIEW v COMMENT 'c ${{a}}' TBLPROPERTIES ('k' = '${{b}}') AS SELECT '${{c}}' AS s FROM {shop}.orders"
     first = run(made, dialect=dialect).view
     (shown,) = run("SHOW CREATE VIEW v", dialect=dialect).rows[0]
@@ -113,7 +113,7 @@ def test_the_current_database_of_the_author_is_named(run, shop: str) -> None:
     assert shown.splitlines()[:2] == [f'-- names without a database mean "{shop}"', f"CREATE VIEW `{shop}`.`v`"]
 
 
-def test_a_view_whose_table_is_gone_is_shown_all_the_same(run, shop: str) -> None:
+def test_show_create_works_without_source_table(run, shop: str) -> None:
     run("CREATE VIEW v AS SELECT id FROM orders")
     run("DROP TABLE orders")
     (shown,) = run("SHOW CREATE VIEW v").rows[0]

@@ -8,7 +8,7 @@ import stat
 from hive_views.local_metastore.directory import MetastoreDirectory
 
 
-def test_nobody_else_reads_the_site_file(tmp_path):
+def test_site_file_is_private(tmp_path):
     directory = MetastoreDirectory(tmp_path)
     directory.site.write_text("<configuration/>")
     directory.site.chmod(0o644)

@@ -14,7 +14,7 @@ STATEMENT = re.compile(r"\A(DROP INDEX|CREATE (UNIQUE )?INDEX|ALTER TABLE|CREATE
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_script_is_the_base_and_what_changed(tmp_path: Path, kind: str, version: str) -> None:
+def test_script_extends_base_schema(tmp_path: Path, kind: str, version: str) -> None:
     for each in KINDS:
         (tmp_path / each).mkdir()
         (tmp_path / each / f"hive-schema-{BASE}.{each}.sql").write_text(f"-- {each}\nINSERT 1;\n")
@@ -39,10 +39,10 @@ def test_a_script_is_the_base_and_what_changed(tmp_path: Path, kind: str, versio
         ("postgres", 'DROP INDEX "TAB_COL_STATS_IDX";'),
     ],
 )
-def test_each_database_has_its_own_words(kind: str, expected: str) -> None:
+def test_script_uses_dialect_of_database(kind: str, expected: str) -> None:
     assert expected in newer_schema("", kind, "4.1.0").splitlines()
 
 
-def test_derby_keeps_the_indexes_that_hive_keeps_there() -> None:
+def test_derby_indexes_are_kept() -> None:
     for kind in KINDS:
         assert ("TXN_STATE_IDX" in newer_schema("", kind, "4.1.0")) is (kind != "derby")

@@ -22,14 +22,14 @@ def installed(place: Path, version: str | None) -> str:
 
 
 @pytest.mark.parametrize("version", ["21", "21.0.8", "25.0.1", None])
-def test_one_that_is_new_enough_or_does_not_say(tmp_path: Path, version: str | None) -> None:
+def test_java_with_sufficient_or_unknown_version_is_used(tmp_path: Path, version: str | None) -> None:
     java = installed(tmp_path / "java", version)
     assert find_java("d", java, 21) == java
     assert find_java("d", java) == java
 
 
 @pytest.mark.parametrize(("version", "called"), [("17.0.15", "17"), ("1.8.0_412", "8")])
-def test_one_that_was_named_and_is_too_old(tmp_path: Path, version: str, called: str) -> None:
+def test_old_java_argument_is_rejected(tmp_path: Path, version: str, called: str) -> None:
     java = installed(tmp_path / "java", version)
     with pytest.raises(EmbeddedMetastoreError, match=rf"needs Java 21, and \S+ is Java {called}\..*java21.*JAVA_HOME"):
         find_java("d", java, 21)

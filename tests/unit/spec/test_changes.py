@@ -124,7 +124,7 @@ def test_no_default_catalog_is_written_where_there_is_none() -> None:
         ({"version": iceberg_version("s").model_copy(update={"summary": {"a": 1}})}, r"summary\.a"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_and_the_view_named(given: dict[str, Any], reason: str) -> None:
+def test_unstorable_definition_error_names_view(given: dict[str, Any], reason: str) -> None:
     good: dict[str, Any] = {
         "uuid": UUID,
         "location": "file:/top",
@@ -166,14 +166,14 @@ def test_unknown_keys_and_representations_of_a_new_version_are_written() -> None
     assert write_document(value)["versions"][0]["representations"][1] == {"type": "plan", "bytes": [1, None]}
 
 
-def test_a_schema_may_be_given_as_json_for_types_that_pyiceberg_does_not_know() -> None:
+def test_schema_with_unknown_type_can_be_passed_as_json() -> None:
     fields = [{"id": 1, "name": "v", "required": False, "type": "variant", "x-new": 1}]
     value = changed(created(), AddVersion({"fields": fields, "schema-id": 77}, version("select v")))
     assert value.raw_schemas[-1] == {"type": "struct", "schema-id": 1, "fields": fields}
     assert value.current_schema_id == 1
 
 
-def test_later_changes_of_what_the_caller_gave_do_not_reach_the_metadata() -> None:
+def test_metadata_copies_arguments() -> None:
     inner = {"name": "s"}
     value = created(version("select 1", **{"storage-table": inner}))
     inner["name"] = "changed"
@@ -212,7 +212,7 @@ def test_an_equal_version_that_is_not_current_becomes_current_again() -> None:
     assert value.versions == base.versions
 
 
-def test_of_several_equal_versions_in_a_file_of_others_the_current_one_stays() -> None:
+def test_current_version_is_kept_among_equal_versions() -> None:
     (first,) = document()["versions"]
     base = metadata(versions=[first, {**first, "version-id": 2}], current_version_id=2)
     assert changed(base, AddVersion(base.current_schema(), base.current_version())) is base
@@ -235,7 +235,7 @@ EQUAL_BUT_FOR: list[tuple[str, AddVersion]] = [
 
 
 @pytest.mark.parametrize(("what", "other"), EQUAL_BUT_FOR, ids=[what for what, _ in EQUAL_BUT_FOR])
-def test_a_version_that_says_something_else_is_added(what: str, other: AddVersion) -> None:
+def test_different_version_is_added(what: str, other: AddVersion) -> None:
     base = changed(created(version("select x")), SetProperties(DROP_ALLOWED))
     value = changed(base, other)
     assert ids(value) == [1, 2]
@@ -243,12 +243,12 @@ def test_a_version_that_says_something_else_is_added(what: str, other: AddVersio
     assert changed(value, other) is value
 
 
-def test_a_version_without_the_aliases_that_are_there_is_no_other() -> None:
+def test_version_without_existing_aliases_is_equal() -> None:
     base = created(version(text("select x", field_aliases=["x"], field_comments=[None])))
     assert changed(base, add("select x")) is base
 
 
-def test_a_version_from_which_java_dropped_the_drafts_keys_is_no_other() -> None:
+def test_version_rewritten_by_java_is_equal() -> None:
     stored = write_document(created(version("select x")))
     for key in ("default-catalog", "default-namespace"):
         del stored["versions"][0]["representations"][0][key]
@@ -268,12 +268,12 @@ def test_the_order_of_the_texts_counts_because_java_falls_back_to_the_first() ->
     assert changed(base, add(text("b", "hive"), text("a", "spark"))).current_version_id == 2
 
 
-def test_an_id_that_the_log_still_names_is_not_given_again() -> None:
+def test_logged_version_id_is_not_reused() -> None:
     entries = [{"timestamp-ms": 1, "version-id": 7}, {"timestamp-ms": 2, "version-id": 1}]
     assert changed(metadata(version_log=entries), add("select 1")).current_version_id == 8
 
 
-def test_ids_that_are_used_up_are_an_error() -> None:
+def test_exhausted_ids_raise() -> None:
     versions = [{**document()["versions"][0], "version-id": 2**31 - 1}]
     with pytest.raises(InvalidViewError, match="version ids are used up"):
         changed(metadata(versions=versions, current_version_id=2**31 - 1), add("select 1"))
@@ -318,7 +318,7 @@ def test_view_version_and_schema_deduplication() -> None:
     assert (ids(value), value.current_version_id, len(value.raw_schemas)) == ([1, 2, 3], 1, 3)
 
 
-def test_a_reused_schema_keeps_its_unknown_keys() -> None:
+def test_reused_schema_preserves_unknown_keys() -> None:
     schemas = document()["schemas"]
     schemas[0]["fields"][0]["mask"] = "hash"
     base = metadata(schemas=schemas)

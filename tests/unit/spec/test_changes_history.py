@@ -61,7 +61,7 @@ def test_version_history_entry_maintains_correct_timeline() -> None:
     assert [item.timestamp_ms for item in three.versions] == [NOW, NOW + 1, NOW + 3]
 
 
-def test_a_log_entry_only_if_the_current_version_changes() -> None:
+def test_log_entry_is_added_only_if_current_version_changes() -> None:
     base = changed(created(version("a")), add("b"))
     assert changed(base, SetProperties({"a": "b"}), SetLocation("file:/new")).version_log == base.version_log
     assert changed(base, SetCurrentVersion(1), SetCurrentVersion(2)) is base
@@ -227,7 +227,7 @@ HIVE = text("select 1", "hive")
 GENERATED = {"hive-views.generated-dialects": "hive"}
 
 
-def test_a_generated_text_does_not_make_room_for_itself() -> None:
+def test_drop_dialect_property_does_not_apply_to_same_change() -> None:
     """The property that a generated text brings along is for later changes, not for the one that brings it."""
     base = created(version(SPARK, TRINO))
     with pytest.raises(DialectLossError):
@@ -235,7 +235,7 @@ def test_a_generated_text_does_not_make_room_for_itself() -> None:
     assert changed(base, add(SPARK, TRINO, HIVE, summary=GENERATED)).properties == DROP_ALLOWED
 
 
-def test_a_generated_text_allows_other_writers_to_drop_it_unless_the_view_says_otherwise() -> None:
+def test_generated_text_sets_drop_dialect_property_unless_set() -> None:
     assert created(version(SPARK, HIVE, summary=GENERATED)).properties == DROP_ALLOWED
     grown = changed(created(version(SPARK)), add(SPARK, HIVE, summary=GENERATED))
     assert grown.properties == DROP_ALLOWED
@@ -243,7 +243,7 @@ def test_a_generated_text_allows_other_writers_to_drop_it_unless_the_view_says_o
     assert created(version(SPARK, HIVE, summary=GENERATED), properties=forbidden).properties == forbidden
 
 
-def test_a_generated_text_may_be_lost_and_an_authored_one_only_on_request() -> None:
+def test_authored_text_is_lost_only_if_allowed() -> None:
     base = created(version(SPARK, HIVE, summary=GENERATED))
     assert changed(base, add(SPARK)).current_version().dialects == ["spark"]
     with pytest.raises(DialectLossError):
@@ -252,7 +252,7 @@ def test_a_generated_text_may_be_lost_and_an_authored_one_only_on_request() -> N
     assert changed(base, asked).current_version().dialects == ["trino"]
 
 
-def test_a_rollback_may_be_asked_to_lose_a_dialect() -> None:
+def test_rollback_can_allow_dialect_loss() -> None:
     base = changed(created(version(SPARK)), add(SPARK, TRINO))
     with pytest.raises(DialectLossError):
         changed(base, SetCurrentVersion(1))
@@ -270,7 +270,7 @@ def test_update_view_properties() -> None:
     assert base.properties == {"a": "1", "b": "2"}
 
 
-def test_the_last_change_of_a_property_wins() -> None:
+def test_last_property_change_wins() -> None:
     assert changed(created(), SetProperties({"a": "1"}), SetProperties({"a": "2"})).properties == {"a": "2"}
     value = changed(created(), SetProperties({"a": "1", "b": ""}), SetProperties(removals=frozenset({"a"})))
     assert value.properties == {"b": ""}
@@ -293,7 +293,7 @@ def test_update_view_properties_error_cases(updates: Any, removals: Any, reason:
         SetProperties(updates, removals)
 
 
-def test_a_property_change_does_not_follow_the_callers_mapping() -> None:
+def test_property_change_copies_mapping() -> None:
     given = {"a": "1"}
     change = SetProperties(given)
     given["b"] = "2"
@@ -309,7 +309,7 @@ def test_update_view_location() -> None:
         changed(base, SetLocation(None))  # type: ignore[arg-type]  # what a caller without type checks may do
 
 
-def test_nothing_changed_gives_the_very_same_object() -> None:
+def test_unchanged_metadata_is_same_object() -> None:
     base = created(properties={"a": "1"})
     assert changed(base) is base
     assert changed(base, SetProperties({"a": "1"}, frozenset({"b"})), SetLocation(base.location)) is base
@@ -318,7 +318,7 @@ def test_nothing_changed_gives_the_very_same_object() -> None:
     assert changed(base, AddVersion(base.current_schema(), base.current_version())) is base
 
 
-def test_a_change_that_fails_leaves_the_base_as_it_was() -> None:
+def test_failed_change_does_not_modify_base() -> None:
     base = metadata()
     before = write_document(base)
     with pytest.raises(DialectLossError):

@@ -44,7 +44,7 @@ def refused(data: bytes, location: str = PLAIN, **limits: int) -> InvalidMetadat
 
 
 @pytest.mark.parametrize("codec", ["gzip", "none"])
-def test_what_is_serialized_is_parsed(codec: files.Codec) -> None:
+def test_serialized_metadata_round_trips(codec: files.Codec) -> None:
     data = serialize(metadata(), codec=codec)
     assert data.startswith(b"\x1f\x8b") == (codec == "gzip")
     assert parse(data, WHERE) == metadata()
@@ -70,7 +70,7 @@ def test_text_is_written_as_utf_8() -> None:
     assert "größte Aufträge ✓ 日本".encode() in serialize(value, codec="none")
 
 
-def test_half_a_surrogate_pair_in_a_file_of_others_is_kept() -> None:
+def test_lone_surrogate_in_foreign_file_is_preserved() -> None:
     data = json.dumps(document(properties={"comment": "\ud83d"})).encode()
     again = parse(serialize(parse(data, PLAIN), codec="gzip"), PLAIN)
     assert again.properties == {"comment": "\ud83d"}
@@ -113,15 +113,15 @@ def test_any_metadata_survives_its_file(original: dict[str, object], codec: file
         (b"\x1f\x8b\xff\xff\xff", "not valid gzip"),
     ],
 )
-def test_damaged_content_is_refused(data: bytes, reason: str) -> None:
+def test_corrupt_file_is_rejected(data: bytes, reason: str) -> None:
     assert reason in str(refused(data))
 
 
-def test_a_file_that_its_name_calls_gzip_and_that_is_neither_is_refused_with_both_words() -> None:
+def test_invalid_file_with_gzip_name_mentions_both_formats() -> None:
     assert "not UTF-8, nor gzip as its name suggests" in str(refused(b"\xff\x00\x01", WHERE))
 
 
-def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
+def test_decompression_bomb_is_rejected_at_size_limit() -> None:
     bomb = gzip.compress(b" " * (50 * 1024 * 1024))
     assert len(bomb) < 100_000
     assert "larger than 33554432 bytes" in str(refused(bomb))
@@ -134,7 +134,7 @@ def test_a_decompression_bomb_is_refused_before_it_fills_the_memory() -> None:
 
 @pytest.mark.parametrize("sign", [b"{},", b"[],", b"1,", b'"":1,'])
 @pytest.mark.parametrize("read", [parse, parse_table, table_text])
-def test_a_bomb_of_values_is_refused_before_it_fills_the_memory(read: Callable[..., object], sign: bytes) -> None:
+def test_document_with_too_many_values_is_rejected_before_decoding(read: Callable[..., object], sign: bytes) -> None:
     """Each byte or two of it became a value of 40 bytes and more."""
     bomb = gzip.compress(b'{"a":[' + sign * 2_000_000, compresslevel=1)
     tracemalloc.start()
@@ -145,7 +145,7 @@ def test_a_bomb_of_values_is_refused_before_it_fills_the_memory(read: Callable[.
     assert peak < 40_000_000
 
 
-def test_how_much_a_document_may_hold() -> None:
+def test_symbol_limit_allows_realistic_documents() -> None:
     """A table of 100,000 snapshots, a view of ten versions with 10,000 columns each."""
     summary = {f"added-position-delete-files-{number}": "1234567" for number in range(13)}
     numbers = {"snapshot-id": 1, "parent-snapshot-id": 2, "sequence-number": 3, "timestamp-ms": 4, "schema-id": 0}
@@ -159,7 +159,7 @@ def test_how_much_a_document_may_hold() -> None:
     assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < files.MAX_SYMBOLS
 
 
-def test_what_could_not_be_read_again_is_not_written_for_its_signs() -> None:
+def test_document_above_symbol_limit_is_not_written() -> None:
     value = metadata(properties={"comment": ":" * files.MAX_SYMBOLS})
     with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
         serialize(value, codec="gzip")
@@ -184,7 +184,7 @@ def test_the_limit_counts_the_decompressed_bytes(data: bytes) -> None:
     ],
     ids=["bomb", "deep", "less deep", "truncated", "text", "bytes", "list"],
 )
-def test_a_table_s_file_is_trusted_no_further(data: bytes, reason: str) -> None:
+def test_table_metadata_limits_are_enforced(data: bytes, reason: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
         parse_table(data, PLAIN, max_bytes=1_000_000)
     assert reason in str(caught.value)
@@ -208,7 +208,7 @@ def test_the_text_of_a_table_s_file_has_a_limit(data: bytes, reason: str) -> Non
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_table_s_file_is_read(compress: Callable[[bytes], bytes]) -> None:
+def test_table_metadata_is_parsed(compress: Callable[[bytes], bytes]) -> None:
     assert parse_table(compress(b'{"table-uuid": "x"}'), PLAIN) == {"table-uuid": "x"}
     assert table_text(compress(b'{"table-uuid": "x"}'), PLAIN) == '{"table-uuid": "x"}'
 
@@ -221,7 +221,7 @@ def test_metadata_that_could_not_be_read_again_is_not_written() -> None:
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 @pytest.mark.parametrize("depth", [MAX_DEPTH, 900, 100_000])
-def test_deep_nesting_is_refused_and_exhausts_nothing(opening: bytes, closing: bytes, depth: int) -> None:
+def test_deep_nesting_is_rejected(opening: bytes, closing: bytes, depth: int) -> None:
     deep = opening * depth + b"1" + closing * depth
     assert f"deeper than {MAX_DEPTH} levels" in str(
         refused(GOOD.replace(b'"view-uuid"', b'"x": ' + deep + b', "view-uuid"'))
@@ -379,9 +379,7 @@ def test_the_number_of_a_file(location: str, number: int) -> None:
         ),
     ],
 )
-def test_a_new_file_is_numbered_after_the_one_before(
-    previous: str | None, properties: dict[str, str], name: str
-) -> None:
+def test_new_file_has_next_number(previous: str | None, properties: dict[str, str], name: str) -> None:
     assert new_location(metadata(properties=properties), previous, "u") == name
 
 
@@ -396,6 +394,6 @@ print([name for name in ("pyiceberg.catalog", "pyarrow", "pyspark", "thrift", "s
 """
 
 
-def test_importing_the_format_imports_nothing_heavy() -> None:
+def test_importing_spec_imports_no_heavy_modules() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

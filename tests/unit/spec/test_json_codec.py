@@ -36,14 +36,14 @@ def holds(whole: Any, part: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", [*SPARK_FILES, "java_ValidViewMetadata.json"])
-def test_a_file_of_others_is_written_back_with_the_drafts_key_added(name: str) -> None:
+def test_foreign_file_is_rewritten_with_draft_key(name: str) -> None:
     original = golden(name)
     written = write_document(read_document(copy.deepcopy(original), name))
     (current,) = [item for item in original["versions"] if item["version-id"] == original["current-version-id"]]
     assert written == {"properties": {}, **original, "current-schema-id": current["schema-id"]}
 
 
-def test_there_are_files_that_spark_wrote() -> None:
+def test_golden_files_exist() -> None:
     assert len(SPARK_FILES) >= 10
 
 
@@ -71,7 +71,7 @@ def test_javas_valid_file_has_its_values() -> None:
         ("not_a_view.metadata.json", "format-version"),
     ],
 )
-def test_broken_files_of_others_are_refused(name: str, path: str) -> None:
+def test_invalid_foreign_files_are_rejected(name: str, path: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
         read_document(golden(name), WHERE)
     assert (caught.value.location, caught.value.path) == (WHERE, path)
@@ -94,7 +94,7 @@ def test_the_drafts_worked_example_is_read(name: str) -> None:
     assert value.properties == {"comment": "Daily event counts"}
 
 
-def test_a_drafts_version_without_a_schema_has_the_current_one() -> None:
+def test_draft_version_without_schema_id_has_current_schema() -> None:
     second = read_document(golden("draft_example_2.json"), WHERE).version(2)
     assert second is not None
     assert second.schema_id == 1
@@ -108,7 +108,7 @@ def test_everything_in_a_drafts_file_is_written_back(name: str) -> None:
     assert read_document(json.loads(json.dumps(written)), WHERE) == read_document(golden(name), WHERE)
 
 
-def test_a_drafts_uuid_is_derived_from_its_location_and_stays() -> None:
+def test_draft_uuid_is_derived_from_location() -> None:
     first, second = (
         read_document(golden("draft_example_1.json"), WHERE),
         read_document(golden("draft_example_2.json"), "another file"),
@@ -119,7 +119,7 @@ def test_a_drafts_uuid_is_derived_from_its_location_and_stays() -> None:
     assert write_document(first)["view-uuid"] == first.view_uuid
 
 
-def test_a_drafts_location_with_half_a_surrogate_pair_is_refused() -> None:
+def test_draft_location_with_lone_surrogate_is_rejected() -> None:
     with pytest.raises(InvalidMetadataError, match=r"location: .*unicode"):
         read_document({**golden("draft_example_1.json"), "location": "s3://\ud800"}, WHERE)
 
@@ -136,7 +136,7 @@ def test_defaults_are_lifted_from_the_first_text_that_has_them() -> None:
     assert [text.default_namespace for text in version.sql_representations] == [None, ("default",), ("other",)]
 
 
-def test_a_draft_that_names_no_namespace_has_an_empty_one() -> None:
+def test_draft_without_namespace_has_empty_namespace() -> None:
     draft = golden("draft_example_1.json")
     del draft["versions"][0]["representations"][0]["default-namespace"]
     version = read_document(draft, WHERE).current_version()
@@ -152,7 +152,7 @@ def test_todays_version_is_not_changed_by_defaults_in_a_text() -> None:
     assert "default-catalog" not in write_document(read_document(changed, WHERE))["versions"][0]
 
 
-def test_a_contradicting_current_schema_id_gives_way_to_the_version() -> None:
+def test_schema_id_of_version_overrides_current_schema_id() -> None:
     other = {"type": "struct", "schema-id": 4, "fields": []}
     value = read_document(document(current_schema_id=4, schemas=[*document()["schemas"], other]), WHERE)
     assert value.current_schema_id == 0
@@ -167,7 +167,7 @@ def test_the_type_of_a_text_is_read_in_any_case_as_java_does() -> None:
     assert write_document(value)["versions"][0]["representations"][0]["type"] == "sql"
 
 
-def test_a_logged_version_may_have_expired() -> None:
+def test_log_entry_may_refer_to_expired_version() -> None:
     log = [{"timestamp-ms": 1, "version-id": 77}, {"timestamp-ms": 2, "version-id": 1}]
     assert [entry.version_id for entry in read_document(document(version_log=log), WHERE).version_log] == [77, 1]
 
@@ -290,7 +290,7 @@ def changed_at(key: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("key", "value", "path"), REFUSED)
-def test_what_breaks_the_format_is_refused_with_its_place(key: str, value: Any, path: str) -> None:
+def test_format_violation_error_has_path(key: str, value: Any, path: str) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
         read_document(changed_at(key, value), WHERE)
     assert caught.value.path == path
@@ -302,13 +302,13 @@ def test_the_document_that_these_changes_break_is_valid() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])
-def test_a_file_holds_an_object(value: object) -> None:
+def test_document_must_be_an_object(value: object) -> None:
     with pytest.raises(InvalidMetadataError, match="must be a JSON object"):
         read_document(value, WHERE)
 
 
 @pytest.mark.parametrize("location", [None, 5])
-def test_a_draft_without_a_location_is_refused_for_that(location: object) -> None:
+def test_draft_without_location_is_rejected(location: object) -> None:
     with pytest.raises(InvalidMetadataError) as caught:
         read_document({**golden("draft_example_1.json"), "location": location}, WHERE)
     assert caught.value.path == "location"
@@ -327,7 +327,7 @@ def test_keys_named_like_our_attributes_are_unknown_keys() -> None:
     ("holder", "key", "path"),
     [("", "current-version-id", "current-version-id"), ("versions/0/", "version-id", "versions[0].version-id")],
 )
-def test_a_key_named_like_an_attribute_does_not_stand_for_the_formats_key(holder: str, key: str, path: str) -> None:
+def test_attribute_name_as_key_is_unknown_key(holder: str, key: str, path: str) -> None:
     changed = changed_at(holder + key, DELETE)
     place = changed["versions"][0] if holder else changed
     place[key.replace("-", "_")] = 1
@@ -341,7 +341,7 @@ def test_a_key_named_like_an_attribute_does_not_stand_for_the_formats_key(holder
 
 @strategies.relaxed
 @given(strategies.documents())
-def test_what_is_read_is_written(original: dict[str, Any]) -> None:
+def test_document_round_trips(original: dict[str, Any]) -> None:
     value = read_document(copy.deepcopy(original), WHERE)
     written = write_document(value)
     expected = {"properties": {}, **original, "current-schema-id": value.current_schema_id}
@@ -351,7 +351,7 @@ def test_what_is_read_is_written(original: dict[str, Any]) -> None:
 
 @strategies.relaxed
 @given(strategies.documents(draft=True))
-def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
+def test_draft_keys_are_preserved(original: dict[str, Any]) -> None:
     value = read_document(copy.deepcopy(original), WHERE)
     written = write_document(value)
     assert holds(written, original)
@@ -362,7 +362,7 @@ def test_nothing_of_a_draft_is_lost(original: dict[str, Any]) -> None:
 
 @strategies.relaxed
 @given(strategies.documents())
-def test_a_change_loses_nothing_else(original: dict[str, Any]) -> None:
+def test_change_preserves_everything_else(original: dict[str, Any]) -> None:
     original.setdefault("properties", {})["version.history.num-entries"] = "100"
     original["properties"]["replace.drop-dialect.allowed"] = "true"
     value = read_document(copy.deepcopy(original), WHERE)
@@ -378,7 +378,7 @@ def test_a_change_loses_nothing_else(original: dict[str, Any]) -> None:
     assert canonical(written) == canonical({**original, "current-schema-id": value.current_schema_id})
 
 
-def test_a_null_that_was_given_stays_and_one_that_was_not_stays_away() -> None:
+def test_explicit_null_is_preserved_and_missing_key_is_not_added() -> None:
     changed = document()
     changed["versions"][0]["default-catalog"] = None
     changed["versions"][0]["representations"][0] |= {"field-comments": ["x", None], "field-aliases": None, "new": None}

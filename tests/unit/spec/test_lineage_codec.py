@@ -52,7 +52,7 @@ def version(found):
 
 
 @given(children, st.randoms())
-def test_a_summary_s_lineage_comes_back_and_its_order_does_not_count(found, random):
+def test_summary_lineage_round_trips_in_any_order(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert encode(shuffled) == encode(found)
@@ -61,7 +61,7 @@ def test_a_summary_s_lineage_comes_back_and_its_order_does_not_count(found, rand
 
 
 @given(children)
-def test_a_row_s_lineage_comes_back(found):
+def test_row_lineage_round_trips(found):
     parameters = row_parameters(version(found), LOCATION)
     if parameters:
         assert lineage_in_row(parameters, LOCATION) == tuple(sorted(found))
@@ -71,7 +71,7 @@ def test_a_row_s_lineage_comes_back(found):
 
 
 @given(children.filter(bool))
-def test_the_patterns_find_every_child(found):
+def test_row_patterns_match_every_dependency(found):
     parameters = row_parameters(version(found), LOCATION)
     for child in found if parameters else ():
         for pattern in (row_pattern(uuid=child.uuid), row_pattern(name=child.name)):
@@ -86,18 +86,18 @@ def test_the_patterns_find_every_child(found):
         json.dumps
     )
 )
-def test_any_other_text_is_no_lineage(text):
+def test_invalid_text_is_not_a_lineage(text):
     found = decode(text)
     assert found is None or found == () or all(isinstance(child, Dependency) for child in found)
 
 
 @given(st.text())
-def test_any_other_parameter_is_no_lineage(text):
+def test_invalid_parameter_is_not_a_lineage(text):
     found = lineage_in_row({ROW_LINEAGE: text, ROW_LINEAGE_OF: "00003-aaaa.gz.metadata.json"}, LOCATION)
     assert found is None or found == ()
 
 
-def test_a_view_that_reads_nothing_has_a_lineage_too():
+def test_view_without_sources_has_empty_lineage():
     parameters = row_parameters(version([]), LOCATION)
     assert parameters[ROW_LINEAGE] == "|"
     assert lineage_in_row(parameters, LOCATION) == ()
@@ -119,7 +119,7 @@ def test_file_names_are_uuids_and_marked_where_there_is_a_lineage(summary, marke
     assert first.endswith(FILE_NODE) is marked
 
 
-def test_too_many_children_for_a_row_are_left_to_the_file():
+def test_long_lineage_is_not_in_row():
     many = [Dependency(ViewName("s", f"table_{number}"), str(uuid.uuid4()), ObjectKind.TABLE) for number in range(100)]
     assert row_parameters(version(many), LOCATION) == {}
     assert FILE_NODE not in file_id(version(many))

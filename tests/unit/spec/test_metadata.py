@@ -100,7 +100,7 @@ def test_schemas_are_pyiceberg_schemas() -> None:
     assert metadata().current_schema_id == 0
 
 
-def test_what_is_not_there_is_none() -> None:
+def test_missing_ids_return_none() -> None:
     value = metadata()
     assert (value.version(9), value.schema(9), value.raw_schema(9)) == (None, None, None)
 
@@ -137,7 +137,7 @@ def test_dialects_are_in_lower_case_and_in_order() -> None:
     assert [text.sql for text in version.sql_representations] == ["a", "b", "c"]
 
 
-def test_a_regular_file_has_no_irregularities() -> None:
+def test_regular_file_has_no_irregularities() -> None:
     assert metadata().irregularities() == ()
 
 
@@ -165,7 +165,7 @@ def test_unknown_representations_and_contradicting_defaults_are_reported() -> No
     ]
 
 
-def test_an_inconsistent_value_cannot_be_made() -> None:
+def test_inconsistent_metadata_is_rejected() -> None:
     value = metadata()
     with pytest.raises(InvalidMetadataError, match="current-version-id: there is no version 9"):
         ViewMetadata(
@@ -193,18 +193,18 @@ def test_values_are_made_by_name_and_by_key() -> None:
 @pytest.mark.parametrize(
     "given", [{"version_id": True}, {"version_id": "1"}, {"version_id": 2**31}, {"summary": {"a": 1}}]
 )
-def test_making_a_value_coerces_nothing(given: dict[str, object]) -> None:
+def test_constructor_does_not_coerce_values(given: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         examples.version("select 1", **given)
 
 
 @pytest.mark.parametrize("kind", ["sql", "SQL"])
-def test_a_sql_text_is_no_unknown_representation(kind: str) -> None:
+def test_unknown_representation_rejects_type_sql(kind: str) -> None:
     with pytest.raises(ValidationError, match="SQLViewRepresentation"):
         UnknownViewRepresentation(type=kind)
 
 
-def test_our_version_fits_into_pyicebergs_metadata() -> None:
+def test_version_is_accepted_by_pyiceberg_metadata() -> None:
     value = metadata()
     made = iceberg.ViewMetadata(
         **{

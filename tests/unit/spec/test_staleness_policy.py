@@ -33,7 +33,7 @@ STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([with_field, with_prop
 
 
 @given(VALUES, STEPS)
-def test_what_was_set_last_holds(first, steps):
+def test_last_set_value_is_effective(first, steps):
     """Each step changes one of the two; some are commits of ours, others of programs that know only one."""
     held = with_property({METADATA: PLAIN, "team": "bi"}, first)
     held, meant = synchronize_properties({}, held), first
@@ -51,7 +51,7 @@ def test_what_was_set_last_holds(first, steps):
         assert synchronize_properties(done, done) == done and done["team"] == "bi"
 
 
-def test_what_an_earlier_release_wrote():
+def test_files_of_earlier_release_are_readable():
     """The field of the creation and a property that was set later: the property, which is the later one."""
     stored = {METADATA: with_field({METADATA: PLAIN}, True)[METADATA], ALLOW_STALE_DATA: "false"}
     assert not is_stale_data_allowed(stored)
@@ -60,7 +60,7 @@ def test_what_an_earlier_release_wrote():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"allow-stale-data":"yes"}'])
-def test_what_cannot_be_read_stays_as_it_is(text):
+def test_invalid_document_is_not_changed(text):
     stored = {METADATA: text, ALLOW_STALE_DATA: "true"}
     assert synchronize_properties({}, stored) == stored
     assert synchronize_properties(stored, {"a": "b"}) == {"a": "b"}

@@ -99,13 +99,13 @@ def version_with(texts: list[tuple[str, str]], **summary: str) -> ViewVersion:
         ([("hive", "h")], {GENERATED_DIALECTS: "hive,trino"}, "h", "h"),
     ],
 )
-def test_what_a_row_shows_of_other_versions(
+def test_row_texts_of_foreign_versions(
     texts: list[tuple[str, str]], summary: dict[str, str], original: str | None, expanded: str | None
 ) -> None:
     assert row_texts(version_with(texts, **summary)) == RowTexts(original=original, expanded=expanded)
 
 
-def test_unknown_representations_are_passed_over() -> None:
+def test_unknown_representations_are_ignored() -> None:
     version = version_with([("spark", "s")])
     odd = ViewVersion.model_validate(
         {
@@ -132,7 +132,7 @@ def test_generated_dialects(value: str | None, dialects: set[str]) -> None:
     expanded=st.none() | st.text(min_size=1),
     dialect=st.sampled_from(["spark", "trino", "hive", "HIVE", "Spark"]),
 )
-def test_the_typed_text_is_never_lost(typed: str, stored: str | None, expanded: str | None, dialect: str) -> None:
+def test_typed_text_is_preserved(typed: str, stored: str | None, expanded: str | None, dialect: str) -> None:
     version = define(typed, dialect=dialect, default_namespace=["d"], stored=stored, expanded=expanded)
     shown = row_texts(version)
     assert shown.original == typed
