@@ -1,4 +1,4 @@
-"""Column types of a query from Spark's own analyzer: exact, and without running the query."""
+"""Column types of a query, from Spark's analyzer; the query is not run."""
 
 from __future__ import annotations
 
@@ -52,12 +52,23 @@ _PRIMITIVES: dict[str, IcebergType] = {
 
 
 def schema_of(spark: SparkSession, query: str) -> Schema:
-    """The columns that a query returns, as Spark analyzes it."""
+    """The columns of a query, as Spark analyzes it.
+
+    Args:
+        spark: The session.
+        query: Spark SQL.
+
+    Returns:
+        An Iceberg schema of optional columns.
+
+    Raises:
+        SqlError: If a column has a type that Iceberg does not have.
+    """
     return iceberg_schema(spark.sql(query).schema)
 
 
 def iceberg_schema(columns: SparkStructType) -> Schema:
-    """Convert Spark's columns to Iceberg's."""
+    """Convert Spark's columns to an Iceberg schema."""
     ids = count(1)
     numbered = [(next(ids), column) for column in columns.fields]
     return Schema(

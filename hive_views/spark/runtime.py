@@ -1,8 +1,8 @@
-"""Spark sessions on a metastore: one with Iceberg's runtime, one without.
+"""Starts Spark sessions on a metastore, with or without Iceberg's runtime.
 
-The runtime comes by its Maven coordinates through the resolver in PySpark's jars (Ivy), so no Maven is needed. It is
-fetched before Spark starts, from Maven Central alone, and kept: Spark's own `spark.jars.packages` looks into `~/.m2`
-first, which can hold a pom without its jar, and then looks no further.
+The runtime is fetched by its Maven coordinates with the resolver in PySpark's jars (Ivy), so Maven is not needed. It is
+fetched from Maven Central before Spark starts, and cached. Spark's own `spark.jars.packages` resolves from `~/.m2`
+first, and fails if that contains a pom without its jar.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ICEBERG_VERSION = "1.11.0"
-"""The release of Iceberg's runtime; it has one for each of the Spark lines below."""
+"""The release of Iceberg's runtime, which exists for each of `SPARK_LINES`."""
 
 SPARK_LINES = ("4.0", "4.1")
-"""The lines of Spark that this release has a runtime for, all for Scala 2.13."""
+"""The versions of Spark that this release has a runtime for, all for Scala 2.13."""
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -33,7 +33,7 @@ _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 class UnsupportedSparkError(HiveViewsError):
-    """The installed Spark has no Iceberg runtime; `spark_version` is what is installed."""
+    """There is no Iceberg runtime for the installed Spark, `spark_version`."""
 
     def __init__(self, spark_version: str) -> None:
         super().__init__(
@@ -44,13 +44,10 @@ class UnsupportedSparkError(HiveViewsError):
 
 
 def iceberg_coordinates() -> str:
-    """Maven coordinates of Iceberg's runtime for the installed Spark.
-
-    Returns:
-        `group:artifact:version`.
+    """The Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`.
 
     Raises:
-        UnsupportedSparkError: If the installed Spark has none.
+        UnsupportedSparkError: If there is none.
     """
     installed = version("pyspark")
     line = ".".join(re.split(r"[.]", installed)[:2])
@@ -60,34 +57,34 @@ def iceberg_coordinates() -> str:
 
 
 def fetch_runtime(cache: str | Path = ".cache") -> Path:
-    """Fetch Iceberg's runtime for the installed Spark, unless it is there.
+    """Fetch Iceberg's runtime for the installed Spark, unless it is in the cache.
 
     Args:
-        cache: The directory that keeps it; made if it is not there.
+        cache: The cache directory, created if necessary.
 
     Returns:
-        The jar.
+        The path of the jar.
 
     Raises:
         UnsupportedSparkError: If there is none for the installed Spark.
         ArtifactFetchError: If it cannot be fetched.
     """
     runtime = Artifact(*iceberg_coordinates().split(":"))
-    kept = Path(cache) / runtime.file_name
-    # Only one that is there: another process may put a whole one there after a look that found none.
-    if kept.exists() and not zipfile.is_zipfile(kept):
-        kept.unlink(missing_ok=True)
+    jar = Path(cache) / runtime.file_name
+    # Remove a damaged jar. One that did not exist is not removed, since another process may be fetching it.
+    if jar.exists() and not zipfile.is_zipfile(jar):
+        jar.unlink(missing_ok=True)
     return fetch([runtime], cache)[0]
 
 
 def fetch_s3(cache: str | Path = ".cache") -> Path:
-    """Fetch what Iceberg's S3 storage needs besides the runtime (Amazon's library), unless it is there.
+    """Fetch the AWS bundle that Iceberg needs for S3, unless it is in the cache.
 
     Args:
-        cache: The directory that keeps it; made if it is not there.
+        cache: The cache directory, created if necessary.
 
     Returns:
-        The jar.
+        The path of the jar.
 
     Raises:
         ArtifactFetchError: If it cannot be fetched.
@@ -97,9 +94,9 @@ def fetch_s3(cache: str | Path = ".cache") -> Path:
 
 
 def cache_directory() -> Path:
-    """Where the command line keeps Iceberg's runtime: `hive-views` in the user's cache directory (XDG)."""
-    found = os.environ.get("XDG_CACHE_HOME")
-    return (Path(found) if found else Path.home() / ".cache") / "hive-views"
+    """The command line's cache for Iceberg's runtime: `hive-views` in the user's cache directory (XDG)."""
+    xdg_cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg_cache) if xdg_cache else Path.home() / ".cache") / "hive-views"
 
 
 def iceberg_session(
@@ -110,19 +107,19 @@ def iceberg_session(
     cache: str | Path = ".cache",
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session whose Iceberg catalog and session catalog are both on one metastore.
+    """Start a session whose Iceberg catalog and session catalog are both on one metastore.
 
-    A process can have one such session only: a second call gives the first one.
+    A process can have only one such session; a second call returns the first one.
 
     Args:
         uri: The metastore, `thrift://host:port`.
-        warehouse: Where databases without a location keep their tables; empty where that is not known.
+        warehouse: The directory for tables of databases without a location, a URI; empty if unknown.
         catalog: The Iceberg catalog's name in Spark.
-        cache: A directory that keeps Iceberg's runtime (47 MB) for the next time.
-        conf: More of Spark's settings; they go before ours.
+        cache: The cache directory for Iceberg's runtime (47 MB).
+        conf: More of Spark's settings; they override those set here.
 
     Returns:
-        The session, quiet; a local one is on loopback.
+        The session, with log level ERROR and no console output; a local one listens on loopback only.
 
     Raises:
         UnsupportedSparkError: If there is no runtime for the installed Spark.
@@ -133,53 +130,41 @@ def iceberg_session(
 
 
 def catalog_settings(uri: str, warehouse: str, catalog: str) -> dict[str, str]:
-    """Spark's settings for an Iceberg catalog on a metastore.
-
-    Args:
-        uri: The metastore.
-        warehouse: Its warehouse; empty where that is not known.
-        catalog: The catalog's name in Spark.
-    """
+    """Spark's settings for an Iceberg catalog on a metastore; an empty warehouse is left out."""
     prefix = f"spark.sql.catalog.{catalog}"
     return {
         "spark.sql.extensions": EXTENSIONS,
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         f"{prefix}.type": "hive",
         f"{prefix}.uri": uri,
-        # Iceberg's catalog refuses an empty one ("path must not be null or empty") as soon as it is asked for a view.
+        # Iceberg's catalog rejects an empty warehouse ("path must not be null or empty") when it loads a view.
         **({f"{prefix}.warehouse": warehouse} if warehouse else {}),
         f"{prefix}.cache-enabled": "false",
     }
 
 
 def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session with Hive support and no Iceberg on its class path: what a team without Iceberg has.
+    """Start a session with Hive support and without Iceberg.
 
     Args:
         uri: The metastore, `thrift://host:port`.
-        warehouse: Where databases without a location keep their tables; empty where that is not known.
-        conf: More of Spark's settings; they go before ours.
+        warehouse: The directory for tables of databases without a location, a URI; empty if unknown.
+        conf: More of Spark's settings; they override those set here.
 
     Returns:
-        The session, quiet; a local one is on loopback.
+        The session, with log level ERROR and no console output; a local one listens on loopback only.
     """
     return _session(uri, warehouse, conf or {})
 
 
 def spark_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for either session.
-
-    Args:
-        uri: The metastore.
-        warehouse: Its warehouse; empty where that is not known.
-        conf: More settings; they go before ours.
-    """
-    # Executors elsewhere have to reach the driver: at the address that Spark finds for this machine, or is given.
-    local = conf.get("spark.master", "local").startswith("local")
+    """Spark's settings for a session on a metastore; those in `conf` take precedence."""
+    # Executors on other machines have to reach the driver, at the address that Spark determines or is given.
+    is_local = conf.get("spark.master", "local").startswith("local")
     return {
         "spark.hadoop.hive.metastore.uris": uri,
         **({"spark.sql.warehouse.dir": warehouse} if warehouse else {}),
-        **(dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1") if local else {}),
+        **(dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1") if is_local else {}),
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": _JVM_OPTIONS,
         "spark.sql.shuffle.partitions": "2",

@@ -1,4 +1,4 @@
-"""`hive-views mv refresh`: a Spark session for the command, on the catalog's metastore and storage."""
+"""The Spark session of `hive-views mv refresh`, on the catalog's metastore and storage."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hive_views.materialized.refresh.refresh import RefreshReport
 
 CATALOG = "hive_views_mv"
-"""What Spark calls the catalog of a refresh that the command line starts."""
+"""The name of the Iceberg catalog in the session."""
 
 _PREFIX = f"spark.sql.catalog.{CATALOG}."
 _FILE_IO = "org.apache.iceberg.io.ResolvingFileIO"
-"""Iceberg's storage that takes S3's for locations on S3, and Hadoop's for others."""
-_S3 = ("s3", "s3a", "s3n")
+"""Iceberg's FileIO that uses S3FileIO for locations on S3, and HadoopFileIO for others."""
+_S3_SCHEMES = ("s3", "s3a", "s3n")
 
 _RENAMED = {
     "s3.region": "client.region",
@@ -35,7 +35,7 @@ _RENAMED = {
     "client.secret-access-key": "s3.secret-access-key",
     "client.session-token": "s3.session-token",
 }
-"""PyIceberg's names of properties that Iceberg's Java library calls otherwise."""
+"""Properties that PyIceberg and Iceberg's Java library name differently."""
 
 
 def refresh_on_spark(
@@ -50,8 +50,8 @@ def refresh_on_spark(
     cache: Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[RefreshReport]:
-    """Refresh a materialized view on a Spark session that is started for it, and stopped at the end."""
-    catalog.materialized.freshness(name)  # what is not there is told before Spark starts
+    """Refresh a materialized view on a Spark session that is started and stopped for it."""
+    catalog.materialized.freshness(name)  # so that a missing view is reported before Spark starts
     if progress is not None:
         progress(f"starting Spark on {master}")
     spark = _session(catalog, {"spark.master": master, **conf}, time_zone, cache)
@@ -67,15 +67,15 @@ def _session(
     catalog: HiveViewCatalog, conf: Mapping[str, str], time_zone: str | None, cache: Path | None
 ) -> SparkSession:
     properties = catalog.properties
-    warehouse, kept = properties.get("warehouse", ""), cache or cache_directory()
+    warehouse, cache = properties.get("warehouse", ""), cache or cache_directory()
     storage = storage_settings(properties)
     settings = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(), **conf}
-    jars = [str(fetch_runtime(kept)), *filter(None, [conf.get("spark.jars")])]
+    jars = [str(fetch_runtime(cache)), *filter(None, [conf.get("spark.jars")])]
     if storage and f"{_PREFIX}io-impl" not in conf:
-        jars.append(str(fetch_s3(kept)))
+        jars.append(str(fetch_s3(cache)))
     settings["spark.jars"] = ",".join(jars)
-    spark = iceberg_session(properties["uri"], warehouse, catalog=CATALOG, cache=kept, conf=settings)
-    # Not at the start: there they would be on the command line of the JVM, where every user of the machine sees them.
+    spark = iceberg_session(properties["uri"], warehouse, catalog=CATALOG, cache=cache, conf=settings)
+    # Set after the start, since the JVM's command line, which every user of the machine can read, may contain secrets.
     try:
         for key, value in storage.items():
             if f"{_PREFIX}{key}" not in conf:
@@ -89,16 +89,16 @@ def _session(
 
 
 def storage_settings(properties: Mapping[str, str]) -> dict[str, str]:
-    """What Iceberg's catalog in Spark has to know to reach the storage that PyIceberg's properties describe."""
-    own = {key: value for key, value in properties.items() if key.startswith(("s3.", "client."))}
-    if not own and urlparse(properties.get("warehouse", "")).scheme not in _S3:
+    """The settings of Iceberg's catalog in Spark for the storage that PyIceberg's properties configure."""
+    storage_properties = {key: value for key, value in properties.items() if key.startswith(("s3.", "client."))}
+    if not storage_properties and urlparse(properties.get("warehouse", "")).scheme not in _S3_SCHEMES:
         return {}
-    found = {"io-impl": _FILE_IO}
-    # The same setting by its S3 name goes before.
-    for key in sorted(own, key=lambda key: not key.startswith("client.")):
-        found[_RENAMED.get(key, key)] = own[key]
-    forced = found.pop("s3.force-virtual-addressing", "false").lower() == "true"
-    if "s3.endpoint" in found and not forced:
-        # As PyArrow's S3 does for an endpoint that is named.
-        found.setdefault("s3.path-style-access", "true")
-    return found
+    settings = {"io-impl": _FILE_IO}
+    # A property with the prefix "s3." takes precedence over the same one with "client.".
+    for key in sorted(storage_properties, key=lambda key: not key.startswith("client.")):
+        settings[_RENAMED.get(key, key)] = storage_properties[key]
+    uses_virtual_hosts = settings.pop("s3.force-virtual-addressing", "false").lower() == "true"
+    if "s3.endpoint" in settings and not uses_virtual_hosts:
+        # As PyArrow's S3 file system does for a custom endpoint.
+        settings.setdefault("s3.path-style-access", "true")
+    return settings

@@ -1,9 +1,9 @@
-"""Refreshing materialized views on Spark: pinned sources become temporary views, the result a snapshot nobody sees.
+"""Refreshes materialized views on Spark: reads pinned sources as temporary views, and stages the result as a snapshot.
 
-A write to a table with `write.wap.enabled`, in a session that has `spark.wap.id`, is staged: Iceberg adds the snapshot
-and leaves the branch where it is. `hive_views.materialized.refresh.publish` then moves the branch, if nobody else did.
-Traps that this keeps clear of (measured, Spark 4.1 and Iceberg 1.11): `overwritePartitions` with an empty result makes
-no snapshot; the incremental read passes over overwrites and deletes without a word, so the plan looks for them first.
+A write to a table with `write.wap.enabled`, in a session with `spark.wap.id`, is staged: Iceberg adds the snapshot and
+does not move the branch. `hive_views.materialized.refresh.publish` moves the branch if no other writer did. With Spark
+4.1 and Iceberg 1.11 (measured), `overwritePartitions` with an empty result creates no snapshot, and an incremental read
+silently skips overwrites and deletes, so the plan checks for them.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WAP_ID = "spark.wap.id"
-"""Setting of a session (Iceberg's SparkSQLProperties): its writes are staged under this id."""
+"""The setting that stages a session's writes under an id (Iceberg's SparkSQLProperties)."""
 
-_WAP = "spark.wap."
-"""How settings begin by which a session stages its writes: the caller's are not those of a refresh."""
+_WAP_PREFIX = "spark.wap."
+"""The prefix of the settings for staged writes, which are not copied from the caller's session."""
 
 
 def _check_types(work: StagingRequest, computed: StructType, stored: StructType) -> None:
-    """Refuse rows that the storage would change: Spark stores a fraction in a BIGINT without a word."""
-    for column, there in zip(computed.fields, stored.fields, strict=True):
-        if not _holds(column.dataType, there.dataType):
+    """Reject rows that the storage would change: Spark silently stores a fraction in a BIGINT."""
+    for column, stored_column in zip(computed.fields, stored.fields, strict=True):
+        if not _can_store(column.dataType, stored_column.dataType):
             raise RefreshError(
                 str(work.target),
-                f"column {there.name} is of type {there.dataType.simpleString()}, and the query gives "
-                f"{column.dataType.simpleString()}: write a CAST, or create the view in a ViewSession, where Spark "
-                "tells its types",
+                f"column {stored_column.name} is of type {stored_column.dataType.simpleString()}, and the query "
+                f"returns {column.dataType.simpleString()}: write a CAST, or create the view in a ViewSession, "
+                "where Spark determines its types",
             )
 
 
 def _spark_types(schema: Schema) -> StructType | None:
-    """Columns as Iceberg's Spark shows them (its SparkSchemaUtil); None where one is nested, or of a type of V3."""
+    """Spark's types of Iceberg columns (Iceberg's SparkSchemaUtil); None if one is nested, or of a type of V3."""
     from pyiceberg import types as iceberg
     from pyspark.sql import types as spark
 
@@ -81,8 +81,8 @@ def _spark_types(schema: Schema) -> StructType | None:
     return spark.StructType(fields)
 
 
-def _holds(computed: DataType, stored: DataType) -> bool:
-    """Whether every value of one type is a value of another."""
+def _can_store(computed: DataType, stored: DataType) -> bool:
+    """Whether every value of the computed type is a value of the stored type."""
     from pyspark.sql.types import DecimalType, NullType
 
     names = (str(computed.simpleString()), str(stored.simpleString()))
@@ -92,18 +92,18 @@ def _holds(computed: DataType, stored: DataType) -> bool:
         digits = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}.get(names[0])
         scale = computed.scale if isinstance(computed, DecimalType) else 0
         whole = computed.precision - scale if isinstance(computed, DecimalType) else digits
-        room = stored.precision - stored.scale
-        return whole is not None and bool(whole <= room and scale <= stored.scale)
+        stored_whole = stored.precision - stored.scale
+        return whole is not None and bool(whole <= stored_whole and scale <= stored.scale)
     if names[1] == "string":
         return names[0].startswith(("char(", "varchar(", "string"))
     return False
 
 
-def _set(session: SparkSession, key: str, value: str) -> None:
-    """Set what is a session's to set.
+def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
+    """Set a setting, unless it cannot be changed.
 
-    `builder.config("spark.jars", …).getOrCreate()` leaves settings of the whole program in a session that was there
-    already, without any effect; Spark lets nobody set them in another one.
+    `builder.config("spark.jars", …).getOrCreate()` stores static settings in an existing session, without effect; Spark
+    rejects them in another session.
     """
     try:
         session.conf.set(key, value)
@@ -114,22 +114,22 @@ def _set(session: SparkSession, key: str, value: str) -> None:
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WIDER = frozenset(
-    {(one, other) for at, one in enumerate(_INTEGERS) for other in _INTEGERS[at:]}
+    {(narrow, wide) for index, narrow in enumerate(_INTEGERS) for wide in _INTEGERS[index:]}
     | {("float", "double"), *((name, "double") for name in _INTEGERS[:3])}
 )
-"""Pairs of types: every value of the first is one of the second."""
+"""Pairs of types: every value of the first is a value of the second."""
 
 
 class SparkEngine:
-    """Computes and writes stored rows on a Spark session; for `catalog.materialized.refresh`."""
+    """Computes and stages rows on a Spark session; an engine for `catalog.materialized.refresh`."""
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, name: str | None = None) -> None:
-        """Remember the session; nothing is run yet.
+        """Create an engine; nothing is run yet.
 
         Args:
-            spark: A session whose catalog `name` is Iceberg's, on the catalog's metastore.
-            catalog: The catalog.
-            name: What Spark calls it; None is the catalog's own name.
+            spark: A session with an Iceberg catalog on the catalog's metastore.
+            catalog: The catalog of the views.
+            name: The name of the Iceberg catalog in Spark; by default that of `catalog`.
         """
         self._spark = spark
         self._catalog = catalog
@@ -147,16 +147,18 @@ class SparkEngine:
         """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`.
 
         Args:
-            work: What to do.
+            work: The queries, their inputs and the target.
 
         Raises:
             RefreshError: If Spark fails.
         """
-        refusals: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
+        session_errors: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
         try:
-            session = self._session()
-        except refusals as error:
-            raise RefreshError(str(work.target), f"Spark opens no second session for a refresh: {error}") from error
+            session = self._open_session()
+        except session_errors as error:
+            raise RefreshError(
+                str(work.target), f"Spark cannot open a second session for a refresh: {error}"
+            ) from error
         try:
             session.conf.set(WAP_ID, work.refresh_id)
             for item in work.inputs:
@@ -170,27 +172,27 @@ class SparkEngine:
                 for item in work.inputs:
                     session.catalog.dropTempView(item.alias)
             except spark_exceptions() as error:
-                # They are that session's alone; what the refresh did or raised counts.
-                logger.info("The session of a refresh of %s was not tidied up: %s", work.target, error)
+                # The views and the setting end with the session; the outcome of the refresh is more important.
+                logger.info("Could not clean up the session of a refresh of %s: %s", work.target, error)
             end_session(session)
 
-    def _session(self) -> SparkSession:
-        """A session of its own, with the settings of the caller's: temporary views and the id are nobody else's."""
+    def _open_session(self) -> SparkSession:
+        """Open a session with the caller's settings, so that its temporary views and write id are separate."""
         session = second_session(self._spark)
-        there = all_settings(session)
-        for key in there:
-            if key.startswith(_WAP):  # a clone has the caller's
+        current = all_settings(session)
+        for key in current:
+            if key.startswith(_WAP_PREFIX):  # a clone copies the caller's
                 session.conf.unset(key)
-        # Those of catalogs and of Iceberg among them, which Spark does not know: its isModifiable denies them. Not by
-        # SET, which shows asterisks in place of what looks like a secret.
+        # Settings of catalogs and of Iceberg are included, although Spark's isModifiable is false for them. SET would
+        # mask values that look like secrets.
         for key, value in all_settings(self._spark).items():
-            if there.get(key) != value and not key.startswith(_WAP):
-                _set(session, key, value)
+            if current.get(key) != value and not key.startswith(_WAP_PREFIX):
+                _set_if_modifiable(session, key, value)
         return session
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:
         if not item.iceberg:
-            return session.table(quote_name((self._catalog._config.session_catalog, *item.table.identifier)))
+            return session.table(quote_name((self._catalog.store.config.session_catalog, *item.table.identifier)))
         name = quote_name((self._name, *item.table.identifier))
         if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
@@ -206,7 +208,7 @@ class SparkEngine:
         if is_classic(session):
             from pyspark.sql.functions import expr, lit
         else:
-            # Where both kinds of sessions are in one process, the functions of `pyspark.sql` are the classic ones.
+            # If a process has classic and Connect sessions, the functions of `pyspark.sql` are the classic ones.
             from pyspark.sql.connect.functions import expr, lit
 
         whole = None
@@ -214,9 +216,9 @@ class SparkEngine:
             part = session.sql(query).toDF(*work.columns)
             whole = part if whole is None else whole.unionAll(part)
         if whole is None:
-            raise RefreshError(str(work.target), "there is no query to run")
+            raise RefreshError(str(work.target), "it has no query to run")
         target = quote_name((self._name, *work.target.identifier))
-        # Spark is asked for the target's types only where they are not told without it: it reads the table for that.
+        # Spark has to load the table for its types, so they are derived from the schema where possible.
         _check_types(work, whole.schema, _spark_types(work.schema) or session.table(target).schema)
         writer = whole.writeTo(target)
         for key, value in work.summary.items():

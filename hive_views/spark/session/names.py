@@ -67,7 +67,7 @@ class NameResolver:
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog) -> None:
         self._spark = spark
         self._catalog_name = catalog.name
-        uris = set(catalog._config.connection.uris)
+        uris = set(catalog.store.config.connection.uris)
         key = f"spark.sql.catalog.{catalog.name}"
         self.has_iceberg_catalog = self._optional_setting(key) is not None
         catalog_type, catalog_uris = self._optional_setting(f"{key}.type"), self._optional_setting(f"{key}.uri")

@@ -1,4 +1,4 @@
-"""Commands from plain functions: what becomes of parameters and docstrings."""
+"""Commands from plain functions: parameters, docstrings and results."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_a_function_is_called_with_what_the_options_say() -> None:
+def test_function_is_called_with_the_options() -> None:
     assert run("1") == (0, "adding\nquiet\n")
     assert run("1", "--second", "5", "--loudly", "--json") == (0, '{\n  "total": 6,\n  "shown": "LOUD"\n}\n')
     assert run("--second", "1", "--", "-3") == (1, "adding\nquiet\n")
@@ -92,7 +92,7 @@ def test_a_function_is_called_with_what_the_options_say() -> None:
     assert run("1", "--tell", "x")[0] == 2
 
 
-def test_its_docstring_is_the_help() -> None:
+def test_docstring_is_the_help() -> None:
     code, text = run("--help")
     flat = " ".join(text.replace("│", " ").split())
     assert code == 0
@@ -114,7 +114,7 @@ def test_read_docstring() -> None:
 
 
 @pytest.mark.parametrize(("name", "function"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_every_parameter_of_a_command_is_explained(name: str, function: Callable[..., Any]) -> None:
+def test_every_option_has_a_help_text(name: str, function: Callable[..., Any]) -> None:
     done = invoke(name, "--help", TERMINAL_WIDTH="200", COLUMNS="200")
     assert (done.code, done.err) == (0, "")
     _, helps = read_docstring(inspect.getdoc(function) or "")
@@ -134,7 +134,7 @@ def test_the_help_lists_every_command_once() -> None:
         assert text.count(f"│ {name} ") == 1
 
 
-def test_shared_options_have_each_function_s_own_text() -> None:
+def test_shared_options_have_separate_help_texts() -> None:
     create, replace = invoke("create", "--help").out, invoke("replace", "--help").out
     assert "without any, the columns stay as they are" in " ".join(replace.replace("│", " ").split())
     assert "without any, the columns stay as they are" not in " ".join(create.replace("│", " ").split())

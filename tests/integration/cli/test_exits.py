@@ -1,4 +1,4 @@
-"""Exit codes and error texts: the contract of docs/cli.md, and that every error has its place in it."""
+"""Exit codes and diagnostics, which docs/cli.md lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def all_errors(root: type = errors.HiveViewsError) -> list[type]:
     return [root, *(each for kind in root.__subclasses__() for each in all_errors(kind))]
 
 
-def test_the_page_lists_the_codes() -> None:
+def test_page_lists_every_exit_code() -> None:
     section = PAGE.partition("## Exit codes")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", section, flags=re.MULTILINE)
     assert rows == [(str(code.value), code.meaning) for code in ExitCode]
@@ -60,17 +60,17 @@ def test_the_page_lists_the_codes() -> None:
         (errors.EmbeddedMetastoreError, 1),
     ],
 )
-def test_the_code_of_an_error(kind: type, code: int) -> None:
+def test_exit_code_of_error(kind: type, code: int) -> None:
     assert exit_code(kind.__new__(kind)) == code
 
 
-def test_every_error_has_a_code() -> None:
+def test_every_error_has_an_exit_code() -> None:
     for kind in all_errors():
         assert exit_code(kind.__new__(kind)) in ExitCode
     assert CODES[errors.HiveViewsError] is ExitCode.FAILED
 
 
-def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     error = errors.NoSuchVersionError("a.b", "7", [1, 2])
     assert error_document(error) == {
         "error": str(error),
@@ -84,24 +84,24 @@ def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.count("\n") == 1
 
 
-def test_an_error_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_error(errors.NoSuchNamespaceError("x"), as_json=False) == 3
     assert capsys.readouterr() == ("", "Error: Namespace does not exist: x\n")
 
 
-STEERING = "s3://\x1b]0;title\x07\x9b2J\u202e\r/00000-a.metadata.json"
+CONTROL_CHARACTERS = "s3://\x1b]0;title\x07\x9b2J\u202e\r/00000-a.metadata.json"
 
 
-def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    error = errors.MetadataFileNotFoundError(STEERING)
+def test_control_characters_in_errors_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    error = errors.MetadataFileNotFoundError(CONTROL_CHARACTERS)
     report_error(error, as_json=False)
     report_error(error, as_json=True)
-    report_defect(ValueError(STEERING), as_json=False)
+    report_defect(ValueError(CONTROL_CHARACTERS), as_json=False)
     said = capsys.readouterr().err
     assert not set("\x1b\x07\x9b\u202e\r") & set(said)
     text, line, *trace = said.splitlines()
     assert text.startswith("Error: Cannot read the metadata file s3://␛]0;title␇")
-    assert json.loads(line)["operands"]["location"] == STEERING
+    assert json.loads(line)["operands"]["location"] == CONTROL_CHARACTERS
     assert trace[-1].startswith("ValueError: s3://␛]0;title␇")
 
 
@@ -115,27 +115,27 @@ def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) 
         (["set", "a.b", "--", "--json"], "is not of the form key=value"),
     ],
 )
-def test_wrong_usage(words: list[str], said: str) -> None:
+def test_usage_error(words: list[str], said: str) -> None:
     done = invoke("--uri", "thrift://127.0.0.1:1", *words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert not done.err.startswith("{")
 
 
-def test_wrong_usage_with_json() -> None:
+def test_usage_error_as_json() -> None:
     done = invoke("show", "--json")
     assert (done.code, done.error["type"], done.error["operands"]) == (2, "UsageError", {})
     assert "Missing argument 'NAME'" in done.error["error"]
     assert invoke("--json", "nonsense").error["error"] == "No such command 'nonsense'."
 
 
-def test_a_metastore_out_of_reach() -> None:
+def test_unreachable_metastore() -> None:
     done = invoke("--uri", "thrift://127.0.0.1:1", "list", "--json")
     assert (done.code, done.error["type"]) == (6, "MetastoreUnavailableError")
     assert "cannot connect to the metastore" in done.error["error"]
 
 
-def test_an_outcome_that_nobody_knows(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+def test_unknown_outcome(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
     with ThriftProxy(metastore.port) as proxy:
         proxy.on("alter_table_with_environment_context", DropReply(), nth=EVERY)
         words = ("--property", "hive-views.settle-timeout-ms=300", "set", top, "a=1", "--json")
@@ -145,7 +145,7 @@ def test_an_outcome_that_nobody_knows(cli: Cli, metastore: EmbeddedMetastore, to
     assert done.error["operands"]["identifier"] == top
 
 
-def test_a_warning_goes_to_stderr(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
+def test_warning_is_printed_on_stderr(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
     greek = "Ελλάδα".encode()
     words = ("--sql", "SELECT 'Ελλάδα'", "-c", "n:string", "--or-replace")
     with Relay(metastore.port, requests={greek: b"?" * len(greek)}) as relay:
@@ -158,7 +158,7 @@ def test_a_warning_goes_to_stderr(cli: Cli, metastore: EmbeddedMetastore, databa
     assert (text.code, text.err) == (0, f"Warning: {warning['warning'].replace('.v:', '.w:')}\n")
 
 
-def test_no_words_show_the_help() -> None:
+def test_no_arguments_print_the_help() -> None:
     done = invoke()
     assert (done.code, done.err) == (0, "")
     assert "Usage: hive-views" in done.out

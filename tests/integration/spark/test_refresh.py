@@ -88,7 +88,7 @@ def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
     try:
         spark.conf.set(secret, "shown to nobody")
         spark.conf.set(zone, "Asia/Tokyo")
-        session = SparkEngine(spark, catalog)._session()
+        session = SparkEngine(spark, catalog)._open_session()
     finally:
         spark.conf.unset(secret)
         spark.conf.set(zone, before)
@@ -100,7 +100,7 @@ def test_a_session_in_which_settings_of_the_program_were_left(spark, catalog):
     # What `getOrCreate` with other settings does to the session that it finds.
     there._jsparkSession.sessionState().conf().setConfString("spark.jars", "other.jar")
     there.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    session = SparkEngine(there, catalog)._session()
+    session = SparkEngine(there, catalog)._open_session()
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
 

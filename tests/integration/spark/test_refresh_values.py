@@ -109,7 +109,7 @@ def test_a_value_that_the_storage_would_change_is_refused(spark, catalog, odd):
     made = catalog.author((odd, "mv"), "SELECT d AS n FROM odd")
     wrong = ViewDefinition(Schema(NestedField(1, "n", LongType())), made.version, ())
     catalog.materialized.create((odd, "mv"), wrong)
-    with pytest.raises(RefreshError, match="column n is of type bigint, and the query gives double"):
+    with pytest.raises(RefreshError, match="column n is of type bigint, and the query returns double"):
         catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
     assert [reason.cause for reason in catalog.materialized.freshness((odd, "mv")).reasons] == [Cause.NEVER_REFRESHED]
 

@@ -32,9 +32,7 @@ def test_a_session_that_does_not_say_where_its_server_is(spark):
         open_connect_session(spark)
 
 
-def test_a_session_that_was_opened_is_ended_and_nothing_of_it_is_left_for_the_garbage_collector(
-    connect_spark, catalog_of_speakers, database
-):
+def test_close_ends_opened_session_before_garbage_collection(connect_spark, catalog_of_speakers, database):
     connect_spark.sql(f"USE spark_catalog.{database}")
     with ViewSession(connect_spark, catalog_of_speakers) as views:
         views.sql("CREATE VIEW v AS SELECT 1 AS x")

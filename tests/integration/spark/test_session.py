@@ -1,4 +1,4 @@
-"""`ViewSession` on Spark with Iceberg, on Spark Connect, on plain Spark: statements, and queries that name views."""
+"""`ViewSession` on Spark with Iceberg, on Spark Connect and on plain Spark: statements and queries about views."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def catalog(catalog_of_speakers: HiveViewCatalog) -> HiveViewCatalog:
     return catalog_of_speakers
 
 
-def test_the_life_of_a_view(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
+def test_create_read_change_and_drop(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
     speaker.rows(f"USE spark_catalog.{home}")
     assert (
         speaker.rows("CREATE VIEW v (n COMMENT 'the number', what) COMMENT 'a view' AS SELECT id, item FROM orders")
@@ -113,7 +113,7 @@ def test_time_travel_and_metadata_tables(speaker: Speaker, catalog: HiveViewCata
     ]
 
 
-def test_settings_at_creation_hold_wherever_it_is_read(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
+def test_settings_at_creation_apply_to_every_read(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
     speaker.rows(f"USE spark_catalog.{home}")
     query = "SELECT id, CAST(item AS INT) AS n, CAST(TIMESTAMP'2020-01-01 00:00:00Z' AS STRING) AS at FROM orders"
     speaker.rows("SET spark.sql.ansi.enabled=false")
@@ -135,7 +135,7 @@ def test_settings_at_creation_hold_wherever_it_is_read(speaker: Speaker, catalog
         assert speaker.rows("SELECT at FROM strict WHERE id = 1") == [("2020-01-01 00:00:00",)]
         with pytest.raises(RefusedError, match="CAST_INVALID_INPUT"):
             speaker.rows("SELECT n FROM strict")
-        # Both in one query, with the session's own setting beside them.
+        # Both settings in one query, in addition to the session's own.
         assert speaker.rows("SELECT lax.at, strict.at FROM lax JOIN strict ON lax.id = strict.id AND lax.id = 1") == [
             ("2020-01-01 09:00:00", "2020-01-01 00:00:00")
         ]
@@ -145,7 +145,7 @@ def test_settings_at_creation_hold_wherever_it_is_read(speaker: Speaker, catalog
     assert catalog.load_view((home, "lax")).current_version().summary == summary
 
 
-def test_what_is_not_ours_is_spark_s(speaker: Speaker, home: str) -> None:
+def test_other_statements_are_passed_to_spark(speaker: Speaker, home: str) -> None:
     speaker.rows(f"USE spark_catalog.{home}")
     speaker.rows("CREATE VIEW v AS SELECT id FROM orders")
     speaker.rows("CREATE TEMPORARY VIEW v AS SELECT 'temporary' AS x")
@@ -172,7 +172,7 @@ def test_what_is_not_ours_is_spark_s(speaker: Speaker, home: str) -> None:
         speaker.rows("DROP TABLE v")
 
 
-def test_errors_point_into_what_was_typed(
+def test_errors_point_into_the_typed_text(
     speaker: Speaker, catalog: HiveViewCatalog, spark: SparkSession, home: str
 ) -> None:
     speaker.rows(f"USE spark_catalog.{home}")
@@ -221,7 +221,9 @@ def test_errors_point_into_what_was_typed(
         ("ALTER VIEW there RENAME TO other_catalog.x.y", "is in another catalog"),
     ],
 )
-def test_what_is_refused(spark: SparkSession, catalog: HiveViewCatalog, home: str, text: str, reason: str) -> None:
+def test_invalid_statement_is_rejected(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str, text: str, reason: str
+) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE TEMPORARY VIEW temporary_one AS SELECT 1 AS x")
@@ -232,7 +234,7 @@ def test_what_is_refused(spark: SparkSession, catalog: HiveViewCatalog, home: st
         assert [name for _, name in catalog.list_views(home)] == ["there"]
 
 
-def test_no_job_runs_for_a_definition(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+def test_definition_runs_no_job(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
     tracker = spark.sparkContext.statusTracker()
 
     def jobs() -> set[Any]:

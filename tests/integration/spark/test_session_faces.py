@@ -1,4 +1,4 @@
-"""What `ViewSession` hands to Spark as it is, what it rewrites, and what it refuses."""
+"""Which statements `ViewSession` passes to Spark unchanged, rewrites, or rejects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def given_to_spark(session: ViewSession, text: str) -> str:
     return session._queries.prepare(text).rewritten.text
 
 
-def test_what_spark_reads_rightly_is_handed_over(session: ViewSession, home: str) -> None:
+def test_views_that_spark_reads_correctly_are_not_replaced(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW i AS SELECT * FROM iced")
     session.sql("CREATE VIEW p AS SELECT * FROM plain")
     session.sql("CREATE VIEW over AS SELECT i.a FROM i JOIN iced ON i.a = iced.a")
@@ -64,7 +64,7 @@ def test_what_spark_reads_rightly_is_handed_over(session: ViewSession, home: str
     assert rows(session, "SELECT a FROM over") == [(1,), (3,)]
 
 
-def test_views_of_others_are_read_as_spark_reads_them(
+def test_views_of_other_writers_are_not_replaced(
     session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
 ) -> None:
     spark.newSession().sql(f"CREATE VIEW prod.{home}.java AS SELECT a FROM prod.{home}.iced")
@@ -86,7 +86,7 @@ def test_views_of_others_are_read_as_spark_reads_them(
     session.sql(f"DROP VIEW spark_catalog.{home}.hive_view")
 
 
-def test_a_view_over_views_of_other_settings(session: ViewSession, home: str) -> None:
+def test_view_over_view_with_other_settings(session: ViewSession, home: str) -> None:
     session.sql("SET spark.sql.ansi.enabled=false")
     session.sql("CREATE VIEW lax AS SELECT a, CAST(b AS INT) AS n FROM iced")
     session.sql("SET spark.sql.ansi.enabled=true")
@@ -114,7 +114,7 @@ def test_views_inside_other_statements(session: ViewSession, home: str) -> None:
     session.sql("DROP TABLE copy")
 
 
-def test_rows_of_a_frame_do_not_change_with_its_view(session: ViewSession) -> None:
+def test_frame_keeps_definition_after_view_changes(session: ViewSession) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     old = session.sql("SELECT * FROM v VERSION AS OF 1")
     session.sql("ALTER VIEW v AS SELECT b FROM iced")
@@ -123,7 +123,7 @@ def test_rows_of_a_frame_do_not_change_with_its_view(session: ViewSession) -> No
     assert sorted(row.a for row in old.collect()) == [1, 3]
 
 
-def test_a_table_with_the_name_of_a_metadata_table_wins(
+def test_table_takes_precedence_over_metadata_table(
     session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
 ) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
@@ -140,14 +140,14 @@ def test_a_table_with_the_name_of_a_metadata_table_wins(
         catalog_of_speakers.drop_namespace(home + "_v")
 
 
-def test_a_changed_row_is_said_and_the_file_is_read(session: ViewSession, plain: PlainReader, home: str) -> None:
+def test_drifted_row_warns_and_metadata_file_is_read(session: ViewSession, plain: PlainReader, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM plain")
     plain.sql(f"ALTER VIEW {home}.v AS SELECT b FROM {home}.plain")
     with pytest.warns(ViewDriftWarning, match=f"{home}.v"):
         assert session.sql(f"SELECT * FROM spark_catalog.{home}.v").columns == ["a"]
 
 
-def test_a_text_of_another_dialect_is_not_run(
+def test_text_of_another_dialect_is_rejected(
     session: ViewSession, catalog_of_speakers: HiveViewCatalog, home: str
 ) -> None:
     made = catalog_of_speakers.author((home, "t"), "SELECT a FROM plain", database=home)
@@ -158,7 +158,7 @@ def test_a_text_of_another_dialect_is_not_run(
     assert (caught.value.line, caught.value.column) == (2, 7)
 
 
-def test_types_are_the_declared_ones_or_an_error(
+def test_columns_have_declared_types_or_raise(
     session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
 ) -> None:
     session.sql("CREATE VIEW wide AS SELECT CAST(a AS BIGINT) AS a FROM iced")
@@ -174,7 +174,7 @@ def test_types_are_the_declared_ones_or_an_error(
     assert session.sql("SELECT * FROM v").dtypes == [("a", "bigint")]
 
 
-def test_an_iceberg_table_under_a_view_needs_iceberg(session: ViewSession, plain: PlainReader, home: str) -> None:
+def test_view_over_iceberg_table_needs_iceberg(session: ViewSession, plain: PlainReader, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     session.sql("CREATE VIEW p AS SELECT a FROM plain")
     speaker = Speaker("plain", plain.ask_views)
@@ -212,13 +212,13 @@ def test_names_of_other_catalogs(session: ViewSession, home: str, tmp_path: Path
     session.sql("DROP TABLE v")
 
 
-def test_a_spark_on_another_metastore_is_refused(spark: SparkSession, metastore: EmbeddedMetastore) -> None:
+def test_spark_on_another_metastore_is_rejected(spark: SparkSession, metastore: EmbeddedMetastore) -> None:
     elsewhere = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1", warehouse=metastore.warehouse)
     with pytest.raises(InvalidPropertyError, match="is not on the metastore of this HiveViewCatalog"):
         ViewSession(spark, elsewhere)
 
 
-def test_failures_of_a_run_come_as_ours(session: ViewSession) -> None:
+def test_runtime_failures_are_converted(session: ViewSession) -> None:
     session.sql("CREATE VIEW v AS SELECT a, CAST(b AS INT) AS n FROM iced")
     with pytest.raises(SparkSqlError) as caught, session.errors():
         session.sql("SELECT 1,\n x.n FROM v VERSION AS OF 1 AS x").collect()
@@ -227,14 +227,14 @@ def test_failures_of_a_run_come_as_ours(session: ViewSession) -> None:
     assert (caught.value.line, caught.value.column) == (2, 11)
 
 
-def test_failures_inside_a_view_point_into_its_definition(session: ViewSession, spark: SparkSession, home: str) -> None:
+def test_failures_in_view_point_into_its_definition(session: ViewSession, spark: SparkSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a, CAST(b AS INT) AS n FROM iced")
     session.sql("CREATE VIEW higher AS\nSELECT 'ü' AS u,\n n + 1 AS m FROM v")
     for text in ("SELECT m FROM higher", "SELECT 1, 2, 3, 4, 5, m FROM higher VERSION AS OF 1"):
         with pytest.raises(SparkSqlError) as caught, session.errors():
             session.sql(text).collect()
         assert (caught.value.view, caught.value.line, caught.value.column) == (f"{home}.higher", 2, 18)
-    # Handed over as it is.
+    # Passed to Spark unchanged.
     with pytest.raises(SparkSqlError) as caught, session.errors():
         session.sql("SELECT 1,\n x.n FROM v AS x").collect()
     assert (caught.value.view, caught.value.line, caught.value.column) == (None, 2, 11)
@@ -246,7 +246,7 @@ def test_failures_inside_a_view_point_into_its_definition(session: ViewSession, 
         assert (caught.value.view, caught.value.line, caught.value.column) == (f"{home}.v", 1, 16)
 
 
-def test_a_statement_that_cannot_be_read_is_not_rewritten(session: ViewSession, home: str) -> None:
+def test_unparsable_statement_is_not_rewritten(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     scripted = f"BEGIN SELECT a FROM {home}.v; END"
     assert rows(session, scripted) == [(1,), (3,)]

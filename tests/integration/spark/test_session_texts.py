@@ -1,4 +1,4 @@
-"""Texts of views in a session: kept to the letter, the same in every session; and errors that point into them."""
+"""Texts of views in a session: stored unchanged, with the same meaning in every session; positions of errors."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ ODD = (
     "SELECT id -- goes on \\\n AS y\n FROM orders",
     "SELECT id, price FROM orders LATERAL VIEW explode(array(1, 2)) `odd t` AS `odd c` WHERE `odd t`.`odd c` > 1",
 )
-"""Queries whose text is easily hurt."""
+"""Queries whose text is easily damaged."""
 
 
-def test_odd_texts_are_kept_and_return_what_spark_does(
+def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     wrong = {}
@@ -78,7 +78,7 @@ def test_odd_texts_are_kept_and_return_what_spark_does(
     assert not wrong, "\n".join(f"{query!r}: {what}" for query, what in wrong.items())
 
 
-def test_errors_of_the_catalog_point_at_the_name(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+def test_catalog_errors_point_at_the_name(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE prod.{home}")
         for text in (
@@ -110,7 +110,9 @@ def test_errors_of_the_catalog_point_at_the_name(spark: SparkSession, catalog: H
             assert str(caught.value).startswith(f"line {line}:{column} ")
 
 
-def test_spark_is_never_asked_to_change_a_view(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+def test_statements_that_spark_would_run_on_views_are_rejected(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str
+) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE VIEW v AS SELECT 1 AS x")
@@ -177,7 +179,7 @@ def test_spark_is_never_asked_to_change_a_view(spark: SparkSession, catalog: Hiv
         assert not catalog.view_exists((home, "v"))
 
 
-def test_scripts_that_change_no_view_of_ours_are_sparks(
+def test_scripts_without_changes_of_views_are_passed_to_spark(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
@@ -201,7 +203,7 @@ def test_scripts_that_change_no_view_of_ours_are_sparks(
         assert session.sql("SELECT x FROM v").collect()[0].x == 1
 
 
-def test_names_of_views_in_statements_that_are_sparks(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+def test_views_in_statements_passed_to_spark(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE VIEW v AS SELECT id, item FROM orders")  # whose settings Spark does not keep
@@ -237,7 +239,7 @@ def test_names_of_views_in_statements_that_are_sparks(spark: SparkSession, catal
             session.sql("INSERT OVERWRITE DIRECTORY 'nowhere' USING parquet SELECT * FROM v")
 
 
-def test_variables_have_the_values_of_the_session_that_defines(
+def test_variables_have_the_values_of_the_defining_session(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
@@ -300,7 +302,7 @@ def test_variables_have_the_values_of_the_session_that_defines(
             assert (caught.value.line, caught.value.column) == (line, column)
 
 
-def test_characters_that_only_this_session_reads_so_are_refused(
+def test_text_that_depends_on_parser_settings_is_rejected(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     with ViewSession(spark.newSession(), catalog) as session:

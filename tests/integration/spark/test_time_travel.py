@@ -49,7 +49,7 @@ def ids(speaker: Speaker, place: str) -> list[int]:
     [("iceberg", "registered"), ("iceberg", "attached"), ("connect", "attached")],
     indirect=["speaker"],
 )
-def test_behind_the_views_own_name_and_behind_its_storage(speaker, catalog, market, layout: str):
+def test_as_of_after_view_name_and_storage(speaker, catalog, market, layout: str):
     first, second = refreshed_twice(catalog, market, layout)
     mv = f"prod.{market}.mv"
     times = "date_format(made_current_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
@@ -68,7 +68,7 @@ def test_behind_the_views_own_name_and_behind_its_storage(speaker, catalog, mark
 
 
 @pytest.mark.parametrize("speaker", ["connect"], indirect=True)
-def test_what_was_never_there_is_refused_at_its_place(speaker, catalog, market):
+def test_unknown_snapshot_or_time_is_rejected_at_its_position(speaker, catalog, market):
     first, second = refreshed_twice(catalog, market, "attached")
     for behind, why in (
         ("mv VERSION AS OF 12345", rf"no rows of snapshot 12345.*{first}, {second}.*versions of its definition are 1"),
@@ -82,7 +82,7 @@ def test_what_was_never_there_is_refused_at_its_place(speaker, catalog, market):
         assert (caught.value.line, caught.value.column) == (2, 6)
 
 
-def test_what_has_no_refreshes(spark: SparkSession, catalog: HiveViewCatalog, market: str):
+def test_view_without_refreshes(spark: SparkSession, catalog: HiveViewCatalog, market: str):
     views = catalog.materialized
     views.create((market, "mv"), "SELECT id FROM sales", layout="attached")
     catalog.execute("CREATE VIEW plain AS SELECT id FROM sales", database=market)
@@ -97,7 +97,7 @@ def test_what_has_no_refreshes(spark: SparkSession, catalog: HiveViewCatalog, ma
                 session.sql(f"SELECT * FROM prod.{market}.plain.{table}")
 
 
-def test_without_time_travel_a_time_means_a_definition(spark, catalog, market):
+def test_time_means_definition_without_time_travel_property(spark, catalog, market):
     """So it was before, and a query that says so must not change its rows."""
     first, _ = refreshed_twice(catalog, market, "registered", travel="false")
     with ViewSession(spark, catalog) as session:
@@ -108,7 +108,7 @@ def test_without_time_travel_a_time_means_a_definition(spark, catalog, market):
         assert note.from_storage and note.why.startswith(f"storage: snapshot {first} of ")
 
 
-def test_in_the_layout_table(spark, catalog, market):
+def test_table_layout(spark, catalog, market):
     first, second = refreshed_twice(catalog, market, "table")
     with ViewSession(spark, catalog) as session:
         for place in (f"prod.{market}.mv", f"prod.{market}.mv.storage"):
@@ -119,7 +119,7 @@ def test_in_the_layout_table(spark, catalog, market):
         assert session.sql(f"SELECT * FROM prod.{market}.mv.history").count() == 2, "Iceberg's own"
 
 
-def test_a_tag_and_a_snapshot_that_nobody_ever_saw(catalog, market):
+def test_tag_and_unpublished_snapshot(catalog, market):
     first, second = refreshed_twice(catalog, market, "registered")
     views = catalog.materialized
     catalog.load_table((market, "mv__storage")).manage_snapshots().create_tag(first, "year_end").commit()

@@ -1,4 +1,4 @@
-"""Which statements go to the one function for materialized views."""
+"""Which statements are about materialized views."""
 
 import pytest
 
@@ -26,5 +26,5 @@ from hive_views.sql.parsing.ddl import parse_statement
         ("DESCRIBE m", False),
     ],
 )
-def test_statements_about_materialized_views(text: str, expected: bool) -> None:
+def test_is_about_materialized(text: str, expected: bool) -> None:
     assert is_about_materialized(parse_statement(text, "spark")) is expected

@@ -1,4 +1,4 @@
-"""What is told without a Spark: addresses of one metastore, variables in a text, and errors without a message."""
+"""Parts of a session that need no Spark: comparing metastore URIs, finding variables, converting errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hive_views.spark.session.spark_errors import spark_sql_error
 
 
 @pytest.mark.parametrize(
-    ("theirs", "same"),
+    ("spark_uris", "expected"),
     [
         (None, True),
         ("thrift://127.0.0.1:9083", True),
@@ -26,11 +26,11 @@ from hive_views.spark.session.spark_errors import spark_sql_error
         ("", False),
     ],
 )
-def test_one_metastore_has_several_addresses(theirs: str | None, same: bool) -> None:
-    assert is_same_metastore(theirs, {"thrift://127.0.0.1:9083"}) is same
+def test_uris_of_one_metastore_are_recognized(spark_uris: str | None, expected: bool) -> None:
+    assert is_same_metastore(spark_uris, {"thrift://127.0.0.1:9083"}) is expected
 
 
-def test_a_host_that_cannot_be_found_is_itself() -> None:
+def test_unresolvable_host_equals_itself() -> None:
     assert is_same_metastore("thrift://Elsewhere.invalid", {"thrift://elsewhere.invalid:9083"})
 
 
@@ -45,9 +45,9 @@ def test_a_host_that_cannot_be_found_is_itself() -> None:
         ("${a} " * 2 + "${a" * 50_000 + " }", ["${a}", "${a}"]),
     ],
 )
-def test_variables_are_found_in_one_step(text: str, expected: list[str]) -> None:
-    assert [each.group() for each in find_variables(text)] == expected
+def test_variables_are_found_in_linear_time(text: str, expected: list[str]) -> None:
+    assert [variable.group() for variable in find_variables(text)] == expected
 
 
-def test_an_error_of_sparks_without_a_message_is_told_by_its_kind() -> None:
+def test_error_without_message_names_its_class() -> None:
     assert "PySparkException" in str(spark_sql_error(PySparkException(""), None))

@@ -1,4 +1,4 @@
-"""What `mv refresh` tells Iceberg's catalog in Spark of the storage that PyIceberg's properties name."""
+"""Storage settings that `mv refresh` derives from PyIceberg's properties for Iceberg's catalog in Spark."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ S3 = {"io-impl": "org.apache.iceberg.io.ResolvingFileIO"}
         ),
     ],
 )
-def test_storage(properties, settings):
+def test_storage_settings(properties, settings):
     assert storage_settings(properties) == settings

@@ -1,4 +1,4 @@
-"""Where statements read tables, and names replaced in them token by token."""
+"""Finding the tables that a statement reads, and replacing their names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hive_views.errors import SqlError
 from hive_views.spark.session.source_text import offset_of
 from hive_views.spark.session.table_reads import (
-    Replacement,
+    Rereadment,
     possible_table_reads,
-    replace_tables,
+    reread_tables,
     table_reads,
 )
 from hive_views.sql.parsing.lexer import line_and_column
@@ -60,9 +60,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_every_table_replaced(text: str, expected: str) -> None:
-    found = replace_tables(text, [Replacement(place, "X", ("c", "db", place.parts[-1])) for place in table_reads(text)])
-    assert found.text == expected
+def test_reread_every_table(text: str, expected: str) -> None:
+    found = reread_tables(text, [Rereadment(read, "X", ("c", "db", read.parts[-1])) for read in table_reads(text)])
+    assert rewritten.text == expected
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_every_table_replaced(text: str, expected: str) -> None:
         ("BEGIN SELECT * FROM", []),
     ],
 )
-def test_names_in_a_text_that_is_not_read(text: str, expected: list[str]) -> None:
+def test_possible_tables_in_unparsed_text(text: str, expected: list[str]) -> None:
     found = possible_table_reads(text)
-    assert [".".join(place.parts) for place in found] == expected
+    assert [".".join(read.parts) for read in found] == expected
 
 
 @pytest.mark.parametrize(
     "text", ["SELECT * FROM v VERSION AS OF", "SELECT 'open", "OPTIMIZE v", "SELECT * FROM v VERSION x"]
 )
-def test_what_cannot_be_read_is_an_error(text: str) -> None:
+def test_invalid_statement_is_rejected(text: str) -> None:
     with pytest.raises(SqlError):
         table_reads(text)
 
@@ -108,15 +108,15 @@ TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
 
 
 @given(TEXTS)
-def test_every_character_leads_back(text: str) -> None:
+def test_offsets_lead_back_to_the_original(text: str) -> None:
     found = table_reads(text)
-    done = replace_tables(text, [Replacement(place, "`a`.`b`", ("c", "db", place.parts[-1])) for place in found])
+    done = reread_tables(text, [Rereadment(read, "`a`.`b`", ("c", "db", read.parts[-1])) for read in found])
     origins = [done.offset(at) for at in range(len(done.text))]
     assert origins == sorted(origins)
-    replaced = {at for place in found for at in range(place.start, place.end)} | {place.alias_offset for place in found}
-    kept = [(at, origin) for at, origin in enumerate(origins) if origin not in replaced]
+    rereadd = {at for read in found for at in range(read.start, read.end)} | {read.alias_offset for read in found}
+    kept = [(at, origin) for at, origin in enumerate(origins) if origin not in rereadd]
     assert all(done.text[at] == text[origin] for at, origin in kept)
-    assert {origin for _, origin in kept} == set(range(len(text))) - replaced
+    assert {origin for _, origin in kept} == set(range(len(text))) - rereadd
 
 
 @given(st.text(alphabet="ab\n"), st.data())
