@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hive_views.errors import SqlError
 from hive_views.spark.session.source_text import offset_of
 from hive_views.spark.session.table_reads import (
-    Rereadment,
+    Replacement,
     possible_table_reads,
-    reread_tables,
+    replace_tables,
     table_reads,
 )
 from hive_views.sql.parsing.lexer import line_and_column
@@ -60,8 +60,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_reread_every_table(text: str, expected: str) -> None:
-    found = reread_tables(text, [Rereadment(read, "X", ("c", "db", read.parts[-1])) for read in table_reads(text)])
+def test_replace_every_table(text: str, expected: str) -> None:
+    rewritten = replace_tables(
+        text, [Replacement(read, "X", ("c", "db", read.parts[-1])) for read in table_reads(text)]
+    )
     assert rewritten.text == expected
 
 
@@ -110,13 +112,13 @@ TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
 @given(TEXTS)
 def test_offsets_lead_back_to_the_original(text: str) -> None:
     found = table_reads(text)
-    done = reread_tables(text, [Rereadment(read, "`a`.`b`", ("c", "db", read.parts[-1])) for read in found])
+    done = replace_tables(text, [Replacement(read, "`a`.`b`", ("c", "db", read.parts[-1])) for read in found])
     origins = [done.offset(at) for at in range(len(done.text))]
     assert origins == sorted(origins)
-    rereadd = {at for read in found for at in range(read.start, read.end)} | {read.alias_offset for read in found}
-    kept = [(at, origin) for at, origin in enumerate(origins) if origin not in rereadd]
+    replaced = {at for read in found for at in range(read.start, read.end)} | {read.alias_offset for read in found}
+    kept = [(at, origin) for at, origin in enumerate(origins) if origin not in replaced]
     assert all(done.text[at] == text[origin] for at, origin in kept)
-    assert {origin for _, origin in kept} == set(range(len(text))) - rereadd
+    assert {origin for _, origin in kept} == set(range(len(text))) - replaced
 
 
 @given(st.text(alphabet="ab\n"), st.data())
