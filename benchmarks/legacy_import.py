@@ -1,11 +1,11 @@
-"""Legacy views imported: views a second, the share of the swaps' step, growth, memory, executor cores.
+"""Import of legacy views: views per second, share of the swaps, growth, memory, executor cores.
 
-The peer is the floor of what each view has to cost: the metastore's own calls that put a row in place of another
-(lock, read, alter, unlock) and two synced files. Each size has a metastore and a Python process of its own, so that
-its memory is its own. `HIVE_VIEWS_BENCH_SIZES=500,2000` measures with other numbers of views, and
-`HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` on another server than the embedded one, without the part on Spark (whose own
-client asks a newer server for calls that it has lost). Derby answers the server's compare-and-swap by reading a
-table whole, so its times grow with the number of rows.
+The reference is the minimum cost of each view: the metastore calls that replace a row (lock, read, alter, unlock) and
+two synced files. Each size is measured with a new metastore and a new Python process, so that memory is measured per
+size. `HIVE_VIEWS_BENCH_SIZES=500,2000` sets the numbers of views. `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures
+another server than the embedded one, without the part on Spark, whose own client calls methods that newer servers no
+longer have. The compare-and-swap of the server reads a Derby table completely, so its time grows with the number of
+rows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -40,7 +41,7 @@ CORES = (1, 2)
 """Executor cores."""
 _FLOOR = 200
 """How many views the floor is measured with."""
-_HANDS = 4
+_THREADS = 4
 _REPOSITORY = Path(__file__).parents[1]
 
 
@@ -59,9 +60,9 @@ def run(directory: Path) -> list[Result]:
                 text=True,
                 check=True,
             )
-            told = found[size] = json.loads(done.stdout)
+            measured = found[size] = json.loads(done.stdout)
             floor, bare = _floor(metastore, directory / f"floor-{size}", size)
-            results += _lines(size, told, floor, bare)
+            results += _lines(size, measured, floor, bare)
             if size == SIZES[0] and SERVER == EMBEDDED_VERSION:
                 results += _cores(metastore, size)
     if len(found) > 1:
@@ -71,34 +72,34 @@ def run(directory: Path) -> list[Result]:
 
 def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
     """Plan, run and report in this process, and print seconds and megabytes as JSON."""
-    size, told = int(views), {}
+    size, measured = int(views), {}
     with HiveViewCatalog("bench", uri=uri, warehouse=warehouse) as catalog:
-        # What a first view costs (modules, connections) is no view's.
+        # Imports modules and opens connections, which is not part of the cost of a view.
         plan_import(catalog, names=[ViewName("legacy", "v_00000")])
-        told["start"] = _memory()
+        measured["start"] = _memory()
         started = perf_counter()
         plan = plan_import(catalog, databases=["legacy"])
-        told["planned"] = perf_counter() - started
-        told["plan"] = _memory()
+        measured["planned"] = perf_counter() - started
+        measured["plan"] = _memory()
         _check(plan, size)
         started = perf_counter()
         if not run_plan(plan, catalog, Path(journal)).complete:
             raise AssertionError("the import is not complete")
-        told["ran"] = perf_counter() - started
-        told["run"] = _memory()
+        measured["ran"] = perf_counter() - started
+        measured["run"] = _memory()
     del plan
     started = perf_counter()
     report = report_run(read_journal(Path(journal)))
-    told["swapping"] = report.swapping
-    told["reported"] = perf_counter() - started
-    told["report"] = _memory()
-    print(json.dumps(told))
+    measured["swapping"] = report.swapping
+    measured["reported"] = perf_counter() - started
+    measured["report"] = _memory()
+    print(json.dumps(measured))
 
 
-def _lines(size: int, told: dict[str, float], floor: float, bare: float) -> list[Result]:
-    planned, ran = told["planned"], told["ran"]
+def _lines(size: int, measured: dict[str, float], floor: float, bare: float) -> list[Result]:
+    planned, ran = measured["planned"], measured["ran"]
     # Of the run's own time: the next views are worked out, and their files written, meanwhile.
-    share = told["swapping"] / ran
+    share = measured["swapping"] / ran
     return [
         _line(f"plan of {size:,} views", f"{size / planned:.0f} views/s", f"{planned:.0f} s"),
         _line(f"import of {size:,} views", f"{size / ran:.1f} views/s", f"{ran:.0f} s"),
@@ -122,8 +123,8 @@ def _lines(size: int, told: dict[str, float], floor: float, bare: float) -> list
         ),
         _line(
             f"most memory of the process, {size:,} views",
-            f"{told['report']:.0f} MB",
-            f"{told['plan']:.0f} MB after plan",
+            f"{measured['report']:.0f} MB",
+            f"{measured['plan']:.0f} MB after plan",
         ),
     ]
 
@@ -187,13 +188,13 @@ def _cores(metastore: MetastoreProcess, size: int) -> list[Result]:
         with HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
             SparkImport(spark, catalog, most_calls=max(CORES)).plan(databases=["cores"])  # starts the workers
             for cores in CORES:
-                told: list[float] = []
+                measured: list[float] = []
                 started = perf_counter()
                 plan = SparkImport(spark, catalog, most_calls=cores).plan(
-                    databases=["cores"], progress=lambda done, total, told=told: told.append(perf_counter())
+                    databases=["cores"], progress=lambda done, total, measured=measured: measured.append(perf_counter())
                 )
                 whole[cores] = perf_counter() - started
-                ours[cores] = told[-1] - told[0]
+                ours[cores] = measured[-1] - measured[0]
                 _check(plan, size)
     finally:
         spark.stop()
@@ -218,18 +219,19 @@ def _fill(metastore: MetastoreProcess, database: str, views: int) -> None:
         raw.client.create_database(ttypes.Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
     finally:
         raw.close()
-    # The metastore carries several creates out at once; how long they take is not measured.
-    with ThreadPoolExecutor(_HANDS) as pool:
-        list(pool.map(lambda hand: _fill_part(metastore, database, range(hand, views, _HANDS), hand), range(_HANDS)))
+    # The metastore executes several creates concurrently; their time is not measured.
+    with ThreadPoolExecutor(_THREADS) as pool:
+        ranges = [range(number, views, _THREADS) for number in range(_THREADS)]
+        list(pool.map(partial(_fill_part, metastore, database), ranges, range(_THREADS)))
 
 
-def _fill_part(metastore: MetastoreProcess, database: str, numbers: range, hand: int) -> None:
+def _fill_part(metastore: MetastoreProcess, database: str, numbers: range, first_table: int) -> None:
     raw = RawMetastore(metastore.port)
     try:
-        for number in range(hand, 100, _HANDS):
+        for number in range(first_table, 100, _THREADS):
             columns = [("id", "bigint"), ("name", "string"), ("total", "decimal(10,2)")]
-            place = f"{metastore.warehouse}/{database}.db/t_{number}"
-            raw.client.create_table(_row(database, f"t_{number}", columns, None, place))
+            location = f"{metastore.warehouse}/{database}.db/t_{number}"
+            raw.client.create_table(_row(database, f"t_{number}", columns, None, location))
         for number in numbers:
             columns = [("id", "bigint"), ("label", "string")]
             if number % 3 == 2:

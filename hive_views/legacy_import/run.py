@@ -284,22 +284,26 @@ def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]
 def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: ImportOutcome) -> None:
     """Delete the files of earlier attempts at a view that is converted now.
 
-    A request of a killed run may still arrive. A server that supports compare-and-swap will reject it; on other servers
-    the files are kept.
+    A request of a killed run may still arrive; see `rejects_late_requests`.
     """
     # An attempt is identified by its backup: the view may have newer metadata by now.
     announcements = journal.history.announcements.get(outcome.name, ())
     unused = [announcement for announcement in announcements if announcement.backup != outcome.backup]
-    if not unused:
-        return
+    if unused and rejects_late_requests(store):
+        for announcement in unused:
+            store.files.delete(announcement.metadata_location)
+            store.files.delete(announcement.backup)
+
+
+def rejects_late_requests(store: MetastoreStore) -> bool:
+    """Return whether the server supports compare-and-swap, and so rejects a late request for a row that changed.
+
+    Otherwise the files that the request names are kept.
+    """
     try:
-        if not honors_cas(store.client):
-            return
+        return honors_cas(store.client)
     except HiveViewsError:
-        return  # keeping a file is harmless
-    for announcement in unused:
-        store.files.delete(announcement.metadata_location)
-        store.files.delete(announcement.backup)
+        return False
 
 
 # -- One view ----------------------------------------------------------------------------------------------------------
@@ -422,11 +426,6 @@ class Importer:
             outcome, seconds=pending.seconds + swapping, writing=pending.writing + swapping, swapping=swapping
         )
 
-    def converted_outcome(self, entry: PlanEntry, backup: str | None = None) -> ImportOutcome | None:
-        """Return the outcome of a view whose row is converted already, by the attempt with `backup` or another one."""
-        row = self.target.store.get_row(entry.target)
-        return None if row is None else _converted_outcome(entry, row, backup)
-
     def discard(self, pending: PendingImport) -> None:
         """Delete the files and the storage of a view that will not be swapped."""
         self._delete(pending.converted, pending.converted.location, pending.converted.backup)
@@ -525,9 +524,10 @@ class Importer:
         if not isinstance(error, (CommitFailedError, ViewAlreadyExistsError)):
             return None
         try:
-            return self.converted_outcome(pending.entry, pending.converted.backup)
+            row = self.target.store.get_row(pending.entry.target)
         except HiveViewsError:
             return None
+        return None if row is None else _converted_outcome(pending.entry, row, pending.converted.backup)
 
     def _delete(self, converted: ConvertedView, *locations: str) -> None:
         if converted.storage is not None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
 File = Annotated[str, typer.Argument(metavar="FILE")]
-JournalFile = Annotated[str, typer.Option("--journal", "-j", metavar="FILE")]
 ToCatalog = Annotated[str | None, typer.Option(metavar="NAME")]
 ToUri = Annotated[str | None, typer.Option(metavar="URI")]
 ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR")]

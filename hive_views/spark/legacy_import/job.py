@@ -40,8 +40,15 @@ from hive_views.legacy_import.plan import (
     target_metastore,
 )
 from hive_views.legacy_import.readers.detection import is_legacy
-from hive_views.legacy_import.run import Importer, PendingImport, RunProgress, RunResult, RunState, importer_for
-from hive_views.metastore.capabilities import honors_cas
+from hive_views.legacy_import.run import (
+    Importer,
+    PendingImport,
+    RunProgress,
+    RunResult,
+    RunState,
+    importer_for,
+    rejects_late_requests,
+)
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
@@ -222,7 +229,7 @@ class SparkImport:
         tasks = self._split([(step, step.entry.name in unfinished) for step in pending])
         for task, outcomes in zip(tasks, self._run_stage(tasks, partial(_swap, importer)), strict=True):
             for (step, _), outcome in zip(task, outcomes, strict=True):
-                if outcome.status is ImportStatus.REFUSED and honors_cas(importer.target.store.client):
+                if outcome.status is ImportStatus.REFUSED and rejects_late_requests(importer.target.store):
                     # Another program changed the row, so this server rejects a late request of a lost executor.
                     importer.discard(step)
                 state.record(outcome)

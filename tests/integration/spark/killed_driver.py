@@ -1,7 +1,8 @@
-"""A Spark driver that is to be killed: `python -m tests.integration.spark.killed_driver SPARK_URI URI WAREHOUSE CACHE`.
+"""A Spark driver for a test that kills it.
 
-It says `ready`, and then refreshes each view whose name it is given, in a thread of its own, so that several refreshes
-may be held by a proxy at once: Spark reaches the metastore by the first URI, the catalog by the second.
+Usage: `python -m tests.integration.spark.killed_driver SPARK_URI URI WAREHOUSE CACHE`. It prints `ready`, and then
+refreshes each view whose name it reads from stdin, in a new thread, so that a proxy can hold several refreshes at once.
+Spark reaches the metastore by the first URI, the catalog by the second.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from hive_views.spark.runtime import iceberg_session
 
 def main() -> None:
     spark_uri, uri, warehouse, cache = sys.argv[1:]
-    # Iceberg keeps two connections, and as many refreshes could be held.
+    # By default Iceberg has two connections, so that only two refreshes could be held.
     conf = {"spark.sql.catalog.prod.clients": "16"}
     spark = iceberg_session(spark_uri, warehouse, catalog="prod", cache=cache, conf=conf)
-    # Nobody gives up what is held.
+    # Held calls must not time out.
     catalog = HiveViewCatalog("prod", uri=uri, warehouse=warehouse, **{CALL_TIMEOUT_MS: "900000"})
     print("ready", flush=True)
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""SIGKILL of a real Spark driver in the midst of refreshes, with the metastore's locks on."""
+"""SIGKILL of a Spark driver during refreshes, with the metastore's locks enabled."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["catalog", "open_catalog"]
 
 ALTER = "alter_table_with_environment_context"
 START_S = 300.0
-"""How long a driver may take to start, and then to come to where it is held, before that is a failure."""
+"""Maximum time for a driver to start, and then to reach the call at which it is held, in seconds."""
 
 POINTS = (
-    # Rows are written, and the commit of the staged snapshot is on its way: Spark holds the metastore's lock.
+    # Rows are written and Spark commits the staged snapshot: it holds the metastore's lock.
     ("registered", "spark", ALTER),
     ("attached", "spark", ALTER),
     ("table", "spark", ALTER),
-    # The snapshot is staged, and the lock for its publication not asked for yet.
+    # The snapshot is staged, and the lock for its publication is not requested yet.
     ("registered", "catalog", "lock"),
-    # The publication is on its way, and arrives when its sender is dead; the lock is held.
+    # The publication is sent and arrives after its sender is killed; the lock is held.
     ("attached", "catalog", ALTER),
     ("table", "catalog", ALTER),
 )
@@ -59,7 +59,7 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
             CACHE,
         ]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        # A session of its own: Python and its JVM are killed together.
+        # A new process group: Python and its JVM are killed together.
         with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as driver:
             try:
                 assert driver.stdin is not None and driver.stdout is not None
@@ -75,11 +75,11 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
                 os.killpg(driver.pid, signal.SIGKILL)
         for held in late:
             held.release()
-    # What the server does when `hive.txn.timeout` has passed without a sign of life, 300 s by default.
-    forgotten = {lock.lockid for lock in catalog.store.client.show_locks(database, None)}
-    assert len(forgotten) == 5, "each of those that were killed within a commit"
-    for number in forgotten:
-        catalog.store.client.unlock(number)
+    # As the server does after `hive.txn.timeout` without a heartbeat, 300 s by default.
+    abandoned_locks = {lock.lockid for lock in catalog.store.client.show_locks(database, None)}
+    assert len(abandoned_locks) == 5, "one for each refresh that was killed within a commit"
+    for lock_id in abandoned_locks:
+        catalog.store.client.unlock(lock_id)
 
     for (layout, whose, method), name in names.items():
         published = (whose, method) == ("catalog", ALTER)
@@ -87,7 +87,7 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
         assert views.freshness(name).is_fresh == published, name
         left = views.orphans(name, older_than_ms=0)
         assert len(left.snapshots) == (method == "lock") and len(left.rows) == (layout == "attached"), (name, left)
-        # Those that Spark wrote, or the metadata file that only the row of the refresh names.
+        # Files written by Spark, or the metadata file that only the row of the refresh names.
         assert bool(left.files) == (whose == "spark" or layout == "attached"), (name, left)
         assert views.refresh(name, engine)[-1].action == ("unchanged" if published else "incremental")
         views.remove_orphans(name, older_than_ms=0)
