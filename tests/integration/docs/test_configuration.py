@@ -1,4 +1,4 @@
-"""Holds docs/configuration.md against the constants that it describes."""
+"""Compares docs/configuration.md with the constants in hive_views.config."""
 
 import re
 from pathlib import Path
@@ -16,11 +16,11 @@ KEYS = sorted(name for name in dir(config) if re.fullmatch(r"[A-Z0-9_]+", name) 
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_property_is_described_with_its_default(name):
+def test_property_is_documented_with_default(name):
     default = getattr(config, f"{name}_DEFAULT")
     assert ROWS[getattr(config, name)] == (str(default).lower() if isinstance(default, bool) else str(default))
 
 
 @pytest.mark.parametrize("name", ["URI", "WAREHOUSE", "UGI", "VIEW_DEFAULT_PREFIX", "VIEW_OVERRIDE_PREFIX"])
-def test_a_property_without_a_default_is_described(name):
+def test_property_without_default_is_documented(name):
     assert f"`{getattr(config, name)}" in PAGE
