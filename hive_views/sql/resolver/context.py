@@ -321,6 +321,7 @@ class ResolutionContext:
         self.named_windows: Sequence[exp.Expr] = ()
         self.reparsed_trees: list[exp.Expr] = []
         self._types: TypeInference | None = None
+        self._weak = ref(self)
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression, or None where it is not known."""
@@ -330,7 +331,7 @@ class ResolutionContext:
 
     def type_source(self, node: exp.Expr) -> TypeSource:
         """Return a function that infers the type of an expression when it is first needed."""
-        weak_context = ref(self)  # a strong reference would keep every resolved text until a full garbage collection
+        weak_context = self._weak  # a strong reference would keep every resolved text until a full garbage collection
 
         def infer() -> str | None:
             context = weak_context()

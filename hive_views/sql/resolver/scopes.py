@@ -166,8 +166,10 @@ class Scope:
 
     def put(self, table: str | None, name: str, column: Column) -> None:
         """Add a column under a table alias, or a further name for a column of the scope."""
-        columns = self.tables.setdefault(table, {})
-        if name in columns:
+        columns = self.tables.get(table)
+        if columns is None:
+            columns = self.tables[table] = {}
+        elif name in columns:
             self.ambiguous |= {(table, name)}
         columns[name] = column
         if column not in self.names:
