@@ -1,9 +1,9 @@
-"""`hive-views mv abandoned`: what a CREATE or DROP that was killed left in a database."""
+"""`hive-views mv orphans` and `mv abandoned`: garbage collection of materialized views."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,30 +12,74 @@ from hive_views.cli.output import console, shown
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.materialized.maintenance.garbage_collection import Garbage
 
+NameArgument = Annotated[str, typer.Argument(metavar="DATABASE.NAME")]
 NamespaceArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
+AgeOption = Annotated[float, typer.Option(metavar="HOURS")]
+
+_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
-class AbandonedList:
-    """What `mv abandoned` returns."""
+class OrphanReport:
+    """The result of `mv orphans`."""
+
+    view: str
+    garbage: Garbage
+    removed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON fields."""
+        garbage = self.garbage
+        return {
+            "view": self.view,
+            "snapshots": garbage.snapshots,
+            "rows": garbage.rows,
+            "files": garbage.files,
+            "kept": [str(item) for item in garbage.kept],
+            "removed": self.removed,
+        }
+
+
+@dataclass(frozen=True)
+class AbandonedReport:
+    """The result of `mv abandoned`."""
 
     database: str
-    """The database."""
-    tables: tuple[str, ...]
-    """Storage tables whose view is not there."""
-    rows: tuple[str, ...]
-    """Rows that refreshes made for themselves."""
-    files: tuple[str, ...]
-    """Files of storages whose view is not there."""
-    definitions: tuple[str, ...]
-    """Metadata files of materialized views that are not there; `register` brings one back."""
-    doubts: tuple[str, ...]
-    """Views and catalogs that cannot be read and may own something: where there are any, only rows are listed."""
-    kept: tuple[str, ...]
-    """What is not listed, or could not be removed, and why."""
+    garbage: Garbage
     removed: bool
-    """Whether they are gone now: the definitions only if that was asked for."""
+    """Whether it was removed; definitions only if that was requested."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON fields."""
+        garbage = self.garbage
+        return {
+            "database": self.database,
+            "tables": garbage.tables,
+            "rows": garbage.rows,
+            "files": garbage.files,
+            "definitions": garbage.definitions,
+            "doubts": garbage.doubts,
+            "kept": [str(item) for item in garbage.kept],
+            "removed": self.removed,
+        }
+
+
+def orphans(
+    catalog: HiveViewCatalog, name: NameArgument, *, remove: bool = False, older_than: AgeOption = 72.0
+) -> OrphanReport:
+    """List or remove what interrupted refreshes of a materialized view left behind.
+
+    Args:
+        catalog: The catalog.
+        name: The view, as database.name.
+        remove: Remove what is listed.
+        older_than: Minimum age in hours. A running refresh has such files, too.
+    """
+    views = catalog.materialized
+    collect = views.remove_orphans if remove else views.orphans
+    return OrphanReport(name.lower(), collect(name, older_than_ms=int(older_than * _HOUR_MS)), remove)
 
 
 def abandoned(
@@ -44,67 +88,76 @@ def abandoned(
     *,
     remove: bool = False,
     definitions: bool = False,
-    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 72.0,
+    older_than: AgeOption = 72.0,
     location: Annotated[list[str], typer.Option("--location", metavar="URI")] = [],  # noqa: B006 -- never changed
-) -> AbandonedList:
-    """List what materialized views left in a database that are not there, or remove it.
+) -> AbandonedReport:
+    """List or remove storage tables and files in a database whose materialized view does not exist.
 
-    A CREATE or DROP that was killed leaves that, and a DROP by another program. What a view or table points to is never
-    among it; what another metastore points to is not known.
+    An interrupted CREATE or DROP leaves them behind, and a DROP by another program. What a view or table of this
+    metastore references is never listed; references of other metastores are not known.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         database: The database.
-        remove: Remove what is listed, but for definitions.
-        definitions: With --remove: remove definitions, too. Nobody can write them again.
-        older_than: For how many hours nothing must have been written there. A CREATE that is running owns nothing yet.
-        location: A base location outside of the database's own that is looked into as well. May be given several times.
-
-    Returns:
-        What was found.
-
-    Raises:
-        NoSuchNamespaceError: If there is no such database.
+        remove: Remove what is listed, except definitions.
+        definitions: With --remove: remove definitions, too. They cannot be restored.
+        older_than: Minimum age in hours. A running CREATE has no view yet.
+        location: A base location outside of the database's own to search as well. May be given several times.
     """
-    views, age_ms = catalog.materialized, int(older_than * 3_600_000)
+    views, age_ms = catalog.materialized, int(older_than * _HOUR_MS)
     if remove:
-        found = views.remove_abandoned(database, older_than_ms=age_ms, locations=location, definitions=definitions)
+        garbage = views.remove_abandoned(database, older_than_ms=age_ms, locations=location, definitions=definitions)
     else:
-        found = views.abandoned(database, older_than_ms=age_ms, locations=location)
-    return AbandonedList(
-        database.lower(),
-        tuple(map(str, found.tables)),
-        tuple(map(str, found.rows)),
-        found.files,
-        found.definitions,
-        found.doubts,
-        tuple(map(str, found.kept)),
-        remove,
+        garbage = views.abandoned(database, older_than_ms=age_ms, locations=location)
+    return AbandonedReport(database.lower(), garbage, remove)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands to the group `mv`."""
+    bind(group, "orphans", orphans, _print_orphans, question=_question_orphans)
+    bind(group, "abandoned", abandoned, _print_abandoned, question=_question_abandoned)
+
+
+def _question_orphans(name: str, remove: bool, **_: object) -> str:
+    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+
+
+def _question_abandoned(database: str, remove: bool, **_: object) -> str:
+    question = f"Remove what materialized views that do not exist left behind in {database}?"
+    return f"{question} No other metastore may use its directories." if remove else ""
+
+
+def _print_orphans(report: OrphanReport) -> None:
+    garbage = report.garbage
+    count = _print_items({"snapshot": garbage.snapshots, "row     ": garbage.rows, "file    ": garbage.files})
+    _print_kept(garbage)
+    console().print(f"{count} orphan(s){' removed' if report.removed else ''}")
+
+
+def _print_abandoned(report: AbandonedReport) -> None:
+    garbage = report.garbage
+    count = _print_items(
+        {
+            "table     ": garbage.tables,
+            "row       ": garbage.rows,
+            "file      ": garbage.files,
+            "definition": garbage.definitions,
+        }
     )
+    for doubt in garbage.doubts:
+        console().print(f"cannot be read, and may own some of it: {shown(doubt)}", soft_wrap=True)
+    _print_kept(garbage)
+    console().print(f"{count} left behind{', removed' if report.removed else ''}")
 
 
-def register_abandoned(group: typer.Typer) -> None:
-    """Add the command to its group.
-
-    Args:
-        group: The group `mv`.
-    """
-    bind(group, "abandoned", abandoned, _print, question=_question)
-
-
-def _question(database: str, remove: bool, **_: object) -> str:
-    what = f"Remove what materialized views left in {database} that are not there?"
-    return f"{what} No other metastore may use its directories." if remove else ""
-
-
-def _print(found: AbandonedList) -> None:
-    out = console()
-    kinds = {"table": found.tables, "row": found.rows, "file": found.files, "definition": found.definitions}
-    for kind, names in kinds.items():
+def _print_items(items: dict[str, tuple[Any, ...]]) -> int:
+    """Print items by category, and return their number."""
+    for category, names in items.items():
         for name in names:
-            out.print(f"{kind:10} {shown(name)}", soft_wrap=True)
-    for doubt in found.doubts:
-        out.print(f"cannot be read, and may own some of it: {shown(doubt)}", soft_wrap=True)
-    for item in found.kept:
-        out.print(f"stays: {shown(item)}", soft_wrap=True)
-    out.print(f"{sum(map(len, kinds.values()))} left behind{', removed' if found.removed else ''}")
+            console().print(f"{category} {shown(str(name))}", soft_wrap=True)
+    return sum(map(len, items.values()))
+
+
+def _print_kept(garbage: Garbage) -> None:
+    for item in garbage.kept:
+        console().print(f"stays: {shown(str(item))}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`hive-views mv`: create, change, look at and drop materialized views; `materialized_refresh` has what reads rows."""
+"""`hive-views mv`: commands that create, change, show and drop materialized views."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.commands.garbage_collection import register_abandoned
+from hive_views.cli.commands import garbage_collection
 from hive_views.cli.commands.materialized_refresh import NameArgument, register_refresh
 from hive_views.cli.commands.materialized_values import (
     Changed,
@@ -45,21 +45,14 @@ def create_materialized(
     """Create a materialized view; it has no rows until it is refreshed.
 
     Args:
-        catalog: Where to create it.
+        catalog: The catalog.
         name: The view, as database.name.
         sql: The query.
         file: A file that holds the query.
-        layout: Where its rows are: registered, attached or table.
-        partitioned_by: A column that divides its rows, or year(c), month(c), day(c), hour(c), bucket(n, c).
+        layout: Where it keeps its rows: registered, attached or table.
+        partitioned_by: A column that partitions its rows, or year(c), month(c), day(c), hour(c), bucket(n, c).
         property: A property of the view.
         dialect: The SQL dialect of the query.
-
-    Returns:
-        How it stands.
-
-    Raises:
-        UsageError: If there is no query, or two.
-        HiveViewsError: As `catalog.materialized.create` says.
     """
     from hive_views.cli.connection import parse_properties
 
@@ -83,22 +76,15 @@ def replace_materialized(
     property: Properties = [],  # noqa: B006
     dialect: Annotated[str, typer.Option(metavar="NAME")] = "spark",
 ) -> Changed:
-    """Give a materialized view another query. Its stored rows answer no more until the next refresh.
+    """Give a materialized view another query. Its stored rows answer no query until the next refresh.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
         sql: The query.
         file: A file that holds the query.
-        property: A property to set in the same step; others stay.
+        property: A property to set in the same commit; others stay.
         dialect: The SQL dialect of the query.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If there is no query, or two.
-        HiveViewsError: As `catalog.materialized.replace` says.
     """
     from hive_views.cli.connection import parse_properties
 
@@ -117,18 +103,10 @@ def set_materialized(
     """Set or remove properties of a materialized view, in every layout.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
         property: A property to set, e.g. hive-views.max-staleness-ms=3600000. May be given several times.
-        unset: The key of a property to remove; one that is not there is no error.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If nothing is to be set or removed.
-        InvalidPropertyError: If a setting has a value that means nothing.
-        NoSuchViewError: If there is none.
+        unset: The key of a property to remove; missing keys are ignored.
     """
     from hive_views.cli.connection import parse_properties
 
@@ -140,17 +118,11 @@ def set_materialized(
 
 
 def to_plain(catalog: HiveViewCatalog, name: NameArgument) -> Changed:
-    """Make a materialized view a plain one. No row is copied or deleted: its storage stays for the way back.
+    """Make a materialized view a plain one. No row is copied or deleted: its storage is kept for mv back.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is none, or it is of the layout table, where there is no view to keep.
     """
     catalog.materialized.to_plain_view(name)
     return Changed(name.lower(), "plain")
@@ -165,32 +137,20 @@ def to_materialized(
     """Make a plain view a materialized one: with the rows that it had stored, else with an empty storage.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-        partitioned_by: For a new storage: a column that divides its rows, or year(c), month(c), bucket(n, c) …
-
-    Returns:
-        What was done.
-
-    Raises:
-        NoSuchViewError: If there is no such view.
+        partitioned_by: For a new storage: a column that partitions its rows, or year(c), month(c), bucket(n, c) …
     """
     catalog.materialized.from_plain_view(name, partitioned_by=partitioned_by)
     return Changed(name.lower(), "materialized")
 
 
 def materialized_status(catalog: HiveViewCatalog, name: NameArgument) -> MaterializedStatus:
-    """Say how fresh a materialized view is, and why.
+    """Show how fresh a materialized view is, and why.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-
-    Returns:
-        How it stands.
-
-    Raises:
-        NoSuchViewError: If there is none.
     """
     from hive_views.errors import NotMaterializedError
 
@@ -219,14 +179,8 @@ def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) ->
     """List the materialized views of a database with their freshness.
 
     Args:
-        catalog: Where they are.
+        catalog: The catalog.
         namespace: The database.
-
-    Returns:
-        The views.
-
-    Raises:
-        NoSuchNamespaceError: If there is no such database.
     """
     found = catalog.materialized.listing(namespace)
     return MaterializedList(tuple(_status(str(item.name), item.layout.value, item.freshness) for item in found))
@@ -238,17 +192,10 @@ def drop_materialized(
     """Drop a materialized view with its stored rows.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-        cascade: Drop every view that depends on it as well.
-        restrict: Drop nothing where a view depends on it.
-
-    Returns:
-        What was dropped.
-
-    Raises:
-        NoSuchViewError: If there is none.
-        DependentsError: If it is restricted, and a view depends on it.
+        cascade: Drop every view that depends on it first.
+        restrict: Drop nothing if a view depends on it.
     """
     catalog.materialized.drop(name, cascade=cascade, restrict=restrict)
     return DroppedMaterialized(name.lower())
@@ -263,7 +210,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Materialized views: views whose rows are stored.", no_args_is_help=True)
     bind(group, "create", create_materialized, _print_status)
     register_refresh(group)
-    register_abandoned(group)
+    garbage_collection.register(group)
     bind(group, "status", materialized_status, _print_status, code=lambda _: ExitCode.OK)
     bind(group, "list", list_materialized, _print_list)
     bind(group, "replace", replace_materialized, _print_changed)

@@ -1,4 +1,4 @@
-"""`hive-views mv refresh`, `refreshes`, `rows` and `orphans`: what is about the stored rows."""
+"""`hive-views mv refresh`, `refreshes`, `rows` and `expire`: commands about stored rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.commands.materialized_values import (
     ExpiredRows,
-    OrphanList,
     Refreshed,
     RefreshResult,
     StoredPage,
@@ -46,27 +45,20 @@ def refresh_materialized(
 ) -> RefreshResult:
     """Refresh a materialized view on a Spark session of its own.
 
-    Rows that were computed under one time zone answer only in sessions with the same one.
+    Rows that were computed under one time zone answer queries only in sessions with the same time zone.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-        full: Compute all rows anew.
-        incremental: Compute only what was added, or fail.
+        full: Compute all rows.
+        incremental: Compute only added rows, or fail.
         cascade: Refresh the materialized views that it reads first.
-        spark: Which Spark does it, e.g. local[4], yarn.
-        conf: A setting of Spark's, e.g. spark.driver.memory=4g. May be given several times.
-        time_zone: The session's time zone, e.g. UTC. Default: what the settings say, else this machine's.
-        cache: A directory that keeps Iceberg's runtime for Spark (47 MB). Default: hive-views in the user's cache
+        spark: The Spark master, e.g. local[4], yarn.
+        conf: A Spark setting, e.g. spark.driver.memory=4g. May be given several times.
+        time_zone: The session's time zone, e.g. UTC. Default: that of the settings, else of this machine.
+        cache: A directory that caches Iceberg's runtime for Spark (47 MB). Default: hive-views in the user's cache
             directory.
-        tell: Is told what is being done.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If options contradict each other, or Spark takes no such setting.
-        HiveViewsError: As `catalog.materialized.refresh` says.
+        tell: Called with a line of text at each step.
     """
     from hive_views.cli.connection import parse_properties
     from hive_views.spark.refresh.command import refresh_on_spark
@@ -88,17 +80,11 @@ def refresh_materialized(
 
 
 def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> StoredRefreshes:
-    """List the refreshes whose rows the storage still holds: what `mv rows` can read.
+    """List the refreshes whose rows the storage still has, which `mv rows` can read.
 
     Args:
-        catalog: Where it is.
+        catalog: The catalog.
         name: The view, as database.name.
-
-    Returns:
-        The refreshes, oldest first.
-
-    Raises:
-        NoSuchViewError: If there is none.
     """
     from hive_views.cli.commands.reading import iso_time
 
@@ -131,22 +117,14 @@ def materialized_rows(
     at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     limit: Annotated[int, typer.Option(metavar="N")] = 20,
 ) -> StoredPage:
-    """Read stored rows as they are or as they were, fresh or not. No Spark is started.
+    """Read current or earlier stored rows, fresh or not. Spark is not needed.
 
     Args:
-        catalog: Where the view is.
+        catalog: The catalog.
         name: The view, as database.name.
         version: A snapshot, as mv refreshes lists them, or a tag of the storage. Default: the current one.
-        at: A time, in place of a version: the rows of then. ISO 8601, or milliseconds from the epoch.
-        limit: How many rows at most.
-
-    Returns:
-        The rows.
-
-    Raises:
-        UsageError: If an option cannot be read.
-        NoSuchViewError: If there is none; NoSuchRefreshError if the storage does not hold such rows.
-        RefreshError: If the storage cannot be read.
+        at: A time, in place of a version: the rows that were current then. ISO 8601, or milliseconds from the epoch.
+        limit: Maximum number of rows.
     """
     from hive_views.cli.commands.reading import iso_time
     from hive_views.cli.commands.writing import parse_time
@@ -186,52 +164,16 @@ def expire_rows(
     older_than: Annotated[float, typer.Option(metavar="HOURS")] = 120.0,
     keep: Annotated[int, typer.Option(metavar="N")] = 1,
 ) -> ExpiredRows:
-    """Expire stored rows as they were, and delete their files. The current ones stay, and those of branches and tags.
+    """Expire earlier stored rows and delete their files. The current rows and those of branches and tags are kept.
 
     Args:
-        catalog: Where the view is.
+        catalog: The catalog.
         name: The view, as database.name.
-        older_than: For how long they must have been no longer current, in hours. A query that still reads them fails.
-        keep: How many of the last snapshots stay in any case.
-
-    Returns:
-        What was expired.
-
-    Raises:
-        NoSuchViewError: If there is none.
-        RefreshConflictError: If somebody changed the storage meanwhile.
-        SharedFilesError: If another name in the metastore has the storage too.
+        older_than: How many hours ago they must have been replaced. Queries that still read them fail.
+        keep: How many of the last snapshots to keep in any case.
     """
     found = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
     return ExpiredRows(name.lower(), found.snapshots, found.files, tuple(map(str, found.kept)))
-
-
-def materialized_orphans(
-    catalog: HiveViewCatalog,
-    name: NameArgument,
-    *,
-    remove: bool = False,
-    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 72.0,
-) -> OrphanList:
-    """List what refreshes that were killed left behind, or remove it.
-
-    Args:
-        catalog: Where it is.
-        name: The view, as database.name.
-        remove: Remove what is listed.
-        older_than: How old it must be, in hours. A refresh that is running has such files too.
-
-    Returns:
-        What was found.
-
-    Raises:
-        NoSuchViewError: If there is none.
-    """
-    views = catalog.materialized
-    find = views.remove_orphans if remove else views.orphans
-    found = find(name, older_than_ms=int(older_than * 3_600_000))
-    rows, kept = tuple(map(str, found.rows)), tuple(map(str, found.kept))
-    return OrphanList(name.lower(), found.snapshots, rows, found.files, kept, remove)
 
 
 def register_refresh(group: typer.Typer) -> None:
@@ -244,15 +186,10 @@ def register_refresh(group: typer.Typer) -> None:
     bind(group, "refreshes", materialized_refreshes, _print_refreshes)
     bind(group, "rows", materialized_rows, _print_rows)
     bind(group, "expire", expire_rows, _print_expired, question=_question_expire)
-    bind(group, "orphans", materialized_orphans, _print_orphans, question=_question_orphans)
 
 
 def _question_expire(name: str, older_than: float, keep: int, **_: object) -> str:
     return f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
-
-
-def _question_orphans(name: str, remove: bool, **_: object) -> str:
-    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
 
 
 def _refreshed(report: RefreshReport) -> Refreshed:
@@ -310,17 +247,6 @@ def _print_expired(found: ExpiredRows) -> None:
     for item in found.kept:
         out.print(f"stays: {shown(item)}", soft_wrap=True)
     out.print(f"{len(found.snapshots)} snapshot(s) expired, {found.files} file(s) deleted")
-
-
-def _print_orphans(found: OrphanList) -> None:
-    out = console()
-    lines = [f"snapshot {number}" for number in found.snapshots]
-    lines += [f"row      {shown(row)}" for row in found.rows] + [f"file     {shown(file)}" for file in found.files]
-    for line in lines:
-        out.print(line, soft_wrap=True)
-    for item in found.kept:
-        out.print(f"stays: {shown(item)}", soft_wrap=True)
-    out.print(f"{len(lines)} orphan(s){' removed' if found.removed else ''}")
 
 
 def _print_progress(line: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class MaterializedStatus:
-    """How one materialized view stands."""
+    """The state of one materialized view."""
 
     view: str
     """`database.name`."""
@@ -17,19 +17,19 @@ class MaterializedStatus:
     freshness: str
     """`fresh`, `fresh within grace`, `stale` or `unknown`."""
     reasons: tuple[str, ...]
-    """Why it is not simply fresh."""
+    """Why it is not fresh."""
     refreshed_ms: int | None
-    """When the refresh that its rows come from began."""
+    """When the refresh that wrote its rows started, in epoch milliseconds."""
     storage: str | None = None
-    """The storage table's name in the catalog; null where no catalog knows it, and in lists."""
+    """The storage table's name in the catalog; null if it is in no catalog, and in lists."""
     snapshot_id: int | None = None
     """The storage's current snapshot."""
     rows: int | None = None
-    """How many rows it has."""
+    """Number of rows."""
     max_staleness_ms: int | None = None
-    """For how long after a refresh its rows will do; null for not at all, and in lists."""
+    """How long after a refresh its rows may answer queries in any case; null for not at all, and in lists."""
     allow_stale_data: bool | None = None
-    """Whether rows that are not fresh will do; null in lists."""
+    """Whether rows that are not fresh may answer queries; null in lists."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Refreshed:
     action: str
     """`unchanged`, `full`, `incremental` or `partitions`."""
     why: str
-    """Why it was done so."""
+    """The reason for the action."""
     rows: int | None
-    """How many rows are stored now."""
+    """Number of stored rows."""
     written: int | None
-    """How many rows were written."""
+    """Number of written rows."""
     seconds: float
-    """How long it took."""
+    """Duration in seconds."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +78,20 @@ class RefreshResult:
 
 @dataclass(frozen=True)
 class StoredRefresh:
-    """One refresh whose rows the storage still holds."""
+    """One refresh whose rows the storage still has."""
 
     snapshot_id: int
     """Its snapshot."""
     timestamp_ms: int
-    """When it became current, which is what `mv rows --at` goes by."""
+    """When it became current, in epoch milliseconds; `mv rows --at` compares this time."""
     time: str
     """The same in ISO 8601."""
     current: bool
-    """Whether readers get it."""
+    """Whether it is the current one."""
     version_id: int
-    """The version of the definition that it evaluated."""
+    """The view version that it evaluated."""
     sources: dict[str, int]
-    """What it read: the snapshot of each table, the version of each view."""
+    """The snapshot of each table and the version of each view that it read."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ class StoredPage:
     view: str
     """`database.name`."""
     snapshot_id: int | None
-    """The snapshot that was read; null where there is none yet."""
+    """The snapshot that was read; null if there is none yet."""
     time: str | None
-    """When it was made, in ISO 8601."""
+    """When it was written, in ISO 8601."""
     columns: tuple[str, ...]
     """Its columns."""
     rows: tuple[tuple[Any, ...], ...]
-    """Values in the order of the columns; those that JSON does not know as text."""
+    """Values in the order of the columns; types without JSON equivalent as text."""
 
 
 @dataclass(frozen=True)
@@ -129,27 +129,9 @@ class ExpiredRows:
     snapshots: tuple[int, ...]
     """Snapshots that can no longer be read, oldest first."""
     files: int
-    """How many files were deleted."""
+    """Number of deleted files."""
     kept: tuple[str, ...]
-    """Files that nothing needs any more and that could not be deleted, and why."""
-
-
-@dataclass(frozen=True)
-class OrphanList:
-    """What `mv orphans` returns."""
-
-    view: str
-    """`database.name`."""
-    snapshots: tuple[int, ...]
-    """Snapshots of the storage that were never published."""
-    rows: tuple[str, ...]
-    """Rows of the metastore for the refresh of an attached storage."""
-    files: tuple[str, ...]
-    """Files below the storage's location that nothing names."""
-    kept: tuple[str, ...]
-    """What is not listed, or could not be removed, and why."""
-    removed: bool
-    """Whether they are gone now."""
+    """Unneeded files that could not be deleted, and why."""
 
 
 @dataclass(frozen=True)
