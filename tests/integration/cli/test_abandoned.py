@@ -8,7 +8,7 @@ from hive_views import HiveViewCatalog
 from tests.integration.cli.conftest import Cli
 
 
-def test_what_is_left_is_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_abandoned_lists_and_removes_garbage(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     catalog.create_table((database, "sales"), pa.schema([("id", pa.int64())]))
     catalog.materialized.create((database, "stored"), "SELECT id FROM sales")
     catalog.drop_view((database, "stored"))

@@ -19,7 +19,7 @@ def sales(catalog: HiveViewCatalog, database: str) -> str:
     return database
 
 
-def test_create_look_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path) -> None:
+def test_create_show_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path) -> None:
     file = tmp_path / "query.sql"
     file.write_text("SELECT id, shop FROM sales", encoding="utf-8")
     options = ("--partitioned-by", "shop", "-p", "team=bi")

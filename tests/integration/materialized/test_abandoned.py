@@ -53,7 +53,9 @@ def paths(found: Garbage) -> set[str]:
 @pytest.mark.parametrize(("layout", "first"), list(zip(LAYOUTS, (0, 2, 4), strict=True)))
 @pytest.mark.parametrize("deed", ["create", "drop"])
 @pytest.mark.timeout(1200)
-def test_a_kill_at_any_moment(open_catalog, market, killer, place, layout: str, first: int, deed: str):
+def test_killed_create_or_drop_leaves_only_garbage(
+    open_catalog, market, killer, place, layout: str, first: int, deed: str
+):
     catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     point, moments, again = first, set(), False
@@ -98,7 +100,7 @@ def test_a_kill_at_any_moment(open_catalog, market, killer, place, layout: str, 
         assert moments == {"files", "definitions"} | ({"tables"} if layout == "registered" else set())
 
 
-def test_what_is_somebodys_is_not_listed(catalog, views, engine, market, other_database):
+def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other_database):
     for layout in LAYOUTS:
         for name in ("stays", "moves"):
             views.create((market, f"{name}_{layout}"), QUERY, layout=layout)
@@ -136,7 +138,7 @@ def test_what_is_somebodys_is_not_listed(catalog, views, engine, market, other_d
     assert catalog.load_view((market, "left")).sql_for("spark").sql == QUERY
 
 
-def test_files_of_a_table_that_was_dropped_are_no_storages(catalog, views, market, place):
+def test_files_of_dropped_table_are_not_garbage(catalog, views, market, place):
     """A table's directory, in which a CREATE of the layout `table` was killed before it had its row."""
     catalog.create_table((market, "mv"), SALES).append(rows((1, "a", 1)))
     catalog.drop_table((market, "mv"))
@@ -146,7 +148,7 @@ def test_files_of_a_table_that_was_dropped_are_no_storages(catalog, views, marke
     assert left_in(place) == files
 
 
-def test_a_directory_elsewhere_is_looked_into_where_it_is_named(catalog, views, engine, market, own_directory):
+def test_named_location_is_searched(catalog, views, engine, market, own_directory):
     place = f"{own_directory}/far"
     views.create((market, "mv"), QUERY, layout="attached", location=place)
     views.refresh((market, "mv"), engine)
@@ -157,7 +159,7 @@ def test_a_directory_elsewhere_is_looked_into_where_it_is_named(catalog, views, 
     assert found.files and found.definitions and left_in(Path(path_of(own_directory))) == set()
 
 
-def test_a_storage_that_a_plain_view_was_to_get(catalog, views, market):
+def test_storage_of_interrupted_conversion_is_garbage(catalog, views, market):
     """FROM a plain view, killed before the view's commit; with rows in it, it is one that somebody renamed."""
     views.create((market, "mv"), QUERY)
     owner = views.load((market, "mv")).metadata.view_uuid
@@ -168,7 +170,7 @@ def test_a_storage_that_a_plain_view_was_to_get(catalog, views, market):
     assert views.abandoned(market, older_than_ms=0) == NOTHING
 
 
-def test_a_view_that_may_be_the_owner_and_cannot_be_read(catalog, views, market, raw):
+def test_unreadable_view_keeps_files(catalog, views, market, raw):
     views.create((market, "mv"), QUERY)
     view = catalog.load_view((market, "mv"))
     row = raw.get_table(market, "mv")

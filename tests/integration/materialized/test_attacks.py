@@ -39,7 +39,7 @@ def set_definition(catalog: HiveViewCatalog, name: tuple[str, str], threshold: i
     view.update().replace_version(version, view.schema()).commit()
 
 
-def test_a_child_with_the_number_of_a_version_that_expired(catalog, views, engine, market):
+def test_source_with_reused_version_id_is_stale(catalog, views, engine, market):
     catalog.execute("CREATE VIEW big AS SELECT id, amount FROM sales WHERE amount > 1", database=market)
     set_definition(catalog, (market, "big"), 6)
     for layout in LAYOUTS:
@@ -58,7 +58,7 @@ def test_a_child_with_the_number_of_a_version_that_expired(catalog, views, engin
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_a_definition_under_the_same_number_is_another_one(catalog, views, engine, market, layout):
+def test_definition_with_reused_version_id_is_stale(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales WHERE amount > 1", layout=layout)
     set_definition(catalog, name, 6)
@@ -72,7 +72,7 @@ def test_a_definition_under_the_same_number_is_another_one(catalog, views, engin
     assert not views.reading(name, allow_stale_data=True).from_storage
 
 
-def test_a_table_that_is_registered_under_two_names(catalog, views, engine, market):
+def test_table_registered_under_two_names(catalog, views, engine, market):
     sales = catalog.load_table((market, "sales"))
     catalog.register_table((market, "twin"), sales.metadata_location)
     views.create((market, "mv"), "SELECT id, amount FROM sales UNION ALL SELECT id, amount FROM twin")
@@ -89,7 +89,7 @@ def test_a_table_that_is_registered_under_two_names(catalog, views, engine, mark
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_storage_whose_columns_were_changed(catalog, views, engine, market, layout):
+def test_storage_with_changed_columns_is_unknown(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout)
     views.refresh(name, engine)
@@ -110,7 +110,7 @@ def test_a_storage_whose_columns_were_changed(catalog, views, engine, market, la
     assert amounts(views, name) == [5, 10, 20] and views.freshness(name).is_fresh
 
 
-def test_orphans_are_nobody_elses(catalog, views, engine, market):
+def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout="attached")
     views.refresh(name, engine)
@@ -139,7 +139,7 @@ def test_orphans_are_nobody_elses(catalog, views, engine, market):
     assert catalog.table_exists((market, f"mv__refresh_{'0' * 32}"))
 
 
-def test_a_promise_that_is_taken_back(catalog, views, engine, market):
+def test_removed_repeatable_property_takes_effect(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, current_date AS day FROM sales", properties={"hive-views.repeatable": "true"})
     views.refresh(name, engine)
@@ -148,14 +148,14 @@ def test_a_promise_that_is_taken_back(catalog, views, engine, market):
     assert causes(views, name) == [Cause.UNREPEATABLE]
 
 
-def test_snapshots_without_numbers_are_not_told_apart(views, market):
+def test_snapshots_without_sequence_numbers_are_not_distinguished(views, market):
     with pytest.raises(InvalidPropertyError):
         views.create(
             (market, "mv"), "SELECT id FROM sales", layout="attached", storage_properties={"format-version": "1"}
         )
 
 
-def test_a_storage_in_another_catalog_is_not_looked_for_in_this_one(catalog, views, engine, market):
+def test_storage_in_other_catalog_is_not_read(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales")
     views.refresh(name, engine)
@@ -176,7 +176,7 @@ def test_a_storage_in_another_catalog_is_not_looked_for_in_this_one(catalog, vie
         ("SELECT id, amount FROM {0}.sales VERSION AS OF 'audit'", None),
     ],
 )
-def test_a_view_of_another_writer_over_what_is_not_looked_at(catalog, views, engine, market, text, catalog_name):
+def test_view_of_other_writer_over_unreadable_source(catalog, views, engine, market, text, catalog_name):
     name = (market, "theirs")
     made = catalog.author(name, f"SELECT id, amount FROM {market}.sales")
     version = define(text.format(market), dialect="spark", default_namespace=(market,), default_catalog=catalog_name)
@@ -187,7 +187,7 @@ def test_a_view_of_another_writer_over_what_is_not_looked_at(catalog, views, eng
     assert not views.freshness((market, "mv")).is_fresh
 
 
-def test_nothing_is_taken_from_an_earlier_look(catalog, open_catalog, views, engine, market):
+def test_rows_are_not_reused_between_freshness_checks(catalog, open_catalog, views, engine, market):
     """Each change is made through another catalog, while this one has seen all rows before."""
     other = open_catalog()
     name = (market, "mv")
@@ -216,7 +216,7 @@ def test_nothing_is_taken_from_an_earlier_look(catalog, open_catalog, views, eng
     assert seen(lambda: other.drop_table((market, "aside"))) == {Cause.GONE}
 
 
-def test_a_database_that_is_gone(catalog, views, engine, market, raw):
+def test_dropped_database_of_source(catalog, views, engine, market, raw):
     other = f"{market}_other"
     catalog.create_namespace(other)
     for name in ("one", "two"):
@@ -229,7 +229,7 @@ def test_a_database_that_is_gone(catalog, views, engine, market, raw):
     assert not views.reading((market, "mv")).from_storage
 
 
-def test_a_row_of_a_refresh_whose_file_is_gone_is_an_orphan(catalog, views, engine, market):
+def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, market):
     """Where a refresh was killed between removing the one and the other."""
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout="attached")

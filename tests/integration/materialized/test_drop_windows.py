@@ -74,7 +74,7 @@ def files(location: str) -> set[Path]:
 # -- A purge: the row is read once when the table is loaded, and once before it goes ----------------------------------
 
 
-def test_a_purge_does_not_drop_another_table(catalog, proxy, meanwhile, sales):
+def test_purge_does_not_drop_replaced_table(catalog, proxy, meanwhile, sales):
     """In strict mode there is one reading more, and the longest window."""
     moved = (sales[0], "moved")
     seen = catalog.load_table(sales)
@@ -93,7 +93,7 @@ def test_a_purge_does_not_drop_another_table(catalog, proxy, meanwhile, sales):
     assert catalog.load_table(moved).metadata == seen.metadata and Path(path_of(seen.metadata_location)).exists()
 
 
-def test_a_purge_sees_what_is_committed(catalog, meanwhile, sales):
+def test_purge_includes_concurrent_commits(catalog, meanwhile, sales):
     location = catalog.load_table(sales).location()
 
     def other() -> None:
@@ -108,7 +108,7 @@ def test_a_purge_sees_what_is_committed(catalog, meanwhile, sales):
     assert files(location) == set()
 
 
-def test_a_purge_of_what_a_view_has_taken_the_name_of(catalog, meanwhile, sales):
+def test_purge_of_name_taken_by_view(catalog, meanwhile, sales):
     def other() -> None:
         catalog.drop_table(sales)
         catalog.execute("CREATE VIEW sales AS SELECT 1 AS one", database=sales[0])
@@ -124,7 +124,7 @@ def test_a_purge_of_what_a_view_has_taken_the_name_of(catalog, meanwhile, sales)
 
 
 @pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
-def test_a_second_view_after_the_plan(catalog, meanwhile, stored, database, layout, purge, caplog):
+def test_view_registered_after_drop_plan_keeps_files(catalog, meanwhile, stored, database, layout, purge, caplog):
     name, twin = stored(layout), (database, "twin")
     location = catalog.load_view(name).metadata_location
     drop = lambda dropping: dropping.materialized.drop(name, purge=purge)  # noqa: E731
@@ -139,7 +139,7 @@ def test_a_second_view_after_the_plan(catalog, meanwhile, stored, database, layo
 
 
 @pytest.mark.parametrize(("layout", "nth", "looks"), [("registered", 2, 3), ("attached", 1, 2), ("table", 1, 2)])
-def test_a_second_name_of_the_storage_after_the_plan(
+def test_storage_registered_after_drop_plan_keeps_files(
     catalog, proxy, meanwhile, stored, database, layout, nth, looks, caplog
 ):
     """Registered as late as can be: when the request that drops the storage's last row is on its way.
@@ -160,7 +160,7 @@ def test_a_second_name_of_the_storage_after_the_plan(
 # -- A server that cannot list its databases --------------------------------------------------------------------------
 
 
-def test_nobody_can_tell_before_anything_is_changed(catalog, open_catalog, metastore, sales):
+def test_undetermined_references_before_drop_keep_files(catalog, open_catalog, metastore, sales):
     view = (sales[0], "v")
     catalog.execute(f"CREATE VIEW v AS {QUERY}", database=sales[0])
     with ScriptedServer(metastore.port) as server:
@@ -172,7 +172,7 @@ def test_nobody_can_tell_before_anything_is_changed(catalog, open_catalog, metas
     assert catalog.table_exists(sales) and catalog.view_exists(view)
 
 
-def test_nobody_can_tell_once_the_view_is_gone(catalog, open_catalog, metastore, stored, database, caplog):
+def test_undetermined_references_after_drop_keep_files(catalog, open_catalog, metastore, stored, database, caplog):
     name = stored("registered")
     view = catalog.materialized.load(name)
     kept = files(view.storage.metadata.location) | files(view.metadata.location)

@@ -15,7 +15,7 @@ from tests.integration.materialized.duck_engine import compact
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
-def test_what_is_needed_stays(catalog, market, engine, layout):
+def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout):
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"hive-views.time-travel": "true"})
     made = []
@@ -52,7 +52,7 @@ def test_what_is_needed_stays(catalog, market, engine, layout):
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_whoever_is_faster_wins(catalog, market, engine, layout):
+def test_expire_conflicts_with_concurrent_tag(catalog, market, engine, layout):
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT id FROM sales", layout=layout)
     first = views.refresh(name, engine, mode="full")[-1].snapshot_id

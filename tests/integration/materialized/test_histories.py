@@ -306,13 +306,13 @@ def test_never_fresh_when_rows_differ(shared: HiveViewCatalog, query: str, event
 @relaxed
 @given(query=st.sampled_from(QUERIES), events=growth, numbered=ids)
 @pytest.mark.timeout(7200)
-def test_incremental_is_full_where_sources_only_grow(
+def test_incremental_equals_full_if_sources_only_grow(
     shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str
 ):
     run(shared, query, events, numbered)
 
 
-def test_the_histories_did_what_they_are_for():
+def test_histories_cover_all_cases():
     """Runs behind the two above: a history that never refreshes incrementally would prove nothing."""
     for what in ("incremental", "full", "fresh", "stale"):
         assert seen[what], dict(seen)

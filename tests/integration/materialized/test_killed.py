@@ -20,7 +20,7 @@ FIRST = {"registered": 0, "attached": 4, "table": 8}
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
 @pytest.mark.timeout(1200)
-def test_at_any_moment(open_catalog, market, killer, layout):
+def test_refresh_killed_at_any_point(open_catalog, market, killer, layout):
     catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     views.create(name, "SELECT id, amount FROM sales WHERE amount > 1", layout=layout)

@@ -51,7 +51,7 @@ def ids(views, name) -> list[int]:
     return sorted(row["id"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
 
 
-def test_readers_that_know_nothing_see_a_plain_view_or_table(catalog, views, stored, raw):
+def test_unaware_readers_see_plain_view_or_table(catalog, views, stored, raw):
     row = raw.get_table(*stored)
     if views.load(stored).layout is Layout.TABLE:
         assert row.parameters["table_type"].upper() == "ICEBERG"
@@ -61,7 +61,7 @@ def test_readers_that_know_nothing_see_a_plain_view_or_table(catalog, views, sto
         assert "sales" in row.viewExpandedText
 
 
-def test_rows_and_state_are_in_one_snapshot(views, stored):
+def test_rows_and_state_share_one_snapshot(views, stored):
     view = views.load(stored)
     assert len(view.storage.metadata.snapshots) == 1
     summary = view.snapshot.summary.additional_properties
@@ -74,7 +74,7 @@ def test_rows_and_state_are_in_one_snapshot(views, stored):
         assert known.current.sequence_number == view.snapshot.sequence_number
 
 
-def test_registered_link_stands_in_the_version(catalog, views, market):
+def test_registered_link_is_in_version(catalog, views, market):
     views.create((market, "mv"), QUERY)
     version = catalog.load_view((market, "mv")).current_version()
     assert version.model_extra["storage-table"] == {"namespace": [market], "name": "mv__storage"}
@@ -82,7 +82,7 @@ def test_registered_link_stands_in_the_version(catalog, views, market):
         assert b"storage-table" in __import__("gzip").decompress(file.read())
 
 
-def test_names_that_are_taken(catalog, views, market, stored):
+def test_create_rejects_taken_names(catalog, views, market, stored):
     with pytest.raises((ViewAlreadyExistsError, TableAlreadyExistsError)):
         views.create(stored, QUERY)
     views.create((market, "other"), QUERY)
@@ -97,7 +97,7 @@ def test_names_that_are_taken(catalog, views, market, stored):
     assert not catalog.view_exists((market, "third"))
 
 
-def test_drop_takes_the_storage_along(catalog, views, market, stored):
+def test_drop_removes_storage(catalog, views, market, stored):
     places = [Path(views.load(stored).storage.metadata.location.removeprefix("file:"))]
     views.drop(stored)
     assert catalog.list_views(market) == []
@@ -105,7 +105,7 @@ def test_drop_takes_the_storage_along(catalog, views, market, stored):
     assert [file for place in places for file in place.rglob("*.parquet")] == []
 
 
-def test_a_storage_of_another_view_is_not_dropped(catalog, views, market):
+def test_storage_of_other_view_is_not_dropped(catalog, views, market):
     views.create((market, "mv"), QUERY)
     with catalog.load_table((market, "mv__storage")).transaction() as transaction:
         transaction.set_properties({"hive-views.storage-of": "00000000-0000-4000-8000-000000000000"})
@@ -113,7 +113,7 @@ def test_a_storage_of_another_view_is_not_dropped(catalog, views, market):
     assert catalog.table_exists((market, "mv__storage"))
 
 
-def test_to_a_plain_view_and_back_copies_nothing(catalog, views, engine, stored):
+def test_conversion_to_plain_view_and_back_copies_nothing(catalog, views, engine, stored):
     if views.load(stored).layout is Layout.TABLE:
         with pytest.raises(NotMaterializedError):
             views.to_plain_view(stored)
@@ -129,7 +129,7 @@ def test_to_a_plain_view_and_back_copies_nothing(catalog, views, engine, stored)
     assert views.freshness(stored).is_fresh
 
 
-def test_any_plain_view_can_become_one(catalog, views, engine, market):
+def test_any_plain_view_can_be_materialized(catalog, views, engine, market):
     catalog.execute(f"CREATE VIEW plain AS {QUERY}", database=market)
     views.from_plain_view((market, "plain"))
     views.refresh((market, "plain"), engine)
@@ -137,7 +137,7 @@ def test_any_plain_view_can_become_one(catalog, views, engine, market):
 
 
 @pytest.mark.parametrize("layout", ["attached", "table"])
-def test_a_later_format_is_refused(catalog, views, market, layout):
+def test_later_format_version_is_rejected(catalog, views, market, layout):
     views.create((market, "mv"), QUERY, layout=layout)
     document = json.dumps({"format-version": 2, "storage-table-location": "x", "associated-view-location": "x"})
     if layout == "attached":
@@ -151,7 +151,7 @@ def test_a_later_format_is_refused(catalog, views, market, layout):
     assert listed.freshness.verdict is Verdict.UNKNOWN
 
 
-def test_freshness_of_a_text_that_cannot_be_parsed_is_decided_from_what_is_recorded(catalog, views, engine, market):
+def test_freshness_of_unparsable_text_uses_recorded_state(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
     views.refresh((market, "mv"), engine)
     view = catalog.load_view((market, "mv"))
@@ -181,7 +181,7 @@ def test_reading_by_freshness_grace_and_permission(catalog, views, engine, store
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_reading_by_the_views_own_settings(catalog, views, engine, market, layout):
+def test_reading_uses_settings_of_view(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout, properties={ALLOW_STALE_DATA: "true"})
     assert not views.reading(name).from_storage, "never refreshed: there is nothing to read"
@@ -205,7 +205,7 @@ def test_time_travel_over_refreshes(catalog, views, engine, market):
     assert len(AttachedStorage.decode(storage.metadata.properties[METADATA]).refreshes) == 2
 
 
-def test_a_storage_that_is_gone(catalog, views, engine, market):
+def test_missing_storage_is_unknown(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
     views.refresh((market, "mv"), engine)
     catalog.drop_table((market, "mv__storage"))
@@ -220,7 +220,7 @@ def test_compaction_of_the_storage_keeps_its_state(views, stored):
     assert views.freshness(stored).is_fresh
 
 
-def test_trinos_materialized_views_are_read(catalog, views, raw, market):
+def test_trino_materialized_views_are_read(catalog, views, raw, market):
     sales = catalog.load_table((market, "sales"))
     storage = catalog.create_table((market, "st_1"), sales.schema())
     storage.append(
@@ -248,7 +248,7 @@ def test_trinos_materialized_views_are_read(catalog, views, raw, market):
     assert [(item.name.name, item.layout) for item in views.listing(market)] == [("trinos", Layout.TRINO)]
 
 
-def test_a_column_that_was_dropped_and_added_again_is_read_as_it_is_now(catalog, views, engine, market):
+def test_readded_column_is_read_in_current_state(catalog, views, engine, market):
     views.create((market, "mv"), "SELECT id, amount FROM sales")
     views.refresh((market, "mv"), engine)
     with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
@@ -267,7 +267,7 @@ def test_a_column_that_was_dropped_and_added_again_is_read_as_it_is_now(catalog,
     assert sorted((row["id"], row["amount"]) for row in stored if row["amount"]) == [(9, 9)] and len(stored) == 4
 
 
-def test_two_tables_that_change_names_with_each_other(catalog, views, engine, market):
+def test_tables_that_exchange_names_are_stale(catalog, views, engine, market):
     catalog.create_table((market, "old_sales"), catalog.load_table((market, "sales")).schema()).append(
         rows((7, "z", 7))
     )
@@ -283,7 +283,7 @@ def test_two_tables_that_change_names_with_each_other(catalog, views, engine, ma
     assert views.freshness((market, "mv")).is_fresh
 
 
-def test_what_goes_by_cascade_can_be_brought_back(catalog, views, market, stored):
+def test_cascade_keeps_definitions_of_dependents(catalog, views, market, stored):
     catalog.execute(f"CREATE VIEW over AS SELECT * FROM {stored[1]}", database=market)
     before = catalog.load_view((market, "over"))
     report = views.drop(stored, cascade=True)

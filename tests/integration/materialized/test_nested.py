@@ -25,7 +25,7 @@ def amounts(views, name) -> list[int]:
 
 @pytest.mark.parametrize("between", ["a plain view", "nothing"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_parent_is_stale_when_what_its_child_reads_changes(catalog, views, engine, market, layout, between):
+def test_view_is_stale_if_transitive_source_changes(catalog, views, engine, market, layout, between):
     child, parent, reads = (market, "child"), (market, "parent"), "child"
     views.create(child, "SELECT id, amount FROM sales WHERE amount > 5", layout=layout)
     views.refresh(child, engine)
@@ -52,7 +52,7 @@ def test_a_parent_is_stale_when_what_its_child_reads_changes(catalog, views, eng
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_child_that_was_renamed_or_is_gone(catalog, views, engine, market, layout):
+def test_renamed_or_missing_source(catalog, views, engine, market, layout):
     views.create((market, "child"), "SELECT id, amount FROM sales", layout=layout)
     views.create((market, "parent"), "SELECT amount FROM child")
     views.refresh((market, "parent"), engine)
@@ -77,7 +77,7 @@ def plain_view(catalog, name: tuple[str, str], text: str, settings: dict[str, st
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_refresh_under_other_settings_than_a_views_own_is_refused(catalog, views, market, layout):
+def test_refresh_under_conflicting_settings_is_rejected(catalog, views, market, layout):
     name = (market, "mv")
     plain_view(catalog, (market, "low"), "SELECT id, amount FROM sales", UTC)
     catalog.execute("CREATE VIEW high AS SELECT * FROM low", database=market)
@@ -96,7 +96,7 @@ def test_a_refresh_under_other_settings_than_a_views_own_is_refused(catalog, vie
     assert amounts(views, name) == [5, 10, 20, 40] and views.freshness(name).is_fresh
 
 
-def test_fresh_rows_of_another_session_are_computed_anew(catalog, views, market):
+def test_fresh_rows_of_other_settings_are_recomputed(catalog, views, market):
     """They would not answer in the session that asks for the refresh (found by a random history)."""
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales")

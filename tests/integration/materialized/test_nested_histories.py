@@ -306,7 +306,7 @@ def test_never_fresh_when_rows_differ(
         world.close()
 
 
-def test_the_histories_did_what_they_are_for():
+def test_histories_cover_all_cases():
     """Runs behind the one above: a history that never refreshes by partitions would prove nothing of them."""
     wanted = {"incremental", "full", "partitions", "unchanged", "refused", "fresh", "stale"}
     assert not wanted - seen.keys(), sorted(seen.items())

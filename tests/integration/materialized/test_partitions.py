@@ -66,7 +66,7 @@ def test_rows_are_the_same(catalog, divided, text, layout):
         "SELECT shop, id FROM sales UNION ALL SELECT shop, amount AS id FROM sales",
     ],
 )
-def test_where_it_cannot_be_told_all_rows_are_computed(catalog, divided, text):
+def test_undetermined_partitions_cause_full_refresh(catalog, divided, text):
     views, engine = catalog.materialized, DuckEngine(catalog)
     views.create((divided, "mv"), text, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
     views.refresh((divided, "mv"), engine)

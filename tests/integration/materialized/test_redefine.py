@@ -56,7 +56,7 @@ def stored(views, name, snapshot: int | None = None) -> list[tuple]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_columns_and_rows_come_together_with_the_next_refresh(catalog, views, engine, market, run, layout):
+def test_next_refresh_publishes_columns_with_rows(catalog, views, engine, market, run, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
     views.refresh(name, engine)
@@ -91,7 +91,7 @@ def test_columns_and_rows_come_together_with_the_next_refresh(catalog, views, en
     assert layout != "table" or list(place.rglob("*.metadata.json")) == [], "the earlier definitions' files as well"
 
 
-def test_what_cannot_be_replaced_is_left_as_it_is(catalog, views, engine, market, run):
+def test_rejected_replacement_changes_nothing(catalog, views, engine, market, run):
     for layout in LAYOUTS:
         name = (market, layout)
         views.create(name, "SELECT shop, id FROM sales", layout=layout, partitioned_by=("shop",))
@@ -113,7 +113,7 @@ def test_what_cannot_be_replaced_is_left_as_it_is(catalog, views, engine, market
     assert views.freshness((market, "registered")).is_fresh
 
 
-def test_a_definition_of_the_table_layout_is_swapped_and_not_overwritten(catalog, open_catalog, views, market):
+def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_catalog, views, market):
     name = (market, "mv")
     views.create(name, OLD, layout="table")
     seen = views.load(name)
@@ -150,7 +150,7 @@ class _Meanwhile:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_replaced_while_it_is_refreshed(views, engine, market, layout):
+def test_definition_replaced_during_refresh(views, engine, market, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
     views.refresh(name, _Meanwhile(engine, lambda: views.replace(name, NEW)), mode="full")
@@ -162,7 +162,7 @@ def test_replaced_while_it_is_refreshed(views, engine, market, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_row_of_a_refresh_is_in_no_list(catalog, views, engine, market, run, layout):
+def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
     """An attached storage has a row while it is written, and after a kill; columns to come have one in any layout."""
     name, seen = (market, "mv"), []
     views.create(name, OLD, layout=layout)
@@ -186,7 +186,7 @@ def test_the_row_of_a_refresh_is_in_no_list(catalog, views, engine, market, run,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_of_two_refreshes_that_bring_other_columns_one_wins(views, engine, market, layout):
+def test_concurrent_refreshes_with_new_columns_conflict(views, engine, market, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
     views.refresh(name, engine)
@@ -199,7 +199,7 @@ def test_of_two_refreshes_that_bring_other_columns_one_wins(views, engine, marke
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["before", "behind"])
-def test_the_connection_breaks_at_the_swap(metastore, open_catalog, views, engine, market, action):
+def test_connection_lost_at_definition_swap(metastore, open_catalog, views, engine, market, action):
     """The new metadata file is there, and the table names it, or does not: either way a definition is."""
     name = (market, "mv")
     views.create(name, OLD, layout="table")
@@ -222,7 +222,7 @@ def test_the_connection_breaks_at_the_swap(metastore, open_catalog, views, engin
 
 
 @pytest.mark.timeout(1200)
-def test_a_refresh_that_brings_columns_is_killed(open_catalog, market, killer):
+def test_killed_refresh_with_new_columns(open_catalog, market, killer):
     """SIGKILL at some of its moments (`HIVE_VIEWS_EVERY_KILL=1`: at each): old columns and rows, or new ones."""
     catalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")

@@ -41,7 +41,7 @@ def put(catalog, name, text: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["attached", "table"])
-def test_rubbish_in_the_drafts_json(catalog, views, engine, market, layout):
+def test_invalid_json_of_draft(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout)
     views.refresh(name, engine)
@@ -67,7 +67,7 @@ def test_rubbish_in_the_drafts_json(catalog, views, engine, market, layout):
     assert views.freshness(name).is_fresh and views.load(name).version == view.version
 
 
-def test_rubbish_in_a_refresh_state(catalog, views, engine, market):
+def test_invalid_refresh_state_is_unknown(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, QUERY)
     for text in ("", "{", "[1]", "{}", '{"view-version-id":"one","source-states":[]}', "[" * 20_000):
@@ -81,7 +81,7 @@ def test_rubbish_in_a_refresh_state(catalog, views, engine, market):
 
 
 @pytest.mark.parametrize("layout", ["registered", "table"])
-def test_over_a_table_that_was_dropped(catalog, views, engine, market, layout):
+def test_dropped_source_table(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout)
     views.refresh(name, engine)
@@ -95,7 +95,7 @@ def test_over_a_table_that_was_dropped(catalog, views, engine, market, layout):
     assert catalog.list_tables(market) == [(market, "shops")] and catalog.list_views(market) == []
 
 
-def test_somebody_elses_table_in_the_storages_place(catalog, views, engine, market):
+def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
     """It is never written to, and stays when the view is dropped."""
     name, place = (market, "mv"), (market, "mv__storage")
     views.create(name, QUERY)
@@ -115,7 +115,7 @@ def test_somebody_elses_table_in_the_storages_place(catalog, views, engine, mark
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_a_database_whose_location_is_elsewhere_and_odd_columns(catalog, views, engine, market, layout, tmp_path):
+def test_database_location_elsewhere_and_unusual_columns(catalog, views, engine, market, layout, tmp_path):
     home, name = f"{market}_home", (f"{market}_home", "mv")
     catalog.create_namespace(home, {"location": f"file:{tmp_path}/else where/ö"})
     try:
@@ -136,7 +136,7 @@ def test_a_database_whose_location_is_elsewhere_and_odd_columns(catalog, views, 
         catalog.drop_namespace(home)
 
 
-def test_a_list_among_hundreds_of_rows(catalog, views, engine, market, raw):
+def test_listing_among_hundreds_of_rows(catalog, views, engine, market, raw):
     """Each sort of row that a database has, by the hundred, and materialized views that can and cannot be read."""
     for number in range(120):
         raw.create_table(hive_row(market, f"n{number:03}", "VIRTUAL_VIEW"))

@@ -37,7 +37,7 @@ def causes(catalog: HiveViewCatalog, name: tuple[str, str]) -> list[Cause]:
     return [reason.cause for reason in catalog.materialized.freshness(name).reasons]
 
 
-def test_written_read_back_and_decided_from(catalog, engine, numbered):
+def test_numbers_only_state_decides_freshness(catalog, engine, numbered):
     views, database = catalog.materialized, numbered[0]
     view = views.load(numbered)
     assert view.lineage_numbers() == {f"{database}.big": 1, f"{database}.sales": 2, f"{database}.shops": 3}
@@ -60,7 +60,7 @@ def test_written_read_back_and_decided_from(catalog, engine, numbered):
     assert bag(stored) == query(catalog, text, {name: f"{database}.{name}" for name in ("sales", "shops")})
 
 
-def test_a_child_that_reads_something_else_gets_its_children_numbered(catalog, engine, numbered):
+def test_changed_source_view_gets_its_sources_numbered(catalog, engine, numbered):
     views, database = catalog.materialized, numbered[0]
     catalog.create_table((database, "aside"), catalog.load_table((database, "sales")).schema())
     catalog.execute("CREATE OR REPLACE VIEW big AS SELECT id, shop FROM aside", database=database)
@@ -72,7 +72,7 @@ def test_a_child_that_reads_something_else_gets_its_children_numbered(catalog, e
     assert sorted(json.loads(summary(catalog, numbered)[SEQUENCE_STATE])) == ["1", "3", "4"]
 
 
-def test_another_view_with_the_name_and_the_number(catalog, numbered):
+def test_replaced_view_with_same_name_and_version(catalog, numbered):
     database = numbered[0]
     catalog.drop_view((database, "big"))
     catalog.execute("CREATE VIEW big AS SELECT id, shop FROM sales WHERE amount > 7", database=database)
@@ -80,7 +80,7 @@ def test_another_view_with_the_name_and_the_number(catalog, numbered):
     assert causes(catalog, numbered) == [Cause.VIEW_CHANGED]
 
 
-def test_a_lineage_that_was_lost(catalog, engine, numbered):
+def test_lost_lineage_does_not_reuse_numbers(catalog, engine, numbered):
     views = catalog.materialized
     if views.load(numbered).layout is Layout.TABLE:
         with catalog.load_table(numbered).transaction() as transaction:
@@ -96,7 +96,7 @@ def test_a_lineage_that_was_lost(catalog, engine, numbered):
     )
 
 
-def test_beside_uuids_for_other_readers(catalog, engine, market):
+def test_numbers_with_uuids(catalog, engine, market):
     name = (market, "mv")
     catalog.materialized.create(name, "SELECT id FROM sales", properties={SEQUENCE_IDS: "true"})
     catalog.materialized.refresh(name, engine)

@@ -53,7 +53,7 @@ def set_by_another(catalog, name, updates, removals=()) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_is_set_last_holds(catalog, views, run, engine, market, layout):
+def test_last_set_value_is_effective(catalog, views, run, engine, market, layout):
     name = make(views, run, engine, market, layout, f", '{ALLOW_STALE_DATA}' = 'true', 'team' = 'bi'")
     assert views.reading(name).from_storage
     assert run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{ALLOW_STALE_DATA}' = 'false')").kind == "changed"
@@ -78,7 +78,7 @@ def test_what_is_set_last_holds(catalog, views, run, engine, market, layout):
     assert views.load(name).max_staleness_ms is None and views.freshness(name).is_fresh
 
 
-def test_the_drafts_field_and_the_property_agree(catalog, views, run, engine, market):
+def test_field_of_draft_and_property_agree(catalog, views, run, engine, market):
     name = make(views, run, engine, market, "attached", f", '{ALLOW_STALE_DATA}' = 'true'")
 
     def field() -> object:
@@ -102,7 +102,7 @@ def test_the_drafts_field_and_the_property_agree(catalog, views, run, engine, ma
     assert not views.load(name).allow_stale_data and field() is None
 
 
-def test_a_tables_settings_are_the_tables(catalog, views, run, engine, market):
+def test_settings_of_table_layout_are_table_properties(catalog, views, run, engine, market):
     name = make(views, run, engine, market, "table", ", 'format-version' = '2', 'comment' = 'sold'")
     assert catalog.load_table(name).properties["comment"] == "sold"
     view = views.load(name)
@@ -116,7 +116,7 @@ def test_a_tables_settings_are_the_tables(catalog, views, run, engine, market):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_would_do_nothing_or_harm_is_refused(catalog, views, run, market, layout):
+def test_invalid_and_reserved_properties_are_rejected(catalog, views, run, market, layout):
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
     before = views.load((market, "mv")).properties
     for key, value in (

@@ -60,7 +60,7 @@ def local(location: str) -> Path:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_second_name_of_the_storage_keeps_its_rows(catalog, views, stored, raw, other_database, layout, caplog):
+def test_second_name_of_storage_keeps_rows(catalog, views, stored, raw, other_database, layout, caplog):
     name, twin = stored(layout), (other_database, "twin")
     catalog.register_table(twin, views.load(name).storage.metadata_location)
     without_uuid(raw, twin)
@@ -73,7 +73,7 @@ def test_a_second_name_of_the_storage_keeps_its_rows(catalog, views, stored, raw
         assert views.load(twin).metadata.current_schema().column_names == ["id", "amount"], "its definition, too"
 
 
-def test_a_purge_sees_a_second_name_without_uuid(catalog, market, raw, other_database):
+def test_purge_detects_second_name_without_uuid(catalog, market, raw, other_database):
     twin = (other_database, "twin")
     table = catalog.register_table(twin, catalog.load_table((market, "sales")).metadata_location)
     without_uuid(raw, twin)
@@ -85,7 +85,7 @@ def test_a_purge_sees_a_second_name_without_uuid(catalog, market, raw, other_dat
 
 
 @pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
-def test_a_second_name_of_the_view_keeps_definition_and_rows(catalog, views, stored, market, layout, purge, caplog):
+def test_second_name_of_view_keeps_definition_and_rows(catalog, views, stored, market, layout, purge, caplog):
     name, twin = stored(layout), (market, "twin")
     catalog.register_view(twin, catalog.load_view(name).metadata_location)
     views.drop(name, purge=purge)
@@ -96,7 +96,7 @@ def test_a_second_name_of_the_view_keeps_definition_and_rows(catalog, views, sto
     assert catalog.list_views(market) == [] and catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
 
 
-def test_a_property_that_names_the_storage_of_another_view(catalog, views, stored, market):
+def test_property_naming_storage_of_other_view(catalog, views, stored, market):
     """Copied by CREATE VIEW … TBLPROPERTIES of any engine."""
     name = stored("attached")
     made = catalog.author((market, "copy"), QUERY, database=market)
@@ -106,7 +106,7 @@ def test_a_property_that_names_the_storage_of_another_view(catalog, views, store
     assert views.load(name).storage.scan().to_arrow().num_rows == 3
 
 
-def test_a_view_over_the_storage_is_seen_before_anything_is_dropped(open_catalog, stored, market):
+def test_restrict_detects_view_over_storage(open_catalog, stored, market):
     name = stored("registered")
     strict = open_catalog({"hive-views.dependency-mode": "strict"})
     strict.execute("CREATE VIEW raw_rows AS SELECT * FROM mv__storage", database=market)
@@ -118,7 +118,7 @@ def test_a_view_over_the_storage_is_seen_before_anything_is_dropped(open_catalog
     assert strict.list_views(market) == [] and not strict.table_exists((market, "mv__storage"))
 
 
-def test_another_view_that_took_the_name_meanwhile(catalog, views, stored, market):
+def test_drop_conflicts_with_view_that_took_name(catalog, views, stored, market):
     name = stored("attached")
     seen = views.load(name)
     catalog.rename_view(name, (market, "moved"))
@@ -128,7 +128,7 @@ def test_another_view_that_took_the_name_meanwhile(catalog, views, stored, marke
     assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
 
 
-def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, views, stored, market, caplog):
+def test_unreadable_storage_keeps_files(catalog, open_catalog, views, stored, market, caplog):
     name = stored("registered")
     storage = views.load(name).storage
     local(storage.metadata_location).unlink()
@@ -137,7 +137,7 @@ def test_a_storage_that_cannot_be_read_keeps_its_files(catalog, open_catalog, vi
     assert list(local(storage.metadata.location).rglob("*.parquet")) and "are kept" in caplog.text
 
 
-def test_what_is_materialized_gets_no_second_storage(catalog, views, stored, market):
+def test_materialized_view_gets_no_second_storage(catalog, views, stored, market):
     for layout in ("registered", "attached"):
         name = stored(layout, layout)
         with pytest.raises(InvalidViewError):
@@ -146,7 +146,7 @@ def test_what_is_materialized_gets_no_second_storage(catalog, views, stored, mar
     assert len(catalog.list_tables(market)) == 3
 
 
-def test_a_server_that_does_not_filter_cannot_say_whose_files_are(catalog, open_catalog, metastore, stored, caplog):
+def test_server_without_filter_keeps_files(catalog, open_catalog, metastore, stored, caplog):
     name = stored("registered")
     table = catalog.load_table((name[0], "mv__storage"))
     with ScriptedServer(metastore.port) as server:
@@ -164,7 +164,7 @@ def test_a_server_that_does_not_filter_cannot_say_whose_files_are(catalog, open_
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_nothing_is_taken_from_a_second_name(catalog, views, stored, engine, raw, market, layout):
+def test_garbage_collection_keeps_files_of_second_name(catalog, views, stored, engine, raw, market, layout):
     name, twin = stored(layout), (market, "twin")
     catalog.register_table(twin, views.load(name).storage.metadata_location)
     without_uuid(raw, twin)
@@ -178,7 +178,7 @@ def test_nothing_is_taken_from_a_second_name(catalog, views, stored, engine, raw
 
 
 @pytest.mark.parametrize("inside", ["", "/data/nested"])
-def test_files_of_a_table_in_the_same_directory_are_no_orphans(catalog, views, stored, market, inside):
+def test_files_of_table_in_same_directory_are_not_orphans(catalog, views, stored, market, inside):
     name = stored("registered")
     location = views.load(name).storage.metadata.location
     other = catalog.create_table((market, "other"), SALES, location=f"{location}{inside}")
@@ -187,7 +187,7 @@ def test_files_of_a_table_in_the_same_directory_are_no_orphans(catalog, views, s
     assert catalog.load_table((market, "other")).scan().to_arrow().num_rows == 1
 
 
-def test_gc_enabled_is_heeded(catalog, views, stored, engine, market):
+def test_gc_enabled_false_keeps_files(catalog, views, stored, engine, market):
     name = stored("registered", storage_properties={"gc.enabled": "false"})
     left = local(views.load(name).storage.metadata.location) / "data" / "left.parquet"
     left.write_bytes(b"PAR1")
@@ -204,7 +204,7 @@ def test_gc_enabled_is_heeded(catalog, views, stored, engine, market):
 # -- Garbage --------------------------------------------------------------------------------------------------------
 
 
-def test_a_plain_view_whose_name_ends_like_a_definitions(catalog, views, market):
+def test_plain_view_named_like_definition_is_not_garbage(catalog, views, market):
     catalog.execute(f"CREATE VIEW sales__view AS {QUERY}", database=market)
     catalog.execute(f"CREATE VIEW mv__storage AS {QUERY}", database=market)
     for name in ("sales__view", "mv__storage"):
@@ -212,7 +212,7 @@ def test_a_plain_view_whose_name_ends_like_a_definitions(catalog, views, market)
     assert views.abandoned(market, older_than_ms=0) == Garbage()
 
 
-def test_the_second_name_of_a_storage_that_has_no_rows_yet(catalog, views, market):
+def test_second_name_of_empty_storage(catalog, views, market):
     views.create((market, "mv"), QUERY)
     location = views.load((market, "mv")).storage.metadata_location
     catalog.register_table((market, "twin__storage"), location)
@@ -220,7 +220,7 @@ def test_the_second_name_of_a_storage_that_has_no_rows_yet(catalog, views, marke
     assert local(location).exists() and views.load((market, "mv")).storage is not None
 
 
-def test_a_table_inside_of_what_is_abandoned(catalog, views, stored, market):
+def test_table_inside_garbage_directory_is_kept(catalog, views, stored, market):
     name = stored("registered")
     location = views.load(name).storage.metadata.location
     for place in ("data/one", "data/two"):
@@ -243,7 +243,7 @@ class StubbornIO(PyArrowFileIO):
         super().delete(location)
 
 
-def test_removed_is_only_what_is_gone(open_catalog, market, stored, views, engine):
+def test_only_deleted_files_are_reported_as_removed(open_catalog, market, stored, views, engine):
     stubborn = open_catalog({"py-io-impl": f"{__name__}.{StubbornIO.__name__}"}).materialized
     name = stored("registered")
     directory = local(views.load(name).storage.metadata.location) / "metadata"

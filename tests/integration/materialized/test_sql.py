@@ -43,7 +43,7 @@ def test_create_refresh_show_drop(run, catalog, market):
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
-def test_layout_is_chosen_by_a_property(run, catalog, market, layout):
+def test_layout_property_selects_layout(run, catalog, market, layout):
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
     assert catalog.materialized.load((market, "mv")).layout.value == layout
     run("CREATE MATERIALIZED VIEW IF NOT EXISTS mv AS SELECT shop FROM sales")
@@ -53,7 +53,7 @@ def test_layout_is_chosen_by_a_property(run, catalog, market, layout):
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
 
 
-def test_or_replace_keeps_the_storage_and_its_rows_answer_no_more(run, catalog, market):
+def test_or_replace_keeps_storage_but_not_freshness(run, catalog, market):
     run("CREATE MATERIALIZED VIEW mv AS SELECT id, amount FROM sales")
     run("REFRESH MATERIALIZED VIEW mv")
     run("CREATE OR REPLACE MATERIALIZED VIEW mv AS SELECT id, amount FROM sales WHERE amount > 7")
@@ -73,14 +73,14 @@ def test_or_replace_keeps_the_storage_and_its_rows_answer_no_more(run, catalog, 
         ("CREATE MATERIALIZED VIEW mv AS SELECT nothing FROM sales", "nothing"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_leaves_nothing(run, catalog, market, text, what):
+def test_unsupported_clauses_are_rejected_without_effect(run, catalog, market, text, what):
     with pytest.raises(SqlError, match=what):
         run(text)
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
     assert catalog.list_views(market) == []
 
 
-def test_a_plain_view_is_no_materialized_one(run, catalog, market):
+def test_plain_view_is_not_materialized(run, catalog, market):
     catalog.execute("CREATE VIEW plain AS SELECT id FROM sales", database=market)
     for text in ("REFRESH MATERIALIZED VIEW plain", "DROP MATERIALIZED VIEW plain",
                  "ALTER MATERIALIZED VIEW plain SET TBLPROPERTIES ('a' = 'b')"):  # fmt: skip
@@ -112,7 +112,7 @@ def test_cascade_refreshes_each_once_in_order(run, catalog, market):
     ]
 
 
-def test_incremental_that_is_not_possible_says_why(run, catalog, market):
+def test_impossible_incremental_refresh_reports_reason(run, catalog, market):
     run("CREATE MATERIALIZED VIEW mv AS SELECT DISTINCT shop FROM sales")
     run("REFRESH MATERIALIZED VIEW mv")
     catalog.load_table((market, "sales")).append(rows((9, "d", 1)))

@@ -128,19 +128,19 @@ def test_grace_excuses_age_and_never_another_definition(recorded, observed, verd
     assert decide(recorded, observed, now_ms=999, max_staleness_ms=1000).verdict is verdict, "a clock that was set back"
 
 
-def test_a_view_without_a_recorded_identity_is_not_trusted():
+def test_view_without_recorded_uuid_has_unknown_freshness():
     state = replace(STATE, sources=(STATE.sources[0], replace(STATE.sources[1], uuid=None)))
     found = decide(replace(RECORDED, state=state), NOW, now_ms=2000)
     assert [reason.cause for reason in found.reasons] == [Cause.NO_STATE]
 
 
-def test_reasons_name_the_child_and_both_states():
+def test_reasons_name_source_and_both_states():
     [reason] = decide(RECORDED, table(id=11), now_ms=2000).reasons
     assert (reason.source, reason.before, reason.now) == (T, "snapshot 10", "snapshot 11")
     assert str(reason) == "db.t: a table changed, from snapshot 10 to snapshot 11"
 
 
-def test_only_changed_tables_can_be_refreshed_from_what_was_added():
+def test_only_changed_tables_allow_incremental_refresh():
     assert changed_tables(decide(RECORDED, table(id=11), now_ms=2000)) == (T,)
     assert changed_tables(decide(RECORDED, NOW, now_ms=2000)) == ()
     assert changed_tables(decide(RECORDED, replace(table(id=11), version_id=2), now_ms=2000)) is None
@@ -156,7 +156,7 @@ recorded_sources = st.lists(
 
 
 @given(recorded_sources, recorded_sources, st.integers(1, 2), st.integers(1, 2))
-def test_fresh_means_the_same_objects_in_the_same_state(before, now, version, current):
+def test_fresh_requires_same_objects_in_same_state(before, now, version, current):
     def unique(values):
         return {
             (kind, uuid, number, schema if kind is SourceKind.TABLE else 0) for kind, _, uuid, number, schema in values
@@ -192,7 +192,7 @@ def chain(names: list[str], expired: int = 0) -> TableState:
 
 
 @given(operations, st.integers(0, 6), st.integers(0, 6))
-def test_what_happened_since_a_snapshot(names, since, expired):
+def test_operations_since_snapshot(names, since, expired):
     assume(since <= len(names) and expired <= max(len(names) - 1, 0))
     facts = chain(names, expired)
     found = facts.operations_since(since or NO_SNAPSHOT)

@@ -30,7 +30,7 @@ TABLE = SourceState(SourceKind.TABLE, ViewName("db", "t"), "0f5cb8f0-4b8a-4b38-9
 VIEW = SourceState(SourceKind.VIEW, ViewName("db", "v"), "0f5cb8f0-4b8a-4b38-9f4d-3c1c2b0a0002", 3)
 
 
-def test_refresh_state_has_the_specifications_fields():
+def test_refresh_state_has_fields_of_specification():
     text = encode(RefreshState(2, (TABLE, VIEW), 1700000000000))
     assert json.loads(text) == {
         "view-version-id": 2,
@@ -42,7 +42,7 @@ def test_refresh_state_has_the_specifications_fields():
     }
 
 
-def test_refresh_state_of_others_may_say_more():
+def test_refresh_state_with_unknown_keys_is_decoded():
     text = json.dumps(
         {
             "view-version-id": 1,
@@ -85,24 +85,24 @@ def test_refresh_state_of_others_may_say_more():
          '"snapshot-id": 1}], "refresh-start-timestamp-ms": 1}', "source-states[0].version-id"),
     ],
 )  # fmt: skip
-def test_a_broken_refresh_state_is_refused_with_its_place(text, path):
+def test_invalid_refresh_state_is_rejected_with_path(text, path):
     with pytest.raises(InvalidRefreshStateError) as caught:
         decode(text)
     assert caught.value.path.startswith(path)
 
 
 @given(states)
-def test_refresh_state_comes_back(state):
+def test_refresh_state_round_trip(state):
     assert decode(encode(state)) == state
 
 
 @given(states)
-def test_summary_of_the_layout_table_comes_back(state):
+def test_summary_of_table_layout_round_trip(state):
     assert decode_summary(encode_summary(state)) == state
 
 
 @given(st.lists(states, min_size=1, max_size=4), st.booleans())
-def test_attached_refreshes_come_back(history, keep):
+def test_attached_refreshes_round_trip(history, keep):
     storage = AttachedStorage()
     for number, state in enumerate(history):
         storage = storage.with_refresh(state, sequence_number=number, keep=keep)
@@ -112,7 +112,7 @@ def test_attached_refreshes_come_back(history, keep):
     assert found.current is not None and found.current.state() == history[-1]
 
 
-def test_attached_layout_has_the_drafts_fields():
+def test_attached_layout_has_fields_of_draft():
     assert json.loads(AttachedView("file:/m.json").encode()) == {
         "format-version": 1, "storage-table-location": "file:/m.json"}  # fmt: skip
     assert json.loads(AttachedView("file:/m.json", True).encode())["allow-stale-data"] is True
@@ -138,7 +138,7 @@ def test_attached_layout_has_the_drafts_fields():
     }
 
 
-def test_table_layout_has_the_drafts_fields():
+def test_table_layout_has_fields_of_draft():
     assert json.loads(AssociatedView("file:/v.json").encode()) == {
         "format-version": 1, "associated-view-location": "file:/v.json"}  # fmt: skip
     summary = encode_summary(RefreshState(2, (TABLE,), None))
@@ -146,7 +146,7 @@ def test_table_layout_has_the_drafts_fields():
     assert json.loads(summary["base-tables"]) == [{"identifier": "db.t", "snapshot-id": 7, "uuid": TABLE.uuid}]
 
 
-def test_what_others_wrote_is_kept():
+def test_unknown_keys_are_preserved():
     text = '{"format-version":1,"storage-table-location":"file:/m.json","allow-stale-data":false,"theirs":[1]}'
     assert json.loads(AttachedView.decode(text).encode()) == json.loads(text)
     text = (
@@ -158,7 +158,7 @@ def test_what_others_wrote_is_kept():
 
 
 @pytest.mark.parametrize("reader", [AttachedView.decode, AttachedStorage.decode, AssociatedView.decode])
-def test_a_later_format_is_refused(reader):
+def test_later_format_version_is_rejected(reader):
     with pytest.raises(UnsupportedMaterializedViewError) as caught:
         reader('{"format-version": 2}')
     assert (caught.value.found, caught.value.supported) == (2, 1)
@@ -170,7 +170,7 @@ def test_a_later_format_is_refused(reader):
 @pytest.mark.parametrize(
     "current", ['"current-refresh-id":2', '"current-refresh-id":null', '"current-refresh-id":true', ""]
 )
-def test_current_refresh_must_be_in_the_list(current):
+def test_current_refresh_must_be_listed(current):
     refresh = '{"refresh-id":1,"version-id":1,"base-tables":[]}'
     with pytest.raises(InvalidRefreshStateError):
         AttachedStorage.decode(f'{{"format-version":1,"refreshes":[{refresh}]{"," if current else ""}{current}}}')
@@ -190,7 +190,7 @@ def test_current_refresh_must_be_in_the_list(current):
         ("`a", None),
     ],
 )
-def test_an_identifier_stands_as_in_the_sql_expression(identifier, name):
+def test_identifier_is_parsed_as_in_sql_expression(identifier, name):
     records = json.dumps([{"identifier": identifier, "snapshot-id": 1}])
     record = {"type": "iceberg-metastore", "identifier": identifier, "snapshot-reference": 1}
     refresh = {"refresh-id": 1, "version-id": 1, "base-tables": [record]}
@@ -208,7 +208,7 @@ def test_an_identifier_stands_as_in_the_sql_expression(identifier, name):
 
 
 @given(names, st.none() | st.just("cat"))
-def test_storage_link_comes_back(name, catalog):
+def test_storage_link_round_trip(name, catalog):
     link = StorageLink((name.database,), name.name, catalog)
     assert StorageLink.decode(link.encode()) == link == StorageLink.decode(link.to_json())
 
@@ -216,5 +216,5 @@ def test_storage_link_comes_back(name, catalog):
 @pytest.mark.parametrize(
     "value", [None, "", "no", "[]", "{}", 5, {"namespace": [], "name": "a"}, {"namespace": "d", "name": "a"}]
 )
-def test_what_is_no_storage_link(value):
+def test_invalid_storage_link_is_ignored(value):
     assert StorageLink.decode(value) is None

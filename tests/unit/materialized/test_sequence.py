@@ -50,18 +50,18 @@ NOW = ObservedState(
 )
 
 
-def test_numbers_begin_at_1_for_each_view():
+def test_sequence_numbers_start_at_1_for_each_view():
     assert assign_numbers({}, [V, T, U]) == L
 
 
-def test_s_is_a_map_of_ids_to_states_and_no_more():
+def test_state_maps_numbers_to_states_only():
     summary = encode_numbers_only(STATE, L)
     assert json.loads(summary[SEQUENCE_STATE]) == S
     assert has_numbers_only(summary) and not has_numbers_only(encode_with_uuids(STATE, L))
     assert "uuid" not in "".join(summary.values())
 
 
-def test_l_and_s_are_correlated_by_the_ids():
+def test_lineage_and_state_are_correlated_by_number():
     found = decode_by_number(encode_numbers_only(STATE, L), L)
     assert {source.name: source.id for source in found.sources} == {V: 4, T: 5310, U: 5311}
     assert decide(RecordedRefresh(found), NOW, now_ms=0).is_fresh
@@ -70,12 +70,12 @@ def test_l_and_s_are_correlated_by_the_ids():
 
 
 @pytest.mark.parametrize("lineage", [{}, {"db.v": 1, "db.t": 2}])
-def test_s_is_meaningless_if_the_lineage_is_missing(lineage):
+def test_state_without_lineage_is_rejected(lineage):
     with pytest.raises(InvalidRefreshStateError):
         decode_by_number(encode_numbers_only(STATE, L), lineage)
 
 
-def test_s_of_another_writer_tells_tables_by_their_snapshots_and_views_by_nothing():
+def test_state_of_other_writer_identifies_tables_but_not_views():
     pure = {key: value for key, value in encode_numbers_only(STATE, L).items() if key != SEQUENCE_DETAILS}
     state = decode_by_number(pure, L)
     [reason] = decide(RecordedRefresh(state), NOW, now_ms=0).reasons
@@ -110,7 +110,7 @@ def test_what_counts(now, causes):
 
 
 @given(states)
-def test_both_forms_come_back(state):
+def test_states_with_and_without_uuids_round_trip(state):
     numbers = assign_numbers({}, [source.name for source in state.sources])
     only = decode_by_number(encode_numbers_only(state, numbers), numbers)
     bare = {replace(source, kind=None, uuid=None) for source in state.sources}
@@ -127,7 +127,7 @@ children = st.lists(st.sampled_from("abcdef").map(lambda name: ViewName("d", nam
 
 
 @given(st.lists(children, max_size=4), st.integers(0, 9))
-def test_a_number_keeps_its_name(lists, behind):
+def test_number_is_never_reassigned(lists, behind):
     numbers: dict[str, int] = {}
     for names in lists:
         more = assign_numbers(numbers, names, behind)
@@ -139,7 +139,7 @@ def test_a_number_keeps_its_name(lists, behind):
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 0}', '{"a": "1"}', '{"a": true}', '{"a": 1, "b": 1}'])
-def test_what_is_no_lineage(text):
+def test_invalid_lineage_is_rejected(text):
     with pytest.raises(InvalidRefreshStateError):
         decode_lineage(text if text else "no")
 
@@ -154,7 +154,7 @@ def test_what_is_no_lineage(text):
         {"version-id": "new"},
     ],
 )
-def test_what_is_no_state(changes):
+def test_invalid_state_is_rejected(changes):
     with pytest.raises(InvalidRefreshStateError):
         decode_by_number({**encode_numbers_only(STATE, L), **changes}, L)
 

@@ -35,7 +35,7 @@ def test_definition():
 
 
 @pytest.mark.parametrize("broken", [None, "", "SELECT 1", "/* Presto Materialized View: !! */", text([]), text({})])
-def test_what_is_no_definition(broken):
+def test_invalid_definition_is_rejected(broken):
     with pytest.raises(InvalidRefreshStateError):
         trino.definition(broken)
 
