@@ -34,7 +34,7 @@ BAD = [
     ("jdbc:derby:/d;user=a;password=b", "it contains a password"),
     ("jdbc:derby:/d;bootPassword=secret", "it contains a password"),
     ("postgresql://host/hive?sslpassword=secret", "it contains a password"),
-    ("mysql://ann:secret/more@host/hive", "cannot be read"),
+    ("mysql://ann:secret/more@host/hive", "cannot be parsed"),
     ("mysql://ann:123/secret@host/hive", "it contains a password"),
     ("mysql//ann:secret@host/hive", "it contains a password"),
     ("mysql:ann:secret:host", "names no host"),
@@ -42,7 +42,7 @@ BAD = [
     ("oracle://host/hive", "rendered without a connection"),
     ("mysql://host", "names no database"),
     ("mysql:///hive", "names no host"),
-    ("mysql://host:port/hive", "cannot be read"),
+    ("mysql://host:port/hive", "cannot be parsed"),
     ("derby://host:1527/db", "network server"),
     ("derby:", "names no directory"),
 ]

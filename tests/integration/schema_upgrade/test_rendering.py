@@ -168,4 +168,4 @@ def test_a_script_for_derby_drops_no_column() -> None:
     assert step is not None and len(step.statements) > 1
     script = render(made)
     assert "DROP COLUMN" not in script
-    assert "upgrade apply` alone" in script.replace("\n-- ", " ")
+    assert "upgrade apply` only" in script.replace("\n-- ", " ")
