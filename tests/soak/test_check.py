@@ -94,7 +94,7 @@ class Scene:
         return check(self.attempts, self.world, self.snapshots, 10).violations
 
 
-def test_a_history_that_is_right() -> None:
+def test_correct_history_has_no_violations() -> None:
     assert Scene().violations() == []
 
 
@@ -209,14 +209,14 @@ WRONG: list[Callable[[Scene], None]] = [
 
 
 @pytest.mark.parametrize("spoil", WRONG, ids=lambda spoil: spoil.__name__.strip("_"))
-def test_what_is_wrong_is_found(spoil: Callable[[Scene], None]) -> None:
+def test_violations_are_detected(spoil: Callable[[Scene], None]) -> None:
     scene = Scene()
     spoil(scene)
     assert scene.violations()
 
 
 @pytest.mark.parametrize("outcome", [UNKNOWN, Outcome.CUT_SHORT])
-def test_what_nobody_knows_may_be_either_way(outcome: Outcome) -> None:
+def test_unknown_outcomes_may_be_applied_or_not(outcome: Outcome) -> None:
     for change, known in {
         "create": {"name": "m_3", "token": "2-1"},
         "replace": {"name": "m_1", "token": "2-1"},
@@ -238,7 +238,7 @@ def test_what_nobody_knows_may_be_either_way(outcome: Outcome) -> None:
         assert made.violations() == not_made.violations() == []
 
 
-def test_a_ledger_says_what_was_told(tmp_path: Path) -> None:
+def test_ledger_returns_recorded_outcomes(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     with ledger.attempt(1, 1, "load", name="m_0") as learned:
         learned["versions"] = 3

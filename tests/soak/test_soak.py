@@ -130,7 +130,7 @@ class Soak:
 
 
 @pytest.mark.timeout(900 + MINUTES * 180)
-def test_a_soak(cluster: Cluster, proxies: list[ThriftProxy], disk: Disk, begun: str, tmp_path: Path) -> None:
+def test_soak(cluster: Cluster, proxies: list[ThriftProxy], disk: Disk, begun: str, tmp_path: Path) -> None:
     print(f"seed {SEED}")
     soak = Soak(cluster, proxies, disk, begun, tmp_path)
     try:

@@ -252,7 +252,7 @@ def test_invalid_view_default_property_is_rejected(
     assert nothing_there(metastore, raw, database)
 
 
-def test_the_catalog_s_own_properties_on_a_replace(open_catalog: CatalogFactory, database: str) -> None:
+def test_replace_applies_overrides_but_not_defaults_of_catalog(open_catalog: CatalogFactory, database: str) -> None:
     """Overrides hold for every commit of a definition; defaults are for new views, and reset nothing later."""
     plain = open_catalog()
     catalog = open_catalog({"view-default.a": "default", "view-override.b": "override"})
@@ -317,7 +317,7 @@ def test_nested_columns(
         assert loaded.drift == ()
 
 
-def test_arrow_s_schema(catalog: HiveViewCatalog, database: str) -> None:
+def test_create_from_arrow_schema(catalog: HiveViewCatalog, database: str) -> None:
     arrow = pytest.importorskip("pyarrow")
     columns = arrow.schema(
         [arrow.field("id", arrow.int64(), nullable=False), arrow.field("tags", arrow.list_(arrow.string()))]
@@ -467,7 +467,7 @@ def test_identifier_with_other_catalog_is_rejected(
     assert not other.view_exists(f"prod.{database}.v")
 
 
-def test_databases_of_the_metastore_itself(catalog: HiveViewCatalog, raw: Client, own_directory: str) -> None:
+def test_view_in_database_created_by_other_client(catalog: HiveViewCatalog, raw: Client, own_directory: str) -> None:
     """A database that somebody else made, with a location that is no directory yet."""
     raw.create_database(Database(name="made_elsewhere", locationUri=f"{own_directory}/x/y/"))
     view = catalog.create_view("made_elsewhere.v", SCHEMA, version("made_elsewhere", ("spark", QUERY)))

@@ -44,7 +44,7 @@ def test_drop_and_register_restores_everything(catalog: HiveViewCatalog, databas
     assert changed.uuid() == view.uuid()
 
 
-def test_an_earlier_state_is_registered_by_its_file(catalog: HiveViewCatalog, database: str) -> None:
+def test_register_restores_earlier_metadata_file(catalog: HiveViewCatalog, database: str) -> None:
     first = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     first.update().replace_version(version(database, ("spark", "select 2"))).commit()
     catalog.drop_view(f"{database}.v")

@@ -88,7 +88,7 @@ def test_server_without_filter_support(
         assert FILTER in server.methods
 
 
-def test_a_database_that_hive_4_says_it_does_not_know(
+def test_unknown_database_error_of_hive_4_raises_no_such_namespace(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory
 ) -> None:
     with ScriptedServer(metastore.port) as server:

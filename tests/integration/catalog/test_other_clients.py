@@ -53,7 +53,7 @@ def has_get_table(written: HiveViewCatalog) -> bool:
 
 
 @pytest.mark.hive2
-def test_get_table_is_asked_for_where_it_is(has_get_table: bool) -> None:
+def test_get_table_is_used_if_available(has_get_table: bool) -> None:
     assert has_get_table
 
 

@@ -21,7 +21,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, version
 
 
-def test_pyiceberg_loads_it(properties: dict[str, str], database: str) -> None:
+def test_pyiceberg_load_catalog(properties: dict[str, str], database: str) -> None:
     catalog = load_catalog("prod", **{"py-catalog-impl": "hive_views.catalog.HiveViewCatalog", **properties})
     assert isinstance(catalog, HiveViewCatalog)
     assert isinstance(catalog, HiveCatalog)
@@ -41,7 +41,7 @@ def test_catalog_implements_all_abstract_methods() -> None:
 
 
 @pytest.mark.parametrize("owner", [Catalog, View], ids=["catalog", "view"])
-def test_signatures_take_what_pyiceberg_s_take(owner: type) -> None:
+def test_signatures_accept_pyiceberg_arguments(owner: type) -> None:
     """Same names, same order, same defaults; ours may take more, by keyword."""
     implementation = {Catalog: HiveViewCatalog, View: HiveView}[owner]
     for name, method in inspect.getmembers(owner, inspect.isfunction):

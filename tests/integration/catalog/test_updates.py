@@ -30,7 +30,7 @@ def test_update_without_changes_writes_nothing(catalog: HiveViewCatalog, databas
     assert files_below(view.location()) == {path(view.metadata_location)}
 
 
-def test_an_equal_definition_still_conflicts_with_a_newer_one(catalog: HiveViewCatalog, database: str) -> None:
+def test_equal_definition_conflicts_with_newer_definition(catalog: HiveViewCatalog, database: str) -> None:
     """Nothing is to be written for it, but what the caller asks for is not what stands there."""
     seen = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     newer = seen.update().replace_version(version(database, ("spark", "select 2"))).commit()

@@ -83,7 +83,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_function_is_called_with_the_options() -> None:
+def test_function_receives_options() -> None:
     assert run("1") == (0, "adding\nquiet\n")
     assert run("1", "--second", "5", "--loudly", "--json") == (0, '{\n  "total": 6,\n  "shown": "LOUD"\n}\n')
     assert run("--second", "1", "--", "-3") == (1, "adding\nquiet\n")
@@ -128,7 +128,7 @@ def test_every_option_has_a_help_text(name: str, function: Callable[..., Any]) -
     assert "--json" in done.out
 
 
-def test_the_help_lists_every_command_once() -> None:
+def test_help_lists_each_command_once() -> None:
     text = invoke("--help", TERMINAL_WIDTH="120").out
     for name, _ in [*COMMANDS, ("metastore", None)]:
         assert text.count(f"│ {name} ") == 1

@@ -64,13 +64,13 @@ def test_types(written: str, expected: str) -> None:
         "x:select 1", "x:int)",
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str) -> None:
+def test_invalid_columns_are_rejected(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_columns([text])
     assert raised.value.argument == "--column"
 
 
-def test_a_comment_may_hold_colons_and_a_struct_its_own_comments() -> None:
+def test_comments_with_colons_and_comments_in_structs() -> None:
     assert read("x:int:a: b::c") == ("x", "int", "a: b::c")
     (field,) = schema_from_pyiceberg(parse_columns(["x:struct<a:int comment 'p:q',b:long>:r:s"]))["fields"]
     assert field["doc"] == "r:s"
@@ -83,7 +83,7 @@ def test_ids_are_unique_to_any_depth() -> None:
     assert sorted(schema._lazy_id_to_name) == list(range(1, 9))
 
 
-def test_a_name_given_twice() -> None:
+def test_duplicate_column_name_is_rejected() -> None:
     with pytest.raises(UsageError, match="given twice"):
         parse_columns(["a:int", "A:long"])
 
@@ -105,12 +105,12 @@ TYPES = st.recursive(
 
 
 @given(TYPES)
-def test_what_is_shown_can_be_written(text: str) -> None:
+def test_shown_columns_can_be_parsed(text: str) -> None:
     assert read(f"x:{text}")[1] == text
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         parse_columns([text])
     except UsageError:

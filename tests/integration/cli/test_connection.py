@@ -30,7 +30,7 @@ def configure(home: Path, text: str) -> None:
         (home / ".pyiceberg.yaml").write_text(text, encoding="utf-8")
 
 
-def test_a_catalog_of_the_yaml_file(home: Path, metastore: EmbeddedMetastore, database: str) -> None:
+def test_catalog_is_read_from_yaml_file(home: Path, metastore: EmbeddedMetastore, database: str) -> None:
     places = f"uri: {metastore.uri}\n    warehouse: {metastore.warehouse}"
     configure(home, f"catalog:\n  prod:\n    type: hive\n    {places}\n")
     assert invoke("--catalog", "prod", "list", database, "--json").json == {"views": []}
@@ -40,12 +40,12 @@ def test_a_catalog_of_the_yaml_file(home: Path, metastore: EmbeddedMetastore, da
     assert done.out == f"{database}.v: created, version 1 is current\n"
 
 
-def test_a_catalog_of_the_environment(metastore: EmbeddedMetastore, database: str) -> None:
+def test_catalog_is_read_from_environment(metastore: EmbeddedMetastore, database: str) -> None:
     done = invoke("--catalog", "prod", "list", database, PYICEBERG_CATALOG__PROD__URI=metastore.uri)
     assert (done.code, done.err) == (0, "")
 
 
-def test_the_default_catalog(home: Path, metastore: EmbeddedMetastore, database: str) -> None:
+def test_default_catalog(home: Path, metastore: EmbeddedMetastore, database: str) -> None:
     configure(home, f"default-catalog: mine\ncatalog:\n  mine:\n    uri: {metastore.uri}\n")
     assert invoke("list", database).code == 0
 
@@ -59,7 +59,7 @@ def test_options_override_the_configuration(home: Path, metastore: EmbeddedMetas
     assert catalog.properties == {**given, "hive.hive2-compatible": "true"}  # our default, said to PyIceberg's tables
 
 
-def test_what_is_typed_counts_more_than_the_environment(metastore: EmbeddedMetastore, database: str) -> None:
+def test_options_override_environment(metastore: EmbeddedMetastore, database: str) -> None:
     there = {"PYICEBERG_CATALOG__PROD__URI": metastore.uri, "PYICEBERG_CATALOG__BAD__URI": NOWHERE}
     assert invoke("--catalog", "prod", "list", database, HIVE_VIEWS_URI=NOWHERE, **there).code == 0
     assert invoke("--uri", metastore.uri, "list", database, HIVE_VIEWS_CATALOG="bad", **there).code == 0
@@ -84,7 +84,7 @@ def test_what_is_typed_counts_more_than_the_environment(metastore: EmbeddedMetas
         ("", ["--uri", NOWHERE, "--property", "hive-views.pool-size=x", "list"], "it must be a whole number"),
     ],
 )
-def test_what_cannot_be_used(home: Path, text: str, words: list[str], said: str) -> None:
+def test_unusable_connection_options_are_rejected(home: Path, text: str, words: list[str], said: str) -> None:
     configure(home, text)
     done = invoke(*words)
     assert (done.code, done.out) == (2, "")
@@ -102,7 +102,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_configuration_that_cannot_be_read_is_not_shown(home: Path, case: str) -> None:
+def test_error_for_unreadable_configuration_hides_its_values(home: Path, case: str) -> None:
     text, said = BROKEN[case]
     configure(home, text)
     for words in (["--catalog", "a", "list"], ["--json", "--catalog", "a", "list"]):
@@ -114,14 +114,14 @@ def test_a_configuration_that_cannot_be_read_is_not_shown(home: Path, case: str)
         assert "TOPSECRET" not in done.err
 
 
-def test_an_environment_that_contradicts_itself_is_not_shown() -> None:
+def test_error_for_contradictory_environment_hides_its_values() -> None:
     done = invoke("--catalog", "a", "list", PYICEBERG_CATALOG__A="x", PYICEBERG_CATALOG__A__PASSWORD="TOPSECRET")
     assert (done.code, done.out) == (2, "")
     assert "environment" in done.err
     assert "TOPSECRET" not in done.err
 
 
-def test_a_configuration_that_pyiceberg_cannot_be_imported_with(home: Path) -> None:
+def test_configuration_that_breaks_pyiceberg_import_is_reported(home: Path) -> None:
     """It reads it while it is imported, which it was long ago in this process."""
     configure(home, BROKEN["a value like a mapping"][0])
     done = subprocess.run(
@@ -139,6 +139,6 @@ def test_properties() -> None:
             parse_properties([text], "-p")
 
 
-def test_names_of_configured_catalogs_have_no_case(home: Path) -> None:
+def test_configured_catalog_names_are_case_insensitive(home: Path) -> None:
     configure(home, "catalog:\n  Prod:\n    uri: thrift://h:1\n")
     assert configured_catalog("PROD") == ("PROD", {"uri": "thrift://h:1"})

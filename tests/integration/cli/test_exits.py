@@ -158,7 +158,7 @@ def test_warning_is_printed_on_stderr(cli: Cli, metastore: EmbeddedMetastore, da
     assert (text.code, text.err) == (0, f"Warning: {warning['warning'].replace('.v:', '.w:')}\n")
 
 
-def test_no_arguments_print_the_help() -> None:
+def test_no_arguments_print_help() -> None:
     done = invoke()
     assert (done.code, done.err) == (0, "")
     assert "Usage: hive-views" in done.out

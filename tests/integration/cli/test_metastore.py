@@ -67,7 +67,7 @@ def test_start_status_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "expected"), [("interrupt", 130), ("stop", 0)])
-def test_in_the_foreground(tmp_path: Path, how: str, expected: int) -> None:
+def test_start_in_foreground(tmp_path: Path, how: str, expected: int) -> None:
     words = ["metastore", "start", "--foreground", "--port", "0", "--json"]
     environment = {**os.environ, "HIVE_VIEWS_METASTORE_DIR": str(tmp_path)}
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True, env=environment) as command:
@@ -100,7 +100,7 @@ def test_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ]  # fmt: skip
 
 
-def test_the_default_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert metastore.default_directory() == tmp_path / "hive-views" / "metastore"
     monkeypatch.delenv("XDG_DATA_HOME")

@@ -50,7 +50,7 @@ def test_starting_imports_little(words: list[str], tmp_path: Path) -> None:
     assert not heavy & imported
 
 
-def test_the_installed_command_and_the_module_are_the_same(metastore: EmbeddedMetastore, top: str) -> None:
+def test_module_equals_installed_command(metastore: EmbeddedMetastore, top: str) -> None:
     installed = Path(sys.executable).parent / "hive-views"
     words = ["--uri", metastore.uri, "--json", "list", top.partition(".")[0]]
     one, other = run([str(installed), *words]), run([*COMMAND, *words])
@@ -58,7 +58,7 @@ def test_the_installed_command_and_the_module_are_the_same(metastore: EmbeddedMe
     assert json.loads(one.stdout)["views"][0]["view"] == top
 
 
-def test_a_reader_that_has_seen_enough(metastore: EmbeddedMetastore, top: str) -> None:
+def test_closed_output_pipe_ends_command_silently(metastore: EmbeddedMetastore, top: str) -> None:
     for words in (["list"], ["--json", "show", top]):
         with subprocess.Popen(
             [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(metastore)
@@ -70,7 +70,7 @@ def test_a_reader_that_has_seen_enough(metastore: EmbeddedMetastore, top: str) -
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_a_signal_during_the_doctor_leaves_nothing(
+def test_doctor_removes_temporary_objects_on_signal(
     metastore: EmbeddedMetastore, database: str, number: signal.Signals, code: int
 ) -> None:
     with subprocess.Popen(
@@ -92,7 +92,7 @@ def test_a_signal_during_the_doctor_leaves_nothing(
         assert not [name for name in client.get_all_tables(database) if name.startswith(TEMPORARY_ROW_PREFIX)]
 
 
-def test_what_is_logged_cannot_steer_the_terminal(metastore: EmbeddedMetastore, database: str) -> None:
+def test_control_characters_in_logs_are_escaped(metastore: EmbeddedMetastore, database: str) -> None:
     evil = hive_row(database, "t", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:///\x1b[2J\x9b.json")
     with connect(metastore.port) as client:
         client.create_table(evil)
@@ -104,7 +104,7 @@ def test_what_is_logged_cannot_steer_the_terminal(metastore: EmbeddedMetastore, 
     assert not set("\x1b\x9b") & set(done.stdout + done.stderr)
 
 
-def test_a_defect_shows_its_traceback(metastore: EmbeddedMetastore, top: str) -> None:
+def test_internal_error_prints_traceback(metastore: EmbeddedMetastore, top: str) -> None:
     command = [sys.executable, "-m", "tests.integration.cli.defective"]
     words = ["--uri", metastore.uri, "show", top]
     done = run([*command, *words])
@@ -120,7 +120,7 @@ def test_a_defect_shows_its_traceback(metastore: EmbeddedMetastore, top: str) ->
     }
 
 
-def test_a_character_that_the_terminal_does_not_know(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
+def test_unencodable_character_is_escaped(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
     name = f"{database}.greek"
     assert cli("create", name, "--sql", "SELECT 'Ελλάδα 😀'", "-c", "n:string").code == 0
     variables = {"PYTHONIOENCODING": "latin-1", "HIVE_VIEWS_URI": metastore.uri}

@@ -43,7 +43,7 @@ def test_list_of_an_empty_database(cli: Cli, database: str) -> None:
     assert cli("list", database, "--json").json == {"views": []}
 
 
-def test_list_of_no_database(cli: Cli) -> None:
+def test_list_of_missing_database(cli: Cli) -> None:
     done = cli("list", "nothere")
     assert (done.code, done.out, done.err) == (3, "", "Error: Namespace does not exist: nothere\n")
 
@@ -105,7 +105,7 @@ def test_show_an_older_version(cli: Cli, top: str) -> None:
     assert "AS one" not in text
 
 
-def test_show_a_version_that_is_not_there(cli: Cli, top: str) -> None:
+def test_show_missing_version(cli: Cli, top: str) -> None:
     done = cli("show", top, "--version", "7", "--json")
     assert (done.code, done.error["type"]) == (3, "NoSuchVersionError")
     assert done.error["operands"] == {"identifier": top, "wanted": "7", "available": [1, 2]}
@@ -125,7 +125,7 @@ def test_show_for_people(cli: Cli, top: str) -> None:
     assert lines[-1].split()[0::2] == ["2", "replace", "current"]
 
 
-def test_what_is_shown_cannot_steer_the_terminal(cli: Cli, database: str) -> None:
+def test_control_characters_in_output_are_escaped(cli: Cli, database: str) -> None:
     name = f"{database}.evil"
     assert cli("create", name, "--sql", "SELECT 1 -- \x1b[2Jx", "-c", "n:int:[red]a\x07", "-p", "k=\x9b1").code == 0
     text = cli("show", name).out
@@ -157,7 +157,7 @@ def test_drift_is_shown(cli: Cli, metastore: EmbeddedMetastore, top: str) -> Non
     assert "columns, file: id bigint, n string, one int\n" in text
 
 
-def test_show_of_what_is_no_view(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+def test_show_of_non_view(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
     database = top.partition(".")[0]
     with connect(metastore.port) as client:
         row = client.get_table(database, "top")
@@ -170,7 +170,7 @@ def test_show_of_what_is_no_view(cli: Cli, metastore: EmbeddedMetastore, top: st
     assert cli("show").code == 2
 
 
-def test_show_a_view_whose_file_is_gone(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_show_view_with_missing_metadata_file(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     location = catalog.load_view(top).metadata_location
     Path(urlparse(location).path).unlink()
     done = cli("show", top, "--json")
@@ -247,7 +247,7 @@ def test_diff_of_columns(cli: Cli, database: str) -> None:
     assert "~ b int (old) -> B long (new)\n~ a (moved)\n+ e int\n" in text
 
 
-def test_diff_of_a_version_with_itself_and_one_that_is_not_there(cli: Cli, top: str) -> None:
+def test_diff_of_equal_and_missing_versions(cli: Cli, top: str) -> None:
     same = cli("diff", top, "2", "2", "--json").json
     assert [(item["change"], item["diff"]) for item in same["texts"]] == [("same", ""), ("same", "")]
     assert same["columns"] == []
@@ -255,7 +255,7 @@ def test_diff_of_a_version_with_itself_and_one_that_is_not_there(cli: Cli, top: 
     assert cli("diff", top, "2", "3").code == 3
 
 
-def test_a_typed_text_that_no_dialect_holds_is_compared_too(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_diff_compares_typed_text_without_representation(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     name, columns = f"{database}.star", parse_columns(["a:int"])
     catalog.create_view(
         name, columns, define("SELECT *", dialect="spark", default_namespace=(database,), stored="SELECT a")

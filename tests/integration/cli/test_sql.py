@@ -47,7 +47,7 @@ def test_as_json(cli: Cli, database: str) -> None:
     assert (found["columns"], found["rows"]) == (["name", "type", "comment"], [["n", "int", None]])
 
 
-def test_an_error_points_into_the_statement(cli: Cli, database: str) -> None:
+def test_syntax_error_has_line_and_column(cli: Cli, database: str) -> None:
     failed = cli("--json", "sql", "CREATE VIEW v AS\nSELECT a FROM nothing", "--database", database)
     assert failed.code == 2
     assert (failed.error["operands"]["line"], failed.error["operands"]["column"]) == (2, 15)
@@ -60,7 +60,7 @@ def expand(*lines: str | bytes, **options: str) -> list[dict]:
     return list(expand_lines(lines, **options))
 
 
-def test_every_golden_pair_is_answered_as_hive_did() -> None:
+def test_golden_pairs_equal_hive_answers() -> None:
     cases = [*load_cases("hive_view_expansion.jsonl"), *load_cases("hive_oracle.jsonl")]
     answers = expand(*(json.dumps({**case, "functions": FUNCTIONS}) for case in cases))
     assert len(answers) == len(cases) > 100
@@ -119,7 +119,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("line", BROKEN, ids=[str(line)[:60] for line in BROKEN])
-def test_a_broken_line_is_answered_and_the_rest_goes_on(line: str | bytes) -> None:
+def test_invalid_input_line_does_not_stop_later_lines(line: str | bytes) -> None:
     good = json.dumps(REQUEST)
     first, broken, last = expand(good, line, "\n", good)
     assert broken["error"].startswith("Not a request: ")

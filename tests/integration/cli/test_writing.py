@@ -122,15 +122,13 @@ def test_wrong_usage_of_create(cli: Cli, database: str, words: list[str], said: 
 
 
 @pytest.mark.parametrize("name", ["v", "a.b.c.d", "{}.with-dash", "{}.", "{}." + "x" * 257])
-def test_names_that_cannot_be(cli: Cli, database: str, name: str) -> None:
+def test_invalid_names_are_rejected(cli: Cli, database: str, name: str) -> None:
     done = cli("create", name.format(database), *QUERY)
     assert (done.code, done.out) == (2, "")
     assert "Invalid identifier" in done.err
 
 
-def test_create_where_the_name_is_taken(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, top: str
-) -> None:
+def test_create_with_existing_name(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, top: str) -> None:
     before = catalog.load_view(top).metadata_location
     done = cli("create", top, *QUERY, "--json")
     assert (done.code, done.error["type"], done.error["operands"]) == (4, "ViewAlreadyExistsError", {"identifier": top})
@@ -156,7 +154,7 @@ def test_create_or_replace(cli: Cli, database: str) -> None:
 # -- replace ----------------------------------------------------------------------------------------------------------
 
 
-def test_replace_keeps_what_is_not_named(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_replace_keeps_unspecified_fields(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     name = f"{database}.v"
     words = ("--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake", "-p", "a=1")
     assert cli("create", name, *QUERY, *words).code == 0
@@ -172,19 +170,21 @@ def test_replace_keeps_what_is_not_named(cli: Cli, catalog: HiveViewCatalog, dat
     assert (version.default_namespace, version.default_catalog) == (("x",), None)
 
 
-def test_replace_by_the_same_changes_nothing(cli: Cli, database: str) -> None:
+def test_replace_with_equal_definition_changes_nothing(cli: Cli, database: str) -> None:
     first = cli("create", f"{database}.v", *QUERY, "--json").json
     again = cli("replace", f"{database}.v", *QUERY, "--json").json
     assert again == {**first, "outcome": "unchanged"}
 
 
-def test_replace_does_not_lose_a_dialect(cli: Cli, top: str) -> None:
+def test_replace_rejects_loss_of_dialect(cli: Cli, top: str) -> None:
     done = cli("replace", top, "--sql", "SELECT 1", "--dialect", "trino", "-c", "n:int", "--json")
     assert (done.code, done.error["type"]) in [(4, "DialectLossError")]
     assert done.error["operands"]["previous"] == ["spark", "hive"]
 
 
-def test_replace_of_several_authors_texts_asks_which(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_replace_with_several_authored_dialects_requires_dialect(
+    cli: Cli, catalog: HiveViewCatalog, database: str
+) -> None:
     version = define("SELECT 1", dialect="spark", default_namespace=(database,))
     other = define("SELECT 2", dialect="trino", default_namespace=(database,))
     both = version.model_copy(update={"representations": [*version.representations, *other.representations]})
@@ -193,7 +193,7 @@ def test_replace_of_several_authors_texts_asks_which(cli: Cli, catalog: HiveView
     assert (done.code, "--dialect: the view has texts for spark, trino" in done.err) == (2, True)
 
 
-def test_replace_of_nothing(cli: Cli, database: str) -> None:
+def test_replace_of_missing_view(cli: Cli, database: str) -> None:
     assert cli("replace", f"{database}.v", *QUERY).code == 3
 
 
@@ -220,7 +220,7 @@ def test_rollback_to_a_time(cli: Cli, top: str, form: str) -> None:
     assert cli("rollback", top, "--to-time", time, "--json").json["version_id"] == 1
 
 
-def test_a_rollback_that_cannot_be(cli: Cli, top: str) -> None:
+def test_invalid_rollback_is_rejected(cli: Cli, top: str) -> None:
     assert cli("rollback", top).code == 2
     assert cli("rollback", top, "--to-version", "1", "--to-time", "1").code == 2
     assert cli("rollback", top, "--to-time", "yesterday").code == 2
@@ -246,7 +246,7 @@ def test_times(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "now", "2025-13-01", "-5", "1e9", "²", "12:00"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(UsageError):
         parse_time(text)
 
@@ -301,7 +301,7 @@ def test_drop_with_purge(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     assert not file_of(view.metadata_location).exists()
 
 
-def test_files_that_must_not_be_purged(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_purge_keeps_files_if_gc_is_disabled(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     assert cli("set", top, "gc.enabled=false").code == 0
     view = catalog.load_view(top)
     done = cli("drop", top, "--yes", "--purge", "--json").json
@@ -310,7 +310,7 @@ def test_files_that_must_not_be_purged(cli: Cli, catalog: HiveViewCatalog, top: 
     assert file_of(view.metadata_location).exists()
 
 
-def test_a_view_whose_file_is_gone_can_be_dropped(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_view_with_missing_metadata_file_can_be_dropped(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     location = catalog.load_view(top).metadata_location
     file_of(location).unlink()
     assert cli("drop", top, "--yes", "--purge").code == 1
@@ -318,7 +318,7 @@ def test_a_view_whose_file_is_gone_can_be_dropped(cli: Cli, catalog: HiveViewCat
     assert not catalog.view_exists(top)
 
 
-def test_drop_of_nothing(cli: Cli, metastore: EmbeddedMetastore, top: str, database: str) -> None:
+def test_drop_of_missing_view(cli: Cli, metastore: EmbeddedMetastore, top: str, database: str) -> None:
     assert cli("drop", f"{database}.nothing", "--yes").code == 3
     done = cli("drop", f"{database}.Nothing", "--yes", "--if-exists", "--json").json
     assert (done["view"], done["outcome"], done["purged"]) == (f"{database}.nothing", "absent", False)
@@ -349,7 +349,7 @@ def test_properties(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     assert cli("unset", top, "nothing", "--json").json["outcome"] == "unchanged"
 
 
-def test_properties_that_cannot_be(cli: Cli, top: str, database: str) -> None:
+def test_invalid_properties_are_rejected(cli: Cli, top: str, database: str) -> None:
     for words in (["set", top], ["unset", top], ["set", top, "x"], ["set", top, "=x"], ["set", top, "uuid=1"]):
         assert cli(*words).code == 2, words
     assert cli("set", f"{database}.nothing", "a=1").code == 3

@@ -94,7 +94,7 @@ def test_cascade_drops_views_of_a_cycle(catalog, raw, database, hive_table, view
     assert left(raw, database) == []  # top too: what it read was renamed
 
 
-def test_without_a_keyword_dependents_are_left_dangling(shop, raw, database):
+def test_drop_without_keyword_leaves_dependents(shop, raw, database):
     shop.drop_view(f"{database}.c")
     assert left(raw, database) == ["a", "b", "d", "old", "orders"]
 

@@ -15,7 +15,7 @@ from tests.integration.docker.containers import DOCKER
 @pytest.mark.parametrize(
     ("version", "kind"), [("4.0.1", "postgresql"), ("3.1.3", "mariadb"), ("2.3.10", "derby")], ids=lambda each: each
 )
-def test_a_metastore_in_a_container(version, kind, start, warehouse):
+def test_metastore_runs_in_container(version, kind, start, warehouse):
     metastore = start(version, kind)
     with HiveViewCatalog("docker", uri=metastore.uri, warehouse=warehouse.as_uri()) as catalog:
         catalog.create_namespace("s")
@@ -72,7 +72,7 @@ def test_a_metastore_in_a_container(version, kind, start, warehouse):
         ({"HIVE_VIEWS_METASTORE_VERSION": "1.2.1"}, "not among the releases"),
     ],
 )
-def test_settings_that_cannot_be_had(settings, said, engine):
+def test_unsupported_settings_are_rejected(settings, said, engine):
     container = engine.containers.run("hive-views", environment=settings, detach=True)
     try:
         assert container.wait(timeout=120)["StatusCode"] == 1
@@ -83,7 +83,7 @@ def test_settings_that_cannot_be_had(settings, said, engine):
     assert "Traceback" not in printed
 
 
-def test_ports_are_published_to_this_machine_alone():
+def test_ports_are_published_on_loopback_only():
     published = re.findall(r"^ +ports: (.*)$", (DOCKER / "compose.yaml").read_text(), re.MULTILINE)
     assert published
     assert all(each.startswith('["127.0.0.1:') for each in published)

@@ -23,7 +23,7 @@ def run_in_spark(stack, *command):
     return said
 
 
-def test_spark_reads_a_view_of_ours(engine, warehouse, monkeypatch):
+def test_spark_reads_view(engine, warehouse, monkeypatch):
     from testcontainers.compose import DockerCompose
 
     monkeypatch.setenv("COMPOSE_PROJECT_NAME", f"hive-views-test-{uuid4().hex[:8]}")

@@ -170,7 +170,7 @@ def test_listens_on_the_loopback_address_and_nowhere_else(quick: EmbeddedMetasto
     assert listening(quick.pid) == [("0100007F", quick.port)]
 
 
-def test_the_token_of_its_gateway_is_not_logged(quick: EmbeddedMetastore, log_of_start: LogKeeper) -> None:
+def test_gateway_token_is_not_logged(quick: EmbeddedMetastore, log_of_start: LogKeeper) -> None:
     sent = [message for message in log_of_start.messages if message.startswith("Command to send: ")]
     assert any("TxnDbUtil" in message for message in sent)
     # Py4J's authentication command is the letter A and the token.

@@ -54,18 +54,18 @@ def test_addresses(url: str, place: str) -> None:
 
 
 @pytest.mark.parametrize(("url", "reason"), BAD)
-def test_addresses_that_are_refused_without_repeating_a_password(url: str, reason: str) -> None:
+def test_error_for_invalid_address_hides_password(url: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
         parse_address(url)
     assert "secret" not in str(caught.value)
 
 
-def test_a_schema_and_a_user_may_stand_in_a_jdbc_url() -> None:
+def test_jdbc_url_gives_schema_and_user() -> None:
     found = parse_address("jdbc:postgresql://host/hive?currentSchema=meta&user=ann")
     assert (found.schema, found.user) == ("meta", "ann")
 
 
-def test_a_password_shows_itself_to_nobody() -> None:
+def test_password_has_no_readable_representation() -> None:
     password = Password("hunter2")
     address = parse_address("mysql://host/hive", user="ann", password=password)
     for shown in (repr(password), str(password), f"{password}", repr(address), str(vars(address)), address.place):
@@ -76,7 +76,7 @@ def test_a_password_shows_itself_to_nobody() -> None:
         copy.deepcopy(password)
 
 
-def test_passwords_from_a_file_and_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_are_read_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PASSWORD_VARIABLE, raising=False)
     assert find_password(None) is None
     monkeypatch.setenv(PASSWORD_VARIABLE, "from here")
@@ -90,7 +90,7 @@ def test_passwords_from_a_file_and_from_the_environment(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_no_error_shows_a_password(kind: str, request: pytest.FixtureRequest) -> None:
+def test_errors_hide_password(kind: str, request: pytest.FixtureRequest) -> None:
     databases: SqlDatabases = request.getfixturevalue(kind)
     wrong = "not the pass-word"
     address = parse_address(databases.server.url("none"), user="hive", password=Password(wrong))
@@ -102,7 +102,7 @@ def test_no_error_shows_a_password(kind: str, request: pytest.FixtureRequest) ->
         connect(replace(address, password=Password("")))
 
 
-def test_the_commands_from_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
+def test_commands_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
     address = postgresql.copy("0.7.0")
     known = {"HIVE_VIEWS_UPGRADE_URL": address.place, "HIVE_VIEWS_UPGRADE_USER": "hive", PASSWORD_VARIABLE: PASSWORD}
     plan_file, script_file = str(tmp_path / "plan.json"), str(tmp_path / "script.sql")
@@ -146,7 +146,9 @@ def test_scripts_without_a_connection() -> None:
     assert invoke("upgrade", "render").code == 2
 
 
-def test_no_database_and_no_metastore_in_it(derby: DerbyDatabases, mariadb: SqlDatabases, tmp_path: Path) -> None:
+def test_missing_database_and_database_without_metastore(
+    derby: DerbyDatabases, mariadb: SqlDatabases, tmp_path: Path
+) -> None:
     assert invoke("upgrade", "detect", "--url", f"derby:{tmp_path}/none").code == 1
     address = mariadb.empty()
     words = ("upgrade", "plan", "--url", address.place, "--user", "hive")
@@ -155,21 +157,19 @@ def test_no_database_and_no_metastore_in_it(derby: DerbyDatabases, mariadb: SqlD
     assert "it is not a metastore" in done.err
 
 
-def test_a_derby_database_that_a_metastore_has_open(derby: DerbyDatabases) -> None:
+def test_derby_database_opened_by_another_process_is_rejected(derby: DerbyDatabases) -> None:
     address = derby.copy("0.5.0")
     with derby.open(address), pytest.raises(DatabaseError, match="another process has it open"):
         connect(address)
 
 
-def test_every_command_is_a_function_of_its_own() -> None:
+def test_each_command_is_a_public_function() -> None:
     for name in ("detect", "plan", "render", "apply", "verify", "rollback"):
         assert callable(getattr(commands, name))
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_no_log_of_a_driver_shows_a_password(
-    kind: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_driver_logs_hide_password(kind: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> None:
     databases: SqlDatabases = request.getfixturevalue(kind)
     for name in ("", "sqlalchemy", "psycopg", "pymysql"):
         caplog.set_level("DEBUG", logger=name)
@@ -180,7 +180,7 @@ def test_no_log_of_a_driver_shows_a_password(
     assert PASSWORD not in caplog.text
 
 
-def test_no_log_shows_a_password(derby: DerbyDatabases, caplog: pytest.LogCaptureFixture) -> None:
+def test_derby_logs_hide_password(derby: DerbyDatabases, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     address = parse_address(derby.copy("0.5.0").place, password=Password("seen-nowhere"))
     with derby.open(address) as session:

@@ -78,7 +78,9 @@ def undisturbed(databases: Databases, state: str, target: str | None) -> tuple[t
 
 @pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0", "0.7.0", "1.2.0", "2.1.0", "4.0.0"])
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_killed_again_and_again(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+def test_repeatedly_killed_upgrade_equals_undisturbed_upgrade(
+    kind: str, state: str, worker: Worker, request: pytest.FixtureRequest
+) -> None:
     """The first run is killed after its first statement, the second after its second, until one comes through."""
     databases: SqlDatabases = request.getfixturevalue(kind)
     target = TARGETS.get(state)
@@ -96,7 +98,7 @@ def test_killed_again_and_again(kind: str, state: str, worker: Worker, request: 
 
 
 @pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0"])
-def test_the_connection_breaks_again_and_again(derby: DerbyDatabases, state: str) -> None:
+def test_repeatedly_broken_connection_equals_undisturbed_upgrade(derby: DerbyDatabases, state: str) -> None:
     """The same for Derby: the database goes down under the session, which loses what was not committed."""
     target = TARGETS.get(state)
     wanted, events = undisturbed(derby, state, target)
@@ -142,7 +144,7 @@ EVERY = [(kind, state) for kind in ("mariadb", "postgresql", "derby") for state 
 
 
 @pytest.mark.parametrize(("kind", "state"), EVERY if WHOLE else CHOICE)
-def test_killed_once_and_run_again(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+def test_upgrade_killed_once_is_resumed(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
     """Killed by SIGKILL after one statement; the next run finishes."""
     databases: Databases = request.getfixturevalue(kind)
     target = TARGETS.get(state)
@@ -159,7 +161,7 @@ def test_killed_once_and_run_again(kind: str, state: str, worker: Worker, reques
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_the_same_plan_goes_on_where_it_was_killed(kind: str, worker: Worker, request: pytest.FixtureRequest) -> None:
+def test_killed_plan_is_resumed(kind: str, worker: Worker, request: pytest.FixtureRequest) -> None:
     databases: Databases = request.getfixturevalue(kind)
     address = databases.copy("0.5.0")
     with databases.open(address) as session:
@@ -171,7 +173,7 @@ def test_the_same_plan_goes_on_where_it_was_killed(kind: str, worker: Worker, re
         assert set(found.found_done) | set(found.done) == {step.id for step in made.steps}
 
 
-def test_a_rollback_is_whole_after_a_kill(worker: Worker, mariadb: SqlDatabases) -> None:
+def test_rollback_after_killed_upgrade_restores_all_rows(worker: Worker, mariadb: SqlDatabases) -> None:
     """What a killed run changed is in the backup: none of its changes is without one."""
     for kill_at in (18, 21, 24):
         address = mariadb.copy("0.7.0")

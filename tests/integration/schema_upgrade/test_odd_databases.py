@@ -21,7 +21,7 @@ from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import old_schema
 
 
-def test_clouderas_fork_is_known_by_its_column(postgresql: SqlDatabases) -> None:
+def test_cloudera_fork_is_detected_by_its_column(postgresql: SqlDatabases) -> None:
     with postgresql.open(postgresql.copy("0.12.0")) as session:
         session.execute('ALTER TABLE "VERSION" ADD COLUMN "SCHEMA_VERSION_V2" character varying(255)')
         session.execute('ALTER TABLE "TBLS" ADD COLUMN "OWNER_TYPE" character varying(10)')
@@ -57,7 +57,7 @@ def test_flags_that_are_neither_set_nor_unset(databases: Databases) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_a_row_that_changes_while_its_batch_is_looked_at(kind: str, request: pytest.FixtureRequest) -> None:
+def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pytest.FixtureRequest) -> None:
     """The batch is done again, and the row that somebody else changed is in no backup."""
     databases: SqlDatabases = request.getfixturevalue(kind)
     address = databases.copy("0.10.0")
@@ -84,7 +84,7 @@ def test_a_row_that_changes_while_its_batch_is_looked_at(kind: str, request: pyt
         assert [1 in ids for ids in backed_up].count(True) == 1, "the batch that was given up left nothing behind"
 
 
-def test_progress_is_told_batch_by_batch(databases: Databases) -> None:
+def test_progress_is_reported_per_batch(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         told: list[Progress] = []
         apply(session, plan(detect(session)), batch_size=5, progress=told.append)
@@ -92,7 +92,7 @@ def test_progress_is_told_batch_by_batch(databases: Databases) -> None:
         assert [(each.done, each.total) for each in batches] == [(5, 17), (10, 17), (15, 17), (17, 17)]
 
 
-def test_a_statement_that_the_database_refuses(databases: Databases) -> None:
+def test_rejected_statement_keeps_committed_steps(databases: Databases) -> None:
     """What was committed stays, the error names the statement and none of its values, and a second run goes on."""
     address = databases.copy("0.5.0")
     with databases.open(address) as session:
@@ -114,7 +114,7 @@ def test_a_statement_that_the_database_refuses(databases: Databases) -> None:
 
 
 @pytest.mark.parametrize("mode", ["", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH", "ORACLE"])
-def test_servers_with_other_sql_modes(mariadb: SqlDatabases, mode: str) -> None:
+def test_nondefault_sql_modes(mariadb: SqlDatabases, mode: str) -> None:
     address, by_script = mariadb.copy("0.7.0"), mariadb.copy("0.7.0")
     mariadb.server.run(f"SET GLOBAL sql_mode = '{mode}';")
     text = "SELECT 'naÃ¯ve' AS `x`, 'C:\\\\dir' AS `y` FROM `sales`.`t`"
@@ -141,7 +141,7 @@ def test_servers_with_other_sql_modes(mariadb: SqlDatabases, mode: str) -> None:
         mariadb.server.run("SET GLOBAL sql_mode = DEFAULT;")
 
 
-def test_a_script_that_is_run_again_later_sets_no_column_back(mariadb: SqlDatabases) -> None:
+def test_repeated_script_leaves_upgraded_columns_unchanged(mariadb: SqlDatabases) -> None:
     """It made the columns utf8mb4; back in latin1, all that was written since would be question marks."""
     address = mariadb.copy("0.7.0")
     with mariadb.open(address) as session:
@@ -184,7 +184,7 @@ def test_tables_without_transactions_are_refused(mariadb: SqlDatabases) -> None:
         assert apply(session, plan(detect(session))).done
 
 
-def test_a_schema_that_is_not_public(postgresql: SqlDatabases) -> None:
+def test_schema_other_than_public(postgresql: SqlDatabases) -> None:
     """Two metastores in one database: a plan and a script are for the one that was read."""
     address = postgresql.copy("0.5.0")
     postgresql.server.run(

@@ -48,7 +48,7 @@ def test_hives_own_scripts_in_their_order() -> None:
 
 
 @given(st.sampled_from(NAMES), st.sampled_from(CHAIN), st.sampled_from(CHAIN[1:]))
-def test_a_plan_is_the_same_every_time_and_survives_json(dialect: str, start: str, target: str) -> None:
+def test_plan_is_deterministic_and_survives_json(dialect: str, start: str, target: str) -> None:
     schema = assumed_schema(dialect, start)
     if not at_least(target, schema.version):
         with pytest.raises(UsageError, match="newer than"):
@@ -70,7 +70,7 @@ def test_targets_that_cannot_be(target: str, reason: str) -> None:
         plan(assumed_schema("mysql", "2.3.0"), target)
 
 
-def test_a_plan_says_which_scripts_of_hives_do_the_same() -> None:
+def test_plan_names_conflicting_hive_scripts() -> None:
     made = plan(assumed_schema("mariadb", "2.3.0"), "4.0.0")
     by_name = {script.name: script.conflicts for script in made.hive_scripts}
     assert "TBLS.OWNER_TYPE" in by_name["upgrade-2.3.0-to-3.0.0.mysql.sql"]
@@ -92,14 +92,14 @@ def test_columns_that_a_later_script_of_hives_sets_back_are_left_until_then() ->
     assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.2.0", replace(latin, charset="utf8mb4"))
 
 
-def test_a_clob_that_holds_more_than_a_varchar_can_stays_one() -> None:
+def test_derby_clob_with_long_values_is_not_converted() -> None:
     schema = assumed_schema("derby", "2.3.0")
     step = "TABLE_PARAMS.PARAM_VALUE wide"
     assert plan(replace(schema, rows=Rows(longest_parameter=32672))).step(step) is not None
     assert plan(replace(schema, rows=Rows(longest_parameter=32673))).step(step) is None
 
 
-def test_what_is_odd_is_noted() -> None:
+def test_plan_notes_unusual_schemas() -> None:
     schema = replace(assumed_schema("postgresql", "2.3.0"), version_rows=("2.3.0", "3.1.0"), vendor="cdh", place="here")
     notes = " ".join(plan(schema).notes)
     assert "VERSION has 2 rows" in notes
@@ -113,7 +113,7 @@ def test_flags_that_hives_own_script_spoiled_are_filled_in() -> None:
     assert step is not None and step.rows.startswith("3 rows get 'N'")
 
 
-def test_a_fingerprint_follows_columns_and_versions_not_rows() -> None:
+def test_fingerprint_depends_on_columns_and_versions_only() -> None:
     schema = assumed_schema("mysql", "2.3.0")
     assert replace(schema, rows=Rows(tables=5)).fingerprint == schema.fingerprint
     assert replace(schema, version_rows=("3.1.0",)).fingerprint != schema.fingerprint
@@ -122,12 +122,12 @@ def test_a_fingerprint_follows_columns_and_versions_not_rows() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}', '{"format": 1, "steps": [{}]}', "no json"])
-def test_what_is_no_plan_is_refused(text: str) -> None:
+def test_invalid_plan_documents_are_rejected(text: str) -> None:
     with pytest.raises(InvalidPlanError):
         loads(text)
 
 
-def test_a_plan_that_was_edited_is_refused() -> None:
+def test_edited_plan_is_rejected() -> None:
     """Its statements are found anew when it is applied: an edited one would be half obeyed."""
     document = json.loads(dumps(plan(assumed_schema("mariadb", "1.2.0"), "2.3.0")))
     document["steps"].pop()
@@ -144,13 +144,13 @@ def test_tables_with_names_in_lower_case_keep_columns_in_upper_case() -> None:
     assert step.statements[0].startswith("ALTER TABLE `tbls` ADD COLUMN `OWNER_TYPE`")
 
 
-def test_the_json_of_a_plan_is_for_other_programs_too() -> None:
+def test_plan_json_contains_documented_fields() -> None:
     document = json.loads(dumps(plan(assumed_schema("oracle", "0.12.0"), "1.2.0")))
     assert {"id", "dialect", "steps", "hive_scripts", "notes", "target"} <= document.keys()
     assert all(step["reason"] and step["locks"] and step["undo_note"] for step in document["steps"])
 
 
-def test_a_vendors_version_and_an_unknown_version_are_read_as_far_as_they_go() -> None:
+def test_vendor_and_unknown_versions_are_parsed() -> None:
     schema = Schema("mysql", (Table("TBLS", ()), Table("TABLE_PARAMS", ())), version_rows=("2.1.1-cdh6.2.0",))
     assert schema.version == "2.1.0"
     assert replace(schema, version_rows=("unknown",)).version == "0.5.0"

@@ -20,7 +20,7 @@ STARTS = ("0.5.0", "0.12.0", "1.2.0", "2.1.0", "2.3.0", "3.1.0")
 
 
 @pytest.mark.parametrize(("state", "target"), [("0.5.0", "4.0.0"), ("0.10.0", None), ("2.1.0", "3.1.0")])
-def test_a_script_does_what_apply_does_and_runs_twice(databases: Databases, state: str, target: str | None) -> None:
+def test_script_equals_apply_and_is_repeatable(databases: Databases, state: str, target: str | None) -> None:
     with databases.open(databases.copy(state)) as session:
         made = plan(detect(session), target)
         apply(session, made)
@@ -99,7 +99,7 @@ def test_the_statements_of_databases_that_are_not_here_are_read_by_sqlglot(name:
                 assert sqlglot.parse(plain.removesuffix("GO"), dialect="tsql"), plain
 
 
-def test_oracle_modifies_and_renames_in_its_own_words() -> None:
+def test_oracle_modify_and_rename_statements() -> None:
     found = {step.id: step.statements for step in plan(assumed_schema("oracle", "1.2.0"), "2.2.0").steps}
     assert found["TBLS.TBL_NAME wide"] == ("ALTER TABLE TBLS MODIFY (TBL_NAME VARCHAR2(256))",)
     assert found["TABLE_PARAMS.PARAM_VALUE wide"] == (
@@ -112,13 +112,13 @@ def test_oracle_modifies_and_renames_in_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_assumed_schema_of_the_target_lacks_no_column(name: str) -> None:
+def test_assumed_schema_of_target_version_needs_no_steps(name: str) -> None:
     made = plan(assumed_schema(name, "4.0.0"), "4.0.0")
     lacking = {step.id for step in made.steps if step.kind in (Kind.ADD_COLUMN, Kind.CREATE_TABLE)}
     assert lacking == set()
 
 
-def test_a_change_of_type_on_oracle_loses_nothing_wherever_it_is_stopped() -> None:
+def test_interrupted_oracle_type_change_loses_no_values() -> None:
     """Its blocks, run over a model of the columns and stopped after each: the values are always in one of them.
 
     Each statement commits, and the metastore may write between two of them: what it could write is never dropped.
@@ -161,7 +161,7 @@ def _run_blocks(blocks: list[tuple[str, str]], columns: dict[str, tuple[str, str
             raise AssertionError(statement)
 
 
-def test_a_script_for_derby_drops_no_column() -> None:
+def test_derby_script_drops_no_column() -> None:
     """`ij` goes on after an error: after a copy that failed it would drop all values of TABLE_PARAMS."""
     made = plan(assumed_schema("derby", "2.3.0"))
     step = made.step("TABLE_PARAMS.PARAM_VALUE wide")

@@ -18,7 +18,7 @@ VIEW_COLUMNS = ["TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"]
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases, state: str) -> None:
+def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         before = detect(session)
         made = plan(before)
@@ -62,7 +62,7 @@ def test_a_start_state_is_upgraded_verified_and_taken_back(databases: Databases,
 
 
 @pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0", "2.3.0"])
-def test_all_that_views_of_hive_4_need(databases: Databases, state: str) -> None:
+def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         made = plan(detect(session), "4.0.1")
         assert made.target == "4.0.0"
@@ -119,7 +119,7 @@ class _StoppedError(Exception):
     """Raised in the middle of a rollback."""
 
 
-def test_a_rollback_that_was_stopped_anywhere_goes_on(databases: Databases) -> None:
+def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) -> None:
     """Stopped after its first statement, then after its second, and so on, until one comes through."""
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
@@ -148,7 +148,7 @@ def test_a_rollback_that_was_stopped_anywhere_goes_on(databases: Databases) -> N
         ]
 
 
-def test_a_plan_survives_its_json_and_holds_no_secret(databases: Databases) -> None:
+def test_plan_json_survives_round_trip_without_password(databases: Databases) -> None:
     address = databases.copy("0.7.0")
     with databases.open(address) as session:
         made = plan(detect(session), "3.1.3")
@@ -157,7 +157,7 @@ def test_a_plan_survives_its_json_and_holds_no_secret(databases: Databases) -> N
     assert address.password.reveal() not in text
 
 
-def test_a_dry_run_writes_nothing(databases: Databases) -> None:
+def test_dry_run_writes_nothing(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
         made = plan(detect(session))
@@ -167,7 +167,7 @@ def test_a_dry_run_writes_nothing(databases: Databases) -> None:
         assert rollback(session, schema=True).undone == (), "no table of ours was made"
 
 
-def test_a_plan_is_refused_when_the_schema_changed_since(databases: Databases) -> None:
+def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         made = plan(detect(session))
         quote = session.dialect.quote
@@ -178,7 +178,7 @@ def test_a_plan_is_refused_when_the_schema_changed_since(databases: Databases) -
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
 
 
-def test_a_begun_plan_is_refused_when_hive_was_upgraded_since(databases: Databases) -> None:
+def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> None:
     with databases.open(databases.copy("0.12.0")) as session:
         made = plan(detect(session), "2.3.0")
         apply(session, without_rows(made))
@@ -190,7 +190,7 @@ def test_a_begun_plan_is_refused_when_hive_was_upgraded_since(databases: Databas
             apply(session, made)
 
 
-def test_a_plan_for_another_database_is_refused(databases: Databases) -> None:
+def test_plan_for_another_database_is_rejected(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         made = plan(detect(session))
     with databases.open(databases.copy("0.5.0")) as other, pytest.raises(InvalidPlanError, match="was made for"):
@@ -198,7 +198,7 @@ def test_a_plan_for_another_database_is_refused(databases: Databases) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_a_running_metastore_is_seen(kind: str, request: pytest.FixtureRequest) -> None:
+def test_running_metastore_blocks_apply_and_rollback(kind: str, request: pytest.FixtureRequest) -> None:
     databases: Databases = request.getfixturevalue(kind)
     address = databases.copy("0.5.0")
     with databases.open(address) as metastore, databases.open(address) as session:
@@ -216,7 +216,7 @@ def test_a_running_metastore_is_seen(kind: str, request: pytest.FixtureRequest) 
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state not in OLD] if WHOLE else ["0.12.0"])
-def test_views_can_be_typed_again_at_any_time(databases: Databases, state: str) -> None:
+def test_row_types_can_be_filled_in_again(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         apply(session, plan(detect(session)))
         quote = session.dialect.quote

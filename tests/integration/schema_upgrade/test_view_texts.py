@@ -16,18 +16,18 @@ words = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_chara
 
 
 @given(words)
-def test_what_was_mangled_comes_back(text: str) -> None:
+def test_mojibake_round_trip(text: str) -> None:
     assert unmangled(mangled(text)) == (None if text.isascii() else text)
 
 
 @given(st.text(alphabet="abc äöüéñß 'select from", min_size=1))
-def test_true_latin1_is_left_alone(text: str) -> None:
+def test_latin1_text_is_not_mojibake(text: str) -> None:
     """A single accented letter between others is never the UTF-8 of anything."""
     assert unmangled(text) is None
 
 
 @pytest.mark.parametrize("text", ["select 1", "", "naïve", "東京", "SELECT 'Ã' FROM t"])
-def test_whole_texts_are_left_alone(text: str) -> None:
+def test_intact_texts_are_not_mojibake(text: str) -> None:
     assert unmangled(text) is None
 
 
@@ -39,7 +39,7 @@ def test_whole_texts_are_left_alone(text: str) -> None:
         "SELECT translate(a, 'Ã©Ã¼', 'eu') FROM t",
     ],
 )
-def test_a_view_that_cleans_mangled_characters_is_shown_and_not_changed(text: str) -> None:
+def test_text_with_intended_mojibake_is_reported_but_not_repaired(text: str) -> None:
     assert unmangled(text) is not None
     assert repaired(text) is None
     assert suspicion(text) is not None
@@ -66,7 +66,7 @@ def test_a_view_that_cleans_mangled_characters_is_shown_and_not_changed(text: st
         ("SELECT 'ZÃ¼rich', '東京' FROM t", "a part of it"),
     ],
 )
-def test_texts_that_look_damaged(text: str, expected: str | None) -> None:
+def test_suspicious_texts(text: str, expected: str | None) -> None:
     found = suspicion(text)
     assert (found is None) == (expected is None), found
     assert expected is None or expected in str(found)
@@ -85,13 +85,13 @@ CUT = [
 
 
 @pytest.mark.parametrize(("text", "column", "expected"), CUT)
-def test_texts_that_were_cut(text: str, column: Column, expected: bool) -> None:
+def test_truncated_texts(text: str, column: Column, expected: bool) -> None:
     if column.type == "text" and len(text) == 1_000_000:
         column = Column("t", "clob")
     assert is_cut(text, column) is expected
 
 
-def test_a_text_that_mariadb_took_for_latin1(mariadb: SqlDatabases) -> None:
+def test_mojibake_of_mariadb_is_repaired_and_rolled_back(mariadb: SqlDatabases) -> None:
     """Stored as a client stores it that sends UTF-8 and calls it latin1; found, repaired, and taken back."""
     address = mariadb.copy("0.7.0")
     good = "SELECT `t`.`a` AS `x`, 'Zürich 東京 ½' AS `y` FROM `sales`.`t`"
@@ -116,7 +116,7 @@ def test_a_text_that_mariadb_took_for_latin1(mariadb: SqlDatabases) -> None:
         assert dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23] == broken
 
 
-def test_a_text_that_was_cut_is_reported(mariadb: SqlDatabases) -> None:
+def test_truncated_text_is_reported(mariadb: SqlDatabases) -> None:
     with mariadb.open(mariadb.copy("0.7.0")) as session:
         session.execute(
             "UPDATE TBLS SET VIEW_EXPANDED_TEXT = :text WHERE TBL_ID = 21", {"text": "SELECT " + "1" * 65_528}

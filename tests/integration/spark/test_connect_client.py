@@ -46,7 +46,7 @@ def answers(spark: SparkSession, metastore: EmbeddedMetastore) -> Any:
     return run
 
 
-def test_a_session_needs_no_jvm_and_no_py4j(answers, spark: SparkSession, database: str) -> None:
+def test_connect_session_needs_no_jvm_or_py4j(answers, spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE prod.{database}.orders (id INT, item STRING) USING iceberg")
     spark.sql(f"INSERT INTO prod.{database}.orders VALUES (1, 'a'), (2, '7')")
     # What each gives: its rows, or the kind of error and where.

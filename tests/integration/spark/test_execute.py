@@ -90,7 +90,7 @@ EXPRESSIONS = (
 ).split("|")
 
 
-def test_a_type_that_the_rules_tell_is_sparks(spark: SparkSession, tables: str, properties: dict[str, str]) -> None:
+def test_inferred_types_equal_types_of_spark(spark: SparkSession, tables: str, properties: dict[str, str]) -> None:
     spark.sql(f"USE spark_catalog.{tables}")
     told, other = 0, []
     with HiveViewCatalog("prod", **properties) as catalog:

@@ -122,7 +122,7 @@ def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
     assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 
 
-def test_spark_and_one_process_resume_each_others_journal(job, catalog, legacy, tmp_path):
+def test_spark_and_local_runs_share_journals(job, catalog, legacy, tmp_path):
     options = ImportOptions(renames=(RenameRule.parse("base_*:b_*"), RenameRule.parse("level_*:l_*")))
     plan = job.plan(databases=[legacy], options=options)
     assert plan.to_json() == plan_import(catalog, databases=[legacy], options=options).to_json()
@@ -283,7 +283,7 @@ def worker_processes() -> list[int]:
     return [number for number in daemons if parents[number] in daemons]
 
 
-def test_nothing_is_written_if_the_journal_cannot_be(job, catalog, legacy, tmp_path):
+def test_unwritable_journal_prevents_conversion(job, catalog, legacy, tmp_path):
     plan = job.plan(databases=[legacy])
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
     run_plan(Plan((), plan.options), catalog, tmp_path / "other")

@@ -77,7 +77,7 @@ def test_all_read_the_same(spark, plain, catalog, create, orders, database):
     assert [[str(value) for value in row] for row in theirs] == [[str(value) for value in row] for row in java]
 
 
-def test_a_column_list_and_a_view_over_a_view(spark, plain, create, orders, database):
+def test_column_list_and_view_over_view(spark, plain, create, orders, database):
     create("named", "SELECT id, count(*) FROM orders GROUP BY id", column_names=("number", "how_many"))
     create("above", "SELECT n.number + 1 AS next FROM named n WHERE how_many = 1")
     for rows in (
@@ -89,7 +89,7 @@ def test_a_column_list_and_a_view_over_a_view(spark, plain, create, orders, data
     assert spark.table(f"prod.{database}.named").columns == ["number", "how_many"]
 
 
-def test_a_star_keeps_its_columns(spark, create, database):
+def test_star_view_keeps_its_columns_when_table_grows(spark, create, database):
     """Iceberg's own star view returns another column's values, without an error (facts on Spark)."""
     spark.sql(f"CREATE TABLE prod.{database}.t (a STRING, b STRING) USING iceberg")
     try:
@@ -132,7 +132,7 @@ def test_spark_changes_properties_and_plain_readers_go_on(spark, plain, catalog,
     assert restored.original_text == "SELECT * FROM orders"
 
 
-def test_a_java_commit_of_properties_is_no_other_definition(spark, catalog, create, orders, database):
+def test_property_commit_of_java_does_not_conflict_with_replace(spark, catalog, create, orders, database):
     """Java rewrites the version without the draft's keys; whoever saw it before may still replace it."""
     seen = create("v", "SELECT id FROM orders")
     spark.sql(f"ALTER VIEW prod.{database}.v SET TBLPROPERTIES ('team' = 'bi')")
@@ -151,7 +151,7 @@ def test_spark_renames_and_drops(spark, catalog, create, orders, database):
         catalog.load_view(f"{database}.w")
 
 
-def test_what_spark_made_is_ours_to_change(spark, catalog, database):
+def test_view_created_by_spark_can_be_changed(spark, catalog, database):
     spark.sql(f"CREATE VIEW prod.{database}.v (a COMMENT 'the a') TBLPROPERTIES ('k' = 'v') AS SELECT 1 AS x")
     view = catalog.load_view(f"{database}.v")
     assert view.properties["k"] == "v"
@@ -204,7 +204,7 @@ def test_tables_of_two_worlds_are_not_mixed(spark, catalog, create, orders, data
         spark.sql(f"DROP TABLE prod.{database}.t")
 
 
-def test_a_type_that_iceberg_lacks_names_its_column(spark, create, database):
+def test_type_unsupported_by_iceberg_raises_with_column_name(spark, create, database):
     with pytest.raises(SqlError, match="column 'x'") as caught:
         create("v", "SELECT INTERVAL '1' DAY AS x")
     assert caught.value.name == "x"

@@ -66,7 +66,7 @@ def test_iceberg_s_java_catalog_keeps_the_lineage_of_a_version(spark, catalog, m
     assert catalog.check_view(f"{database}.top").validity is Validity.VALID
 
 
-def test_a_replace_by_iceberg_s_java_catalog_is_noticed(spark, catalog, database, shop):
+def test_lineage_follows_replace_by_java_catalog(spark, catalog, database, shop):
     shop("top", "SELECT id, total FROM orders")
     spark.sql(f"USE prod.{database}")
     spark.sql(f"CREATE OR REPLACE VIEW prod.{database}.top AS SELECT id FROM refunds")

@@ -37,7 +37,7 @@ def cached_catalog(metastore) -> Iterator[HiveViewCatalog]:
         yield catalog
 
 
-def test_a_catalog_that_keeps_tables(spark, cached, catalog, cached_catalog, database):
+def test_refresh_with_caching_spark_catalog_reads_current_tables(spark, cached, catalog, cached_catalog, database):
     """Another program appends and refreshes: its rows are read, and a refresh here reads the tables as they are."""
     spark.sql(f"CREATE TABLE prod.{database}.sales (id BIGINT) USING iceberg")
     spark.sql(f"INSERT INTO prod.{database}.sales VALUES (1)")
@@ -65,7 +65,7 @@ def test_a_catalog_that_keeps_tables(spark, cached, catalog, cached_catalog, dat
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
-def test_readers_that_know_nothing_of_it(spark, plain: PlainReader, catalog, metastore, database, layout: str):
+def test_unaware_readers(spark, plain: PlainReader, catalog, metastore, database, layout: str):
     """To Iceberg's Java catalog and plain Spark a plain view, or a plain table; its storage is any reader's table."""
     spark.sql(f"CREATE TABLE spark_catalog.{database}.visits (page STRING, n INT) USING parquet")
     spark.sql(f"INSERT INTO spark_catalog.{database}.visits VALUES ('x', 1), ('y', 2)")

@@ -81,7 +81,7 @@ def test_full_then_incremental_then_full(spark, catalog, market, defined, layout
     assert stored(catalog, market, "details") == defined("details")
 
 
-def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
+def test_refresh_session_has_settings_of_caller(spark, catalog):
     secret, zone = "spark.sql.catalog.prod.client.secret-key", "spark.sql.session.timeZone"
     before = spark.conf.get(zone)
     assert spark.conf.get(secret, None) is None and before != "Asia/Tokyo"
@@ -95,7 +95,7 @@ def test_a_refresh_runs_under_the_settings_of_its_session(spark, catalog):
     assert (session.conf.get(secret), session.conf.get(zone)) == ("shown to nobody", "Asia/Tokyo")
 
 
-def test_a_session_in_which_settings_of_the_program_were_left(spark, catalog):
+def test_refresh_session_ignores_static_settings(spark, catalog):
     there = spark.newSession()
     # What `getOrCreate` with other settings does to the session that it finds.
     there._jsparkSession.sessionState().conf().setConfString("spark.jars", "other.jar")
@@ -104,7 +104,7 @@ def test_a_session_in_which_settings_of_the_program_were_left(spark, catalog):
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
 
-def test_an_empty_result_is_committed(spark, catalog, market):
+def test_empty_result_is_committed(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY)
     views.refresh((market, "details"), engine)
@@ -175,7 +175,7 @@ def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layo
     assert (left.snapshots, left.rows) == ((), ())
 
 
-def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
+def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
     spark.sql(f"CREATE TABLE spark_catalog.{market}.visits (page STRING, n INT) USING parquet")
     spark.sql(f"INSERT INTO spark_catalog.{market}.visits VALUES ('x', 1)")
     views = catalog.materialized
@@ -187,7 +187,7 @@ def test_a_table_of_hives_own_is_never_called_fresh(spark, catalog, market):
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])
-def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, market, layout: str):
+def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout: str):
     views = catalog.materialized
     views.create((market, "details"), QUERY, layout=layout)
     catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
@@ -213,7 +213,7 @@ def test_a_session_reads_stored_rows_only_where_they_will_do(spark, catalog, mar
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
-def test_a_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
+def test_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
     views = catalog.materialized
     with ViewSession(connect_spark, catalog) as session:
         session.sql(f"USE prod.{market}")
@@ -250,7 +250,7 @@ def test_the_statements_in_a_session(spark, catalog, market):
             session.sql("USE spark_catalog.default")
 
 
-def test_another_definition_for_a_table(spark, catalog, market):
+def test_redefinition_of_table_layout(spark, catalog, market):
     """Spark's own catalog finds old columns with old rows, or new ones with new ones."""
     with ViewSession(spark, catalog) as session:
         session.sql(f"USE prod.{market}")
@@ -286,7 +286,7 @@ def test_only_the_partitions_that_changed_are_written(spark, catalog, market, de
     assert views.freshness((market, "by_shop")).is_fresh
 
 
-def test_the_command_line_refreshes_on_a_session_of_its_own(catalog, market, metastore):
+def test_refresh_command_creates_its_session(catalog, market, metastore):
     catalog.materialized.create((market, "details"), QUERY)
     words = [
         sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json",

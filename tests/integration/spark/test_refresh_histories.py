@@ -215,7 +215,7 @@ def test_the_state_that_is_written_is_the_state_that_was_read(spark, catalog, fa
     assert stored(catalog, name) == [("a", 6, 6)] and views.freshness(name).is_fresh
 
 
-def test_a_table_that_can_only_be_read_as_it_is(spark, catalog, facts):
+def test_refresh_fails_if_table_read_without_snapshot_id_changes(spark, catalog, facts):
     """Its columns changed and no snapshot has the new ones: Spark reads it by no snapshot's id, so nobody may write."""
     views, name = catalog.materialized, (facts[0], "mv")
     append(catalog, facts, FACTS, [(1, "a", 1, None, None, None, None)])

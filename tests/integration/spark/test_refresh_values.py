@@ -79,7 +79,7 @@ def test_odd_values_and_merge_on_read(spark, catalog, odd):
             session.sql("USE spark_catalog.default")
 
 
-def test_rows_of_another_time_zone_do_not_answer(spark, catalog, odd):
+def test_rows_of_another_time_zone_are_not_used(spark, catalog, odd):
     spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
     key = "spark.sql.session.timeZone"
     before = spark.conf.get(key)
@@ -104,7 +104,7 @@ def test_rows_of_another_time_zone_do_not_answer(spark, catalog, odd):
             session.sql("USE spark_catalog.default")
 
 
-def test_a_value_that_the_storage_would_change_is_refused(spark, catalog, odd):
+def test_query_type_unlike_storage_column_is_rejected(spark, catalog, odd):
     spark.sql(f"INSERT INTO prod.{odd}.odd VALUES (1.75, 1, 1, NULL)")
     made = catalog.author((odd, "mv"), "SELECT d AS n FROM odd")
     wrong = ViewDefinition(Schema(NestedField(1, "n", LongType())), made.version, ())
@@ -114,7 +114,7 @@ def test_a_value_that_the_storage_would_change_is_refused(spark, catalog, odd):
     assert [reason.cause for reason in catalog.materialized.freshness((odd, "mv")).reasons] == [Cause.NEVER_REFRESHED]
 
 
-def test_every_aggregate_of_this_spark_is_known_as_one(spark):
+def test_all_aggregates_of_spark_are_recognized(spark):
     registry = spark._jsparkSession.sessionState().functionRegistry()
     names = registry.listFunction().iterator()
     found = set()
@@ -125,7 +125,7 @@ def test_every_aggregate_of_this_spark_is_known_as_one(spark):
     assert found and found <= AGGREGATES
 
 
-def test_types_are_told_as_spark_tells_them(spark, catalog, database):
+def test_type_names_equal_those_of_spark(spark, catalog, database):
     kinds = ["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "STRING", "BINARY",
              "DECIMAL(9, 2)", "DECIMAL(38, 0)"]  # fmt: skip
     columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))

@@ -37,7 +37,7 @@ def test_both_read_a_hive_table(spark: SparkSession, plain: PlainReader, orders:
     assert plain.columns(f"SELECT id AS Number, item FROM {orders}") == ["Number", "item"]
 
 
-def test_the_iceberg_catalog_answers(
+def test_iceberg_catalog_reads_tables_and_views(
     spark: SparkSession, plain: PlainReader, database: str, metastore: EmbeddedMetastore
 ) -> None:
     spark.sql(f"CREATE TABLE prod.{database}.t (a INT) USING iceberg")
@@ -60,7 +60,7 @@ def test_the_iceberg_catalog_answers(
     spark.sql(f"DROP TABLE prod.{database}.t")
 
 
-def test_plain_spark_goes_on_after_an_error(plain: PlainReader) -> None:
+def test_plain_spark_continues_after_error(plain: PlainReader) -> None:
     with pytest.raises(PlainSparkError, match="TABLE_OR_VIEW_NOT_FOUND"):
         plain.sql("SELECT * FROM no_such_table")
     assert plain.sql("SELECT 1, 'a', CAST(1.5 AS DECIMAL(3, 1)), DATE'2020-01-02'") == [(1, "a", "1.5", "2020-01-02")]
@@ -85,7 +85,7 @@ def test_the_coordinates_fit_the_installed_spark() -> None:
     assert iceberg_coordinates() == f"org.apache.iceberg:iceberg-spark-runtime-{line}_2.13:{runtime.ICEBERG_VERSION}"
 
 
-def test_a_warehouse_that_is_not_known_is_no_empty_one() -> None:
+def test_unknown_warehouse_is_omitted_from_settings() -> None:
     assert catalog_settings("thrift://h:1", "file:///w", "prod")["spark.sql.catalog.prod.warehouse"] == "file:///w"
     assert "spark.sql.catalog.prod.warehouse" not in catalog_settings("thrift://h:1", "", "prod")
 
@@ -99,7 +99,7 @@ def test_executors_elsewhere_can_reach_the_driver(master: str | None, host: str 
     assert settings.get("spark.driver.host") == settings.get("spark.driver.bindAddress") == host
 
 
-def test_a_broken_jar_is_fetched_again(tmp_path: Path) -> None:
+def test_corrupt_jar_is_downloaded_again(tmp_path: Path) -> None:
     kept = fetch_runtime(CACHE)
     broken = tmp_path / kept.name
     broken.write_bytes(kept.read_bytes()[:1000])

@@ -27,7 +27,7 @@ def test_it_is_opened_over_the_connection_of_the_first(connect_spark, catalog_of
     assert connect_spark.sql("SELECT mine FROM mine").collect()[0].mine == 1
 
 
-def test_a_session_that_does_not_say_where_its_server_is(spark):
+def test_session_without_server_address_is_rejected(spark):
     with pytest.raises(SqlError, match="helper="):
         open_connect_session(spark)
 

@@ -36,7 +36,7 @@ def test_old_java_argument_is_rejected(tmp_path: Path, version: str, called: str
     assert find_java("d", java) == java
 
 
-def test_java_home_comes_before_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_overrides_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = installed(tmp_path / "java", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     assert find_java("d", None, 21) == java

@@ -110,7 +110,7 @@ def test_verdict(recorded, observed, verdict, causes):
 
 
 @pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
-def test_grace_excuses_age_and_never_another_definition(recorded, observed, verdict, causes):
+def test_grace_period_excuses_age_but_not_redefinition(recorded, observed, verdict, causes):
     found = decide(recorded, observed, now_ms=2000, max_staleness_ms=1000)
     hard = {
         Cause.DEFINITION,

@@ -165,7 +165,7 @@ def test_require_iceberg_view(table: Table) -> None:
     assert (caught.value.table_type, caught.value.format_type) == (table.tableType, table.parameters.get("table_type"))
 
 
-def test_iceberg_table_is_no_view() -> None:
+def test_iceberg_table_is_not_a_view() -> None:
     table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": "iceberg"})
     with pytest.raises(
         NoSuchViewError, match=r"View does not exist: d\.t \(an Iceberg table has that name\)"

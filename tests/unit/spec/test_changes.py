@@ -44,7 +44,7 @@ DROP_ALLOWED = {"replace.drop-dialect.allowed": "true"}
 # -- Creating ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_view() -> None:
+def test_create_new_view() -> None:
     value = create(
         identifier=NAME,
         uuid=UUID,
@@ -62,7 +62,7 @@ def test_a_new_view() -> None:
     assert [(entry.version_id, entry.timestamp_ms) for entry in value.version_log] == [(1, NOW)]
 
 
-def test_a_new_view_of_pyicebergs_own_classes() -> None:
+def test_create_from_pyiceberg_classes() -> None:
     value = create(
         identifier=NAME,
         uuid=UUID,
@@ -93,7 +93,7 @@ def test_a_new_view_of_pyicebergs_own_classes() -> None:
     ]
 
 
-def test_no_default_catalog_is_written_where_there_is_none() -> None:
+def test_missing_default_catalog_is_not_written() -> None:
     (written,) = write_document(created(version("select 1", default_catalog=None, default_namespace=())))["versions"]
     assert "default-catalog" not in written
     assert written["default-namespace"] == []
@@ -203,7 +203,7 @@ def test_view_version_deduplication_with_custom_summary() -> None:
     assert value.current_version().summary == {"user": "some-user", "key": "val", "operation": "replace"}
 
 
-def test_an_equal_version_that_is_not_current_becomes_current_again() -> None:
+def test_equal_earlier_version_becomes_current() -> None:
     base = changed(created(version("a")), add("b"))
     value = changed(base, add("a"), now_ms=LATER + 1)
     assert ids(value) == [1, 2]
@@ -257,7 +257,7 @@ def test_version_rewritten_by_java_is_equal() -> None:
     assert changed(base, add("select x")) is base
 
 
-def test_an_existing_versions_content_is_never_changed() -> None:
+def test_existing_version_is_not_modified() -> None:
     base = metadata()
     value = changed(base, add("select 1"), keep(5))
     assert write_document(value)["versions"][0] == document()["versions"][0]

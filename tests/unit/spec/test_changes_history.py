@@ -119,7 +119,7 @@ def test_update_history() -> None:
     assert log(value) == [5], "an entry for an expired version clears all before it"
 
 
-def test_the_log_is_left_alone_where_nothing_expires() -> None:
+def test_log_is_unchanged_if_nothing_expires() -> None:
     entries = [{"timestamp-ms": 1, "version-id": 77}, {"timestamp-ms": 2, "version-id": 1}]
     assert log(changed(metadata(version_log=entries), SetProperties({"a": "b"}))) == [77, 1]
     assert log(changed(metadata(version_log=entries), keep(1))) == [77, 1]
@@ -326,7 +326,7 @@ def test_failed_change_does_not_modify_base() -> None:
     assert write_document(base) == before == write_document(metadata())
 
 
-def test_the_uuid_never_changes() -> None:
+def test_uuid_never_changes() -> None:
     draft = read_document(golden("draft_example_1.json"), "x")
     moved = changed(draft, SetLocation("s3://elsewhere"), add("select 1"))
     assert moved.view_uuid == draft.view_uuid

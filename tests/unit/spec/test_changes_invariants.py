@@ -114,9 +114,7 @@ def definition(version: dict[str, object]) -> str:
 
 @strategies.relaxed
 @given(strategies.documents(), changes)
-def test_changes_to_any_file_of_others_give_a_file_that_can_be_read_again(
-    original: dict[str, object], step: list[Change]
-) -> None:
+def test_changed_file_of_other_writer_is_readable(original: dict[str, object], step: list[Change]) -> None:
     base = parse(json.dumps(original).encode(), "x")
     try:
         new = apply(base, step, identifier=NAME, now_ms=NOW)

@@ -213,7 +213,7 @@ def test_table_metadata_is_parsed(compress: Callable[[bytes], bytes]) -> None:
     assert table_text(compress(b'{"table-uuid": "x"}'), PLAIN) == '{"table-uuid": "x"}'
 
 
-def test_metadata_that_could_not_be_read_again_is_not_written() -> None:
+def test_unreadable_metadata_is_not_written() -> None:
     value = metadata(properties={"comment": "x" * files.MAX_BYTES})
     with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
         serialize(value, codec="gzip")
@@ -235,7 +235,7 @@ def test_nesting_up_to_the_limit_is_kept() -> None:
     assert parse(serialize(value, codec="gzip"), PLAIN) == value
 
 
-def test_a_deeply_nested_column_is_kept_and_its_schema_is_given_or_refused() -> None:
+def test_deeply_nested_column_is_preserved() -> None:
     column: object = "long"
     for level in range(60):
         column = {"type": "struct", "fields": [{"id": level + 10, "name": "s", "required": False, "type": column}]}
@@ -315,7 +315,7 @@ def test_the_codec_is_a_property(given_: str | None, codec: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["zstd", "", "gzip "])
-def test_another_codec_is_refused(value: str) -> None:
+def test_unsupported_codec_is_rejected(value: str) -> None:
     with pytest.raises(InvalidPropertyError) as caught:
         compression_codec({"write.metadata.compression-codec": value})
     assert (caught.value.key, caught.value.value) == ("write.metadata.compression-codec", value)
@@ -332,14 +332,12 @@ def test_another_codec_is_refused(value: str) -> None:
         ("s3://b/v", "s3://", "s3://"),
     ],
 )
-def test_metadata_files_go_below_the_location_or_where_a_property_says(
-    location: str, path: str | None, directory: str
-) -> None:
+def test_metadata_file_directory(location: str, path: str | None, directory: str) -> None:
     properties = {} if path is None else {"write.metadata.path": path}
     assert metadata_directory(metadata(location=location, properties=properties)) == directory
 
 
-def test_an_empty_path_is_refused() -> None:
+def test_empty_location_is_rejected() -> None:
     with pytest.raises(InvalidPropertyError, match="URI of a directory"):
         metadata_directory(metadata(properties={"write.metadata.path": ""}))
 

@@ -143,7 +143,7 @@ def test_draft_without_namespace_has_empty_namespace() -> None:
     assert (version.default_catalog, version.default_namespace) == ("prod", ())
 
 
-def test_todays_version_is_not_changed_by_defaults_in_a_text() -> None:
+def test_parsed_defaults_do_not_change_current_version() -> None:
     changed = document()
     changed["versions"][0]["representations"][0]["default-catalog"] = "elsewhere"
     del changed["versions"][0]["default-catalog"]

@@ -62,7 +62,7 @@ def test_pyiceberg_finds_a_text_behind_a_representation_that_it_does_not_know() 
     assert view.sql_for("trino") is None
 
 
-def test_conversion_to_pyiceberg_leaves_out_what_it_has_no_place_for() -> None:
+def test_conversion_to_pyiceberg_omits_unsupported_fields() -> None:
     converted = with_unknown_representation().to_pyiceberg()
     expected = document()
     assert type(converted) is iceberg.ViewMetadata
@@ -81,7 +81,7 @@ def test_values_are_frozen() -> None:
             setattr(holder, attribute, 1)
 
 
-def test_equality_does_not_depend_on_which_schemas_were_asked_for() -> None:
+def test_equality_ignores_cached_schemas() -> None:
     asked, untouched = metadata(), metadata()
     assert asked.current_schema().schema_id == 0
     assert asked == untouched
@@ -105,7 +105,7 @@ def test_missing_ids_return_none() -> None:
     assert (value.version(9), value.schema(9), value.raw_schema(9)) == (None, None, None)
 
 
-def test_only_a_schema_with_an_unknown_type_raises_and_only_when_it_is_asked_for() -> None:
+def test_schema_with_unknown_type_raises_on_access_only() -> None:
     value = metadata(schemas=[VARIANT_SCHEMA, *document()["schemas"]])
     assert value.current_schema().schema_id == 0
     assert value.raw_schema(7) == VARIANT_SCHEMA
@@ -118,14 +118,14 @@ def test_only_a_schema_with_an_unknown_type_raises_and_only_when_it_is_asked_for
         value.to_pyiceberg()
 
 
-def test_a_default_value_that_pyiceberg_cannot_convert_is_our_error() -> None:
+def test_unsupported_default_value_raises_package_error() -> None:
     field = {"id": 1, "name": "x", "required": True, "type": "decimal(4, 2)", "initial-default": "many"}
     value = metadata(schemas=[{"type": "struct", "schema-id": 0, "fields": [field]}])
     with pytest.raises(InvalidMetadataError, match=r"schemas\[0\]: PyIceberg does not accept the schema"):
         value.current_schema()
 
 
-def test_operation_comes_from_the_summary_else_from_the_id() -> None:
+def test_operation_is_read_from_summary_or_version_id() -> None:
     assert examples.version("select 1", version_id=1).operation == "create"
     assert examples.version("select 1", version_id=2).operation == "replace"
     assert examples.version("select 1", version_id=2, summary={"operation": "create"}).operation == "create"
@@ -179,7 +179,7 @@ def test_inconsistent_metadata_is_rejected() -> None:
         )
 
 
-def test_values_are_made_by_name_and_by_key() -> None:
+def test_fields_are_populated_by_name_and_alias() -> None:
     entry = ViewHistoryEntry(timestamp_ms=5, version_id=1)
     assert entry == ViewHistoryEntry(**{"timestamp-ms": 5, "version-id": 1})
     representation = SQLViewRepresentation(

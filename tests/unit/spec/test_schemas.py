@@ -99,7 +99,7 @@ def changed(*path: str | int, value: Any) -> dict[str, Any]:
     return copied
 
 
-def test_every_type_of_pyiceberg_comes_back() -> None:
+def test_pyiceberg_types_round_trip() -> None:
     fields = [NestedField(index, f"c{index}", kind, required=False) for index, kind in enumerate(EVERY_TYPE, start=1)]
     schema = Schema(*fields, schema_id=3, identifier_field_ids=[])
     document = schemas.schema_from_pyiceberg(schema)
@@ -153,7 +153,7 @@ def test_schemas_with_the_same_columns_are_the_same(other: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("other", DIFFERENT)
-def test_schemas_with_other_columns_are_not(other: dict[str, Any]) -> None:
+def test_schemas_with_different_columns_are_not_equal(other: dict[str, Any]) -> None:
     assert not schemas.is_same_schema(BASE, other)
     assert not schemas.is_same_schema(other, BASE)
 
