@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from tests.integration.matrix.page import put
 
 ROOT = Path(__file__).parents[3]
-HEADING = "The tests on each"
+HEADING = "Test results by server"
 RELEASES = ("3.1.3", "4.0.1", "4.1.0", "4.2.0")
 SERVERS = ("2.3.10", *(f"{release}{place}" for release in RELEASES for place in ("", "/postgresql", "/mysql")))
 SUITES = ("tests/integration/metastore", "tests/conformance", "tests/integration/catalog", "tests/faults")
