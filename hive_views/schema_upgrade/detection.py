@@ -206,22 +206,22 @@ def _rows(session: Session, schema: Schema) -> Rows:
         return schema.column("TBLS", column) is not None
 
     flag = quote("IS_REWRITE_ENABLED")
-    bad = session.dialect.bad_flag(flag)
-    typed = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
+    is_bad = session.dialect.bad_flag(flag)
+    has_types = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
     counter = schema.table("NEXT_LOCK_ID")
-    empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
-    longest = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
-    texts = view_texts.survey(session, schema)
+    is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
+    length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
+    damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
         tables=count("1 = 1"),
-        untyped=count(f"{tbls}.{quote('TBL_TYPE')} IS NULL") if typed else 0,
-        to_type=count(decidable(session.dialect, tbls)) if typed else 0,
-        bad_flags=count(bad) if has("IS_REWRITE_ENABLED") else 0,
-        missing_counters=("NEXT_LOCK_ID",) if empty else (),
+        untyped=count(f"{tbls}.{quote('TBL_TYPE')} IS NULL") if has_types else 0,
+        to_type=count(decidable(session.dialect, tbls)) if has_types else 0,
+        bad_flags=count(is_bad) if has("IS_REWRITE_ENABLED") else 0,
+        missing_counters=("NEXT_LOCK_ID",) if is_counter_empty else (),
         longest_parameter=int(
-            session.query(f"SELECT COALESCE(MAX({longest}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]
+            session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]
         ),
-        mangled=texts.mangled,
-        truncated=texts.truncated,
-        suspicious=texts.suspicious,
+        mangled=damaged.mangled,
+        truncated=damaged.truncated,
+        suspicious=damaged.suspicious,
     )

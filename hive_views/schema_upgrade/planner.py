@@ -7,11 +7,20 @@ from dataclasses import replace
 
 from hive_views.errors import UsageError
 from hive_views.schema_upgrade import journal, versions
-from hive_views.schema_upgrade import requirements as needs
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Plan, Step, Undo, identified
-from hive_views.schema_upgrade.requirements import Addition, NeededColumn, NeededTable, Widening
+from hive_views.schema_upgrade.requirements import (
+    ADDITIONS,
+    CHARSET_COLUMNS,
+    INDEXES,
+    TABLES,
+    WIDENINGS,
+    Addition,
+    NeededColumn,
+    NeededTable,
+    Widening,
+)
 from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table, last_landmark
 
 _FROM_BACKUP = "from the backup in the same database"
@@ -65,65 +74,66 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     Raises:
         UsageError: If the version is not valid.
     """
-    found = versions.chain_version(version)
-    if found is None:
+    schema_version = versions.chain_version(version)
+    if schema_version is None:
         raise UsageError("--from", f"{version!r} is not a version of Hive such as 1.2.0")
     sql = dialect_of(dialect)
-    view_text = {"oracle": "clob", "sqlserver": "text", "derby": "long varchar", "postgresql": "text"}
-    narrow = {"oracle": "varchar2", "sqlserver": "nvarchar"}.get(dialect, "varchar")
-    wide = versions.at_least(found, "2.2.0")
-    long_value = {"oracle": "clob", "sqlserver": "nvarchar", "derby": "clob", "postgresql": "text"}
+    view_text_types = {"oracle": "clob", "sqlserver": "text", "derby": "long varchar", "postgresql": "text"}
+    varchar = {"oracle": "varchar2", "sqlserver": "nvarchar"}.get(dialect, "varchar")
+    is_wide = versions.at_least(schema_version, "2.2.0")
+    long_types = {"oracle": "clob", "sqlserver": "nvarchar", "derby": "clob", "postgresql": "text"}
     columns = [
         Column("TBL_ID", "bigint", nullable=False),
-        Column("TBL_NAME", narrow, 256 if wide else 128),
+        Column("TBL_NAME", varchar, 256 if is_wide else 128),
         Column("SD_ID", "bigint"),
     ]
     tables: list[Table] = []
-    for addition in needs.ADDITIONS:
-        if addition.table == "TBLS" and versions.at_least(found, addition.since):
+    for addition in ADDITIONS:
+        if addition.table == "TBLS" and versions.at_least(schema_version, addition.since):
             kind, length = addition.column.type.kind, addition.column.type.length or None
-            stored = view_text.get(dialect, "mediumtext") if kind == "view_text" else kind
+            stored = view_text_types.get(dialect, "mediumtext") if kind == "view_text" else kind
             charset = "latin1" if kind == "view_text" and sql.hive_name == "mysql" else None
             columns.append(Column(addition.column.name, stored, length, charset=charset))
     tables.append(Table("TBLS", tuple(columns)))
     value = (
-        Column("PARAM_VALUE", narrow, 4000)
-        if not wide
-        else Column("PARAM_VALUE", long_value.get(dialect, "mediumtext"))
+        Column("PARAM_VALUE", varchar, 4000)
+        if not is_wide
+        else Column("PARAM_VALUE", long_types.get(dialect, "mediumtext"))
     )
-    if wide and dialect == "sqlserver":
+    if is_wide and dialect == "sqlserver":
         value = replace(value, length=-1)
-    tables.append(Table("TABLE_PARAMS", (Column("TBL_ID", "bigint"), Column("PARAM_KEY", narrow, 256), value)))
-    for table in needs.TABLES:
-        if versions.at_least(found, table.since):
-            held = _table_at(table, found)
-            kept = tuple(Column(item.name, item.type.kind, item.type.length or None) for item in held.columns)
-            tables.append(Table(table.name, kept))
-    rows = ("VERSION",) if versions.at_least(found, "0.12.0") else ()
-    return Schema(dialect, tuple(tables), version_rows=(found,) if rows else (), rows=Rows(counted=False))
+    tables.append(Table("TABLE_PARAMS", (Column("TBL_ID", "bigint"), Column("PARAM_KEY", varchar, 256), value)))
+    for table in TABLES:
+        if versions.at_least(schema_version, table.since):
+            required_columns = _table_at(table, schema_version).columns
+            table_columns = (Column(item.name, item.type.kind, item.type.length or None) for item in required_columns)
+            tables.append(Table(table.name, tuple(table_columns)))
+    # The table VERSION exists from 0.12 on.
+    version_rows = (schema_version,) if versions.at_least(schema_version, "0.12.0") else ()
+    return Schema(dialect, tuple(tables), version_rows=version_rows, rows=Rows(counted=False))
 
 
 def _target(schema: Schema, target: str | None) -> str:
     if target is None:
-        newer = versions.at_least(schema.version, versions.FIRST_WITH_VIEWS)
-        return schema.version if newer else versions.FIRST_WITH_VIEWS
-    wanted = versions.chain_version(target)
-    if wanted is None:
+        has_views = versions.at_least(schema.version, versions.FIRST_WITH_VIEWS)
+        return schema.version if has_views else versions.FIRST_WITH_VIEWS
+    version = versions.chain_version(target)
+    if version is None:
         raise UsageError("--target", f"{target!r} is not a version of Hive such as 3.1.3")
-    if not versions.at_least(wanted, versions.FIRST_WITH_VIEWS):
+    if not versions.at_least(version, versions.FIRST_WITH_VIEWS):
         raise UsageError(
             "--target", f"Hive {target} has no views; the first version with views is {versions.FIRST_WITH_VIEWS}"
         )
-    if not versions.at_least(wanted, schema.version):
+    if not versions.at_least(version, schema.version):
         raise UsageError("--target", f"the schema has version {schema.version}, which is newer than {target}")
-    return wanted
+    return version
 
 
 def _table_at(table: NeededTable, version: str) -> NeededTable:
-    """A table as it is in a version: with the columns that were added up to then."""
+    """A table with the columns that it has in a version."""
     added = tuple(
         addition.column
-        for addition in needs.ADDITIONS
+        for addition in ADDITIONS
         if addition.table == table.name and versions.at_least(version, addition.since)
     )
     key = table.primary_key
@@ -134,7 +144,7 @@ def _table_at(table: NeededTable, version: str) -> NeededTable:
 
 def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
     if len(schema.version_rows) > 1:
-        yield f"VERSION has {len(schema.version_rows)} rows, and schematool wants one: {', '.join(schema.version_rows)}"
+        yield f"VERSION has {len(schema.version_rows)} rows, schematool expects one: {', '.join(schema.version_rows)}"
     recorded = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
     if recorded and schema.place and not versions.at_least(schema.inferred_version, last_landmark(recorded)):
         yield (
@@ -142,34 +152,34 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
             "which is assumed"
         )
     if schema.rows.suspicious:
-        listed = ", ".join(str(tbl_id) for tbl_id in sorted({each[0] for each in schema.rows.suspicious})[:20])
+        listed = ", ".join(str(tbl_id) for tbl_id in sorted({row[0] for row in schema.rows.suspicious})[:20])
         yield (
-            f"{len(schema.rows.suspicious)} view text(s) look damaged, and cannot be repaired (verify shows them): "
+            f"{len(schema.rows.suspicious)} view text(s) look damaged and cannot be repaired (verify lists them): "
             f"TBL_ID {listed}"
         )
     if schema.vendor:
         yield (
-            f"this is a fork of {schema.vendor}'s ({schema.vendor_version or 'version unknown'}): for what remains use "
-            "that vendor's scripts, not Apache's"
+            f"this is a fork of {schema.vendor}'s ({schema.vendor_version or 'version unknown'}): for the remaining "
+            "changes use the scripts of that vendor, not those of Apache Hive"
         )
     if scripts:
         yield (
-            f"{len(scripts)} of Hive's own scripts remain up to {target}: this plan does not replace them. Run them "
-            "by schematool, before this plan where you can: what they do is then no step of it any more"
+            f"{len(scripts)} Hive script(s) remain up to {target}: this plan does not replace them. Run them by "
+            "schematool, if possible before this plan, which then no longer needs the steps that they include"
         )
-    early = not versions.at_least(schema.version, "2.2.0")
-    if early and schema.dialect == "derby":
-        yield "Hive's script to 2.2.0 makes PARAM_VALUE a CLOB, which Derby cannot compare: plan again after it"
-    recodable = schema.column("TABLE_PARAMS", "PARAM_VALUE")
-    if recodable and recodable.charset == "latin1" and early:
+    is_before_2_2 = not versions.at_least(schema.version, "2.2.0")
+    if is_before_2_2 and schema.dialect == "derby":
+        yield "Hive's script to 2.2.0 changes PARAM_VALUE to CLOB, which Derby cannot compare; plan again after it"
+    parameter = schema.column("TABLE_PARAMS", "PARAM_VALUE")
+    if parameter and parameter.charset == "latin1" and is_before_2_2:
         yield (
-            "TABLE_PARAMS.PARAM_VALUE stays latin1 for now: Hive's script to 2.2.0 would set it back, and damage what "
-            "it holds by then. Plan again after that script"
+            "TABLE_PARAMS.PARAM_VALUE is not changed to utf8mb4, because Hive's script to 2.2.0 changes it back to "
+            "latin1 and damages its values. Plan again after that script"
         )
 
 
 class _Planner:
-    """Finds the steps, one after the other."""
+    """Derives the steps of a plan from a schema."""
 
     def __init__(self, schema: Schema, target: str, dialect: Dialect) -> None:
         self._schema = schema
@@ -178,65 +188,65 @@ class _Planner:
 
     def steps(self) -> Iterator[Step]:
         """All steps, in their order."""
-        for table in needs.TABLES:
+        for table in TABLES:
             if versions.at_least(self._target, table.since):
                 yield from self._table(table)
-        for addition in needs.ADDITIONS:
+        for addition in ADDITIONS:
             if versions.at_least(self._target, addition.since):
                 yield from self._addition(addition)
-        for widening in needs.WIDENINGS:
+        for widening in WIDENINGS:
             if widening.since is None or versions.at_least(self._target, widening.since):
                 yield from self._widening(widening)
-        for table_name, column_name, since in needs.CHARSET_COLUMNS:
+        for table_name, column_name, since in CHARSET_COLUMNS:
             if since is None or versions.at_least(self._schema.version, since):
                 yield from self._recoding(table_name, column_name)
         yield from self._indexes()
         yield from self._rows()
 
     def _table(self, table: NeededTable) -> Iterator[Step]:
-        found = self._schema.table(table.name)
-        wanted = self._named(_table_at(table, self._target))
+        existing = self._schema.table(table.name)
+        required = self._named(_table_at(table, self._target))
         script = versions.script_to(self._sql.hive_name, table.since)
-        if found is None:
+        if existing is None:
             yield Step(
                 table.name,
                 Kind.CREATE_TABLE,
-                wanted.name,
-                wanted.name,
+                required.name,
+                required.name,
                 f"{table.reason} ({table.source})",
-                self._sql.create_table(wanted),
+                self._sql.create_table(required),
                 self._sql.locks("create-table"),
                 "none",
-                Undo(self._count(wanted.name, None), (self._sql.drop_table(wanted.name),))
+                Undo(self._count(required.name, None), (self._sql.drop_table(required.name),))
                 if table.first_value is None
-                else Undo(None, (self._sql.drop_table(wanted.name),)),
+                else Undo(None, (self._sql.drop_table(required.name),)),
                 "while it is empty" if table.first_value is None else "yes",
                 script,
             )
-        if table.first_value is not None and (found is None or table.name in self._schema.rows.missing_counters):
-            counter = wanted if found is None else self._stored(table, found)
+        if table.first_value is not None and (existing is None or table.name in self._schema.rows.missing_counters):
+            counter = required if existing is None else self._stored(table, existing)
             yield Step(
                 f"{table.name} row",
                 Kind.FIRST_ROW,
                 counter.name,
                 counter.columns[0].name,
-                f"the counter must have one row: without it every lock fails ({table.source})",
+                f"the counter must have one row, otherwise every lock request fails ({table.source})",
                 (self._sql.first_row(counter),),
                 self._sql.locks("first-row"),
-                "one row is added where there is none",
+                "one row is added if there is none",
                 None,
                 "not needed",
-                script if found is None else None,
+                script if existing is None else None,
             )
 
     def _named(self, table: NeededTable) -> NeededTable:
-        """On PostgreSQL Hive's lock tables had lower-case names before 4.0."""
-        early = table.renamed_in is not None and not versions.at_least(self._target, table.renamed_in)
-        return _lower(table) if early and self._schema.dialect == "postgresql" else table
+        """The table with the names of the target version; PostgreSQL lock tables have lower-case names before 4.0."""
+        is_before_rename = table.renamed_in is not None and not versions.at_least(self._target, table.renamed_in)
+        return _lower(table) if is_before_rename and self._schema.dialect == "postgresql" else table
 
     @staticmethod
-    def _stored(table: NeededTable, found: Table) -> NeededTable:
-        return _lower(table) if found.name.islower() else table
+    def _stored(table: NeededTable, existing: Table) -> NeededTable:
+        return _lower(table) if existing.name.islower() else table
 
     def _addition(self, addition: Addition) -> Iterator[Step]:
         table = self._schema.table(addition.table)
@@ -245,9 +255,9 @@ class _Planner:
         column = addition.column
         if table.name.islower() and self._schema.dialect == "postgresql":
             column = replace(column, name=column.name.lower())
-        held = f"{self._sql.quote(column.name)} IS NOT NULL"
+        has_value = f"{self._sql.quote(column.name)} IS NOT NULL"
         if column.default is not None:
-            held += f" AND {self._sql.quote(column.name)} <> {self._sql.default(column)}"
+            has_value += f" AND {self._sql.quote(column.name)} <> {self._sql.default(column)}"
         yield Step(
             f"{addition.table}.{addition.column.name}",
             Kind.ADD_COLUMN,
@@ -257,8 +267,8 @@ class _Planner:
             (self._sql.add_column(table.name, column),),
             self._sql.locks("add-column"),
             "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
-            Undo(self._count(table.name, held), (self._sql.drop_column(table.name, column.name),)),
-            "while no row holds anything in it",
+            Undo(self._count(table.name, has_value), (self._sql.drop_column(table.name, column.name),)),
+            "possible while no row has a value in it",
             versions.script_to(self._sql.hive_name, addition.since),
         )
 
@@ -276,12 +286,12 @@ class _Planner:
             Kind.WIDEN,
             table.name,
             column.name,
-            f"{widening.reason}; it is {column.type}{size} ({widening.source})",
+            f"{widening.reason}; its type is {column.type}{size} ({widening.source})",
             self._sql.widen(table.name, column, widening.type),
             self._sql.locks("widen"),
             "no value changes",
             None,
-            "not undone: every version of Hive reads the wider column",
+            "not undone: all versions of Hive read the larger type",
             None,
         )
 
@@ -298,16 +308,16 @@ class _Planner:
             Kind.RECODE,
             table.name,
             column.name,
-            f"{column.charset} turns every other character into '?', without an error (measured on MariaDB 10.11)",
+            f"{column.charset} replaces all other characters by '?' without an error (measured on MariaDB 10.11)",
             (statement,),
             self._sql.locks("recode"),
-            "no value changes; new ones may hold every character",
+            "no value changes; new values may contain all characters",
             None,
-            "not undone: going back would damage what was written since",
+            "not undone: the reverse change would damage values written since",
         )
 
     def _indexes(self) -> Iterator[Step]:
-        for index in needs.INDEXES:
+        for index in INDEXES:
             table = self._schema.table(index.table)
             if table is None or table.has_index_on(*index.columns):
                 continue
@@ -326,44 +336,44 @@ class _Planner:
 
     def _rows(self) -> Iterator[Step]:
         rows = self._schema.rows
-        typed = self._schema.column("TBLS", "TBL_TYPE") is not None
+        has_types = self._schema.column("TBLS", "TBL_TYPE") is not None
         if rows.bad_flags:
             yield self._row_step(
                 "rows IS_REWRITE_ENABLED",
                 Kind.FILL,
                 "IS_REWRITE_ENABLED",
-                "a flag that is neither set nor unset stops the metastore from reading the row (HIVE-14496; Hive's own "
-                "script to 3.0.0 overwrites the column on Derby)",
+                "the metastore cannot read a row whose flag is neither true nor false (HIVE-14496; Hive's script to "
+                "3.0.0 overwrites the column on Derby)",
                 f"{rows.bad_flags} rows get {self._sql.false}",
             )
-        undecided = rows.to_type if typed else rows.tables
-        if undecided or not rows.counted:
-            number = f"{undecided} rows" if rows.counted else "rows without one"
+        untyped = rows.to_type if has_types else rows.tables
+        if untyped or not rows.counted:
+            number = f"{untyped} rows" if rows.counted else "rows without a type"
             yield self._row_step(
                 "rows TBL_TYPE",
                 Kind.BACK_FILL,
                 "TBL_TYPE",
-                "a table's type is missing, or says managed of an external table; Hive fills it in when it reads, "
-                "and never stores it (Hive Views, Existing Row UPDATE)",
-                f"{number} get a type; those that cannot be decided are reported",
+                "the type is missing, or is MANAGED_TABLE for an external table; Hive derives the type when it reads a "
+                "row, but does not store it (Hive Views, Existing Row UPDATE)",
+                f"{number} get a type; undecidable rows are reported",
             )
         if rows.mangled:
             yield self._row_step(
                 "rows view texts",
                 Kind.REPAIR,
                 "VIEW_ORIGINAL_TEXT, VIEW_EXPANDED_TEXT",
-                "UTF-8 was stored as if it were latin1: every character beyond ASCII reads as two or more others",
-                f"{len(rows.mangled)} views are read right again: TBL_ID "
-                + ", ".join(str(each) for each in rows.mangled[:20])
+                "UTF-8 was stored as latin1, so each non-ASCII character reads as two or more others",
+                f"the texts of {len(rows.mangled)} views are repaired: TBL_ID "
+                + ", ".join(str(tbl_id) for tbl_id in rows.mangled[:20])
                 + (" …" if len(rows.mangled) > 20 else ""),
             )
 
     def _row_step(self, step_id: str, kind: Kind, column: str, reason: str, effect: str) -> Step:
         quoted = self._sql.quote
         statements = tuple(
-            f"UPDATE {quoted('TBLS')} SET {quoted(each)} = :new WHERE {quoted('TBL_ID')} IN (:ids) "
-            f"AND {quoted(each)} = :old"
-            for each in column.split(", ")
+            f"UPDATE {quoted('TBLS')} SET {quoted(name)} = :new WHERE {quoted('TBL_ID')} IN (:ids) "
+            f"AND {quoted(name)} = :old"
+            for name in column.split(", ")
         )
         return Step(
             step_id,

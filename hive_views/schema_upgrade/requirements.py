@@ -1,6 +1,7 @@
-"""What views need in a metastore schema, as data for all databases; each entry names its source.
+"""Requirements of views on a metastore schema, as data for all databases.
 
-Sources: Hive's upgrade scripts (the issues named), and Hive Views, Metastore Upgrades.
+Each entry names its source: the Hive issue whose upgrade script made the change, or the chapter "Metastore Upgrades" of
+the proposal "Hive Views".
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PARAMETER_LENGTH = 32672
-"""Characters that a parameter must be able to hold, at least: an Iceberg schema as JSON, a location. As long as
-Derby's longest VARCHAR, which the metastore's filters and compare-and-swap can compare; a CLOB they cannot."""
+"""The minimum capacity of a parameter value in characters; it holds an Iceberg schema as JSON, or a location. This is
+the maximum length of VARCHAR on Derby: filters and compare-and-swap of the metastore cannot compare a CLOB."""
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type without a database: each dialect says what it is there.
+    """A type that each dialect maps to a type of its database.
 
     Kinds: `bigint`, `int`, `varchar` and `char` with a length, `view_text`, `parameter`, `long_text`, `flag`.
     """
@@ -31,7 +32,7 @@ class NeededColumn:
     type: Type
     nullable: bool = True
     default: str | None = None
-    """`0` or `false`; None is no default."""
+    """`0` or `false`; None for no default."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,22 @@ class Addition:
     table: str
     column: NeededColumn
     since: str
-    """The first schema version that has it."""
+    """The first schema version with the column."""
     source: str
-    """Hive's issue."""
+    """The Hive issue."""
     reason: str
     """Why views need it."""
 
 
 @dataclass(frozen=True)
 class Widening:
-    """A column that must be able to hold more than it once could."""
+    """A column that must have a larger type."""
 
     table: str
     column: str
     type: Type
     since: str | None
-    """The schema version from which on Hive has it so; None where views need it under any version."""
-    script: str
-    """The schema version whose script of Hive's does the same."""
+    """The first schema version with the larger type; None if views need it in every version."""
     source: str
     reason: str
 
@@ -74,7 +73,7 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class NeededTable:
-    """A table that must be there."""
+    """A required table."""
 
     name: str
     columns: tuple[NeededColumn, ...]
@@ -88,12 +87,12 @@ class NeededTable:
     first_value: int | None = None
     """The value of its one row, for a table that holds a counter."""
     renamed_in: str | None = None
-    """The version from which on PostgreSQL has its names in upper case; before, they were not quoted."""
+    """The first version with upper-case names on PostgreSQL; earlier scripts did not quote the names."""
 
 
 @dataclass(frozen=True)
 class NeededIndex:
-    """An index without which a look-up reads a whole table."""
+    """An index without which a lookup scans a whole table."""
 
     name: str
     table: str
@@ -122,35 +121,35 @@ ADDITIONS = (
         NeededColumn("VIEW_EXPANDED_TEXT", Type("view_text")),
         "0.6.0",
         "HIVE-972",
-        "holds the text of a view as it is run: every table and column complete",
+        "holds the text of a view with qualified tables and columns, which readers execute",
     ),
     Addition(
         "TBLS",
         NeededColumn("TBL_TYPE", _varchar(128)),
         "0.6.0",
         "HIVE-1068",
-        "tells views from tables, and managed tables from external ones",
+        "distinguishes views, managed tables and external tables",
     ),
     Addition(
         "TBLS",
         NeededColumn("IS_REWRITE_ENABLED", FLAG, nullable=False, default="false"),
         "2.2.0",
         "HIVE-14496",
-        "says whether queries may be rewritten to a materialized view; the metastore reads it with every row",
+        "indicates whether queries may be rewritten to a materialized view; the metastore reads it with every row",
     ),
     Addition(
         "TBLS",
         NeededColumn("OWNER_TYPE", _varchar(10)),
         "3.0.0",
         "HIVE-19372",
-        "says whether the owner is a user or a role; the metastore reads it with every row",
+        "indicates whether the owner is a user or a role; the metastore reads it with every row",
     ),
     Addition(
         "TBLS",
         NeededColumn("WRITE_ID", BIGINT, default="0"),
         "4.0.0-alpha-1",
         "HIVE-19416",
-        "the row's last write id; the metastore reads it with every row",
+        "holds the last write ID of the row; the metastore reads it with every row",
     ),
     Addition(
         "HIVE_LOCKS",
@@ -164,49 +163,49 @@ ADDITIONS = (
         NeededColumn("HL_AGENT_INFO", _varchar(128)),
         "2.0.0",
         "HIVE-11965",
-        "says which program holds a lock: hive_views finds its own lock by it when an answer was lost",
+        "identifies the program that holds a lock; hive_views uses it to find its lock after a lost reply",
     ),
     Addition(
         "HIVE_LOCKS",
         NeededColumn("HL_BLOCKEDBY_EXT_ID", BIGINT),
         "2.0.0",
         "HIVE-11965",
-        "says which lock a waiting one waits for",
+        "identifies the lock that a waiting lock waits for",
     ),
     Addition(
         "HIVE_LOCKS",
         NeededColumn("HL_BLOCKEDBY_INT_ID", BIGINT),
         "2.0.0",
         "HIVE-11965",
-        "says which part of a lock a waiting one waits for",
+        "identifies the component of the lock that a waiting lock waits for",
     ),
     Addition(
         "MV_CREATION_METADATA",
         NeededColumn("MATERIALIZATION_TIME", BIGINT, nullable=False, default="0"),
         "3.1.0",
         "HIVE-20006",
-        "says how old a materialized view's rows are",
+        "holds the time of the last rebuild of a materialized view",
     ),
     Addition(
         "MV_TABLES_USED",
         NeededColumn("INSERTED_COUNT", BIGINT, nullable=False, default="0"),
         "4.0.0-alpha-1",
         "HIVE-25656",
-        "counts what a source table gained since the last rebuild",
+        "counts rows inserted into a source table since the last rebuild",
     ),
     Addition(
         "MV_TABLES_USED",
         NeededColumn("UPDATED_COUNT", BIGINT, nullable=False, default="0"),
         "4.0.0-alpha-1",
         "HIVE-25656",
-        "counts what was changed in a source table since the last rebuild",
+        "counts rows updated in a source table since the last rebuild",
     ),
     Addition(
         "MV_TABLES_USED",
         NeededColumn("DELETED_COUNT", BIGINT, nullable=False, default="0"),
         "4.0.0-alpha-1",
         "HIVE-25656",
-        "counts what a source table lost since the last rebuild",
+        "counts rows deleted from a source table since the last rebuild",
     ),
 )
 """Columns that views, materialized views and their locks need, in the order in which they are added."""
@@ -217,43 +216,37 @@ WIDENINGS = (
         "VIEW_ORIGINAL_TEXT",
         Type("view_text"),
         None,
-        "0.6.0",
         "Hive Views",
-        "a long view text is cut, or refused, by a narrower column",
+        "a narrower column truncates or rejects long view texts",
     ),
     Widening(
         "TBLS",
         "VIEW_EXPANDED_TEXT",
         Type("view_text"),
         None,
-        "0.6.0",
         "Hive Views",
-        "a long view text is cut, or refused, by a narrower column",
+        "a narrower column truncates or rejects long view texts",
     ),
-    Widening(
-        "TBLS", "TBL_NAME", _varchar(256), "2.2.0", "2.2.0", "HIVE-12274", "a view's name may have 256 characters"
-    ),
+    Widening("TBLS", "TBL_NAME", _varchar(256), "2.2.0", "HIVE-12274", "the name of a view may have 256 characters"),
     Widening(
         "TABLE_PARAMS",
         "PARAM_VALUE",
         Type("parameter"),
         None,
-        "2.2.0",
         "HIVE-12274",
-        "holds metadata_location and the schema as JSON, of any number of columns; the metastore compares it when a "
-        "commit swaps the pointer",
+        "holds metadata_location and the schema as JSON, which has no maximum length; the metastore compares it in the "
+        "compare-and-swap of a commit",
     ),
     Widening(
         "HIVE_LOCKS",
         "HL_TABLE",
         _varchar(256),
         "4.0.0-alpha-1",
-        "4.0.0-alpha-1",
         "HIVE-21075",
-        "a lock on a view names it in full",
+        "holds the full name of a locked view",
     ),
 )
-"""Columns that must hold more."""
+"""Columns that must have a larger type."""
 
 TABLES = (
     NeededTable(
@@ -275,7 +268,7 @@ TABLES = (
         ("HL_LOCK_EXT_ID", "HL_LOCK_INT_ID"),
         "0.13.0",
         "HIVE-5317",
-        "holds the metastore's locks, under which a view is committed",
+        "holds the locks of the metastore, which view commits acquire",
         renamed_in="4.0.0-alpha-1",
     ),
     NeededTable(
@@ -284,7 +277,7 @@ TABLES = (
         (),
         "0.13.0",
         "HIVE-5317",
-        "counts the metastore's locks",
+        "holds the next lock ID",
         first_value=1,
         renamed_in="4.0.0-alpha-1",
     ),
@@ -298,7 +291,7 @@ TABLES = (
         ("MT_KEY1", "MT_KEY2"),
         "2.0.0",
         "HIVE-12832",
-        "keeps two metastores from deciding about locks at once",
+        "serializes lock decisions of several metastores",
         renamed_in="4.0.0-alpha-1",
     ),
     NeededTable(
@@ -313,7 +306,7 @@ TABLES = (
         ("MV_CREATION_METADATA_ID",),
         "3.0.0",
         "HIVE-14498",
-        "says from which states of its tables a materialized view was made",
+        "holds the transactions that the rows of a materialized view were computed from",
         key_name="MV_CREATION_METADATA_PK",
     ),
     NeededTable(
@@ -325,7 +318,7 @@ TABLES = (
         (),
         "3.0.0",
         "HIVE-14498",
-        "says which tables a materialized view reads",
+        "lists the tables that a materialized view reads",
         foreign_keys=(
             ForeignKey("MV_TABLES_USED_FK1", "MV_CREATION_METADATA_ID", "MV_CREATION_METADATA"),
             ForeignKey("MV_TABLES_USED_FK2", "TBL_ID", "TBLS"),
@@ -342,7 +335,7 @@ TABLES = (
         ("MRL_TXN_ID",),
         "3.1.0",
         "HIVE-20006",
-        "keeps two rebuilds of one materialized view apart",
+        "serializes rebuilds of a materialized view",
         renamed_in="4.0.0-alpha-1",
     ),
 )
@@ -353,19 +346,19 @@ INDEXES = (
         "TBLS_N49",
         "TBLS",
         ("DB_ID",),
-        "lists and filters the names of one database without reading all tables",
+        "lists and filters the names of a database without scanning all tables",
     ),
     NeededIndex(
         "TABLE_PARAMS_N49",
         "TABLE_PARAMS",
         ("TBL_ID",),
-        "finds a row's parameters: the pointer, the kind, the dependencies",
+        "finds the parameters of a row: metadata location, type, lineage",
     ),
     NeededIndex(
         "HIVE_VIEWS_PARAMS",
         "TABLE_PARAMS",
         ("PARAM_KEY", "TBL_ID"),
-        "the name filter looks for rows by a parameter that only views have; Hive has no index for it",
+        "finds rows by a parameter that only views have; Hive creates no index for it",
     ),
 )
 """Indexes that the name filter needs."""
@@ -375,5 +368,5 @@ CHARSET_COLUMNS = (
     ("TBLS", "VIEW_EXPANDED_TEXT", None),
     ("TABLE_PARAMS", "PARAM_VALUE", "2.2.0"),
 )
-"""Columns of texts that latin1 damages; the third says from which schema version on it is safe to change the column,
-because a later script of Hive's would set it back to latin1, and so damage what it holds."""
+"""Text columns that latin1 damages, as table, column and the first schema version in which the column may be changed.
+In older versions a later script of Hive changes the column back to latin1, which damages its values."""

@@ -281,7 +281,7 @@ def _read_texts(session: Session, after: int, size: int) -> _Batch:
     changes = []
     for tbl_id, *row_texts in rows:
         for name, text in zip(view_texts.COLUMNS, row_texts, strict=True):
-            repaired = view_texts.repaired(text) if text is not None else None
-            if repaired is not None:
-                changes.append(_Change(name, (int(tbl_id),), text, repaired))
+            new_text = view_texts.repair(text) if text is not None else None
+            if new_text is not None:
+                changes.append(_Change(name, (int(tbl_id),), text, new_text))
     return _Batch(tuple(changes), (), len(rows), int(rows[-1][0]) if rows else after)

@@ -16,7 +16,7 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.schema_upgrade.catalog_rows import DatabaseSchemas, ViewRow, views
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session
-from hive_views.spec.version_texts import HIVE
+from hive_views.spec.version_texts import HIVE, row_texts
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class ViewCheck:
 
 
 def check_views(session: Session, schema: Schema, files: MetadataFiles | None = None) -> tuple[int, list[ViewCheck]]:
-    """Check all views."""
+    """Check all views; returns their number and those with problems."""
     by_catalog: dict[str, DatabaseSchemas] = {}
-    count, found = 0, list[ViewCheck]()
+    count, checks = 0, list[ViewCheck]()
     for view in views(session, schema):
         count += 1
         schemas = by_catalog.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
@@ -44,15 +44,15 @@ def check_views(session: Session, schema: Schema, files: MetadataFiles | None = 
         if problems:
             order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
             worst = min((problem.validity for problem in problems), key=order.index)
-            said = tuple(_said(problem) for problem in problems)
-            found.append(ViewCheck(view.tbl_id, view.identifier, worst.value, said))
+            descriptions = tuple(_describe(problem) for problem in problems)
+            checks.append(ViewCheck(view.tbl_id, view.identifier, worst.value, descriptions))
     session.rollback()
-    return count, found
+    return count, checks
 
 
-def _said(problem: ViewProblem) -> str:
-    where = f"line {problem.line}:{problem.column} " if problem.line is not None else ""
-    return f"{where}{problem.reason}"
+def _describe(problem: ViewProblem) -> str:
+    position = f"line {problem.line}:{problem.column} " if problem.line is not None else ""
+    return f"{position}{problem.reason}"
 
 
 def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[ViewProblem]:
@@ -63,19 +63,19 @@ def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[ViewProblem]:
         name = ViewName(view.database, view.name)
     except InvalidIdentifierError as error:
         return [ViewProblem(Validity.UNKNOWN, str(error))]
-    spark = any(key.startswith("spark.sql.") for key in view.parameters)
-    dialect = "spark" if spark else HIVE
-    # Nobody knows the author's current database: what readers run is checked, which needs none.
+    is_spark = any(key.startswith("spark.sql.") for key in view.parameters)
+    dialect = "spark" if is_spark else HIVE
+    # The author's current database is unknown, so the expanded text, which does not depend on it, is checked.
     return find_problems(ViewText(name, text, dialect, view.database, None), schemas, list(view.columns)) + _outdated(
         view, name, dialect, schemas
     )
 
 
 def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSchemas) -> list[ViewProblem]:
-    """Whether what was typed gives other columns by now, as far as it can be told.
+    """A problem if the original text now has another number of columns than the view.
 
-    Hive takes the quotes off the original text, and does not say in which database it was typed: where it cannot be
-    read, or names nothing in the view's own database, nothing is concluded.
+    Hive removes quotes from the original text and does not record the current database of its author, so a text that
+    cannot be parsed or resolved in the view's database is not a problem.
     """
     if not view.original or not view.expanded or view.original == view.expanded:
         return []
@@ -88,7 +88,7 @@ def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSche
     return [
         ViewProblem(
             Validity.OUTDATED,
-            f"what was typed gives {len(typed.names)} columns by now, and the view has {len(view.columns)}",
+            f"its original text now has {len(typed.names)} columns, the view has {len(view.columns)}",
         )
     ]
 
@@ -98,17 +98,15 @@ def _drift(view: ViewRow, files: MetadataFiles) -> list[ViewProblem]:
         return []
     location = view.parameters.get("metadata_location")
     if not location:
-        return [ViewProblem(Validity.INVALID, "it calls itself an Iceberg view and points to no metadata file")]
+        return [ViewProblem(Validity.INVALID, "it is marked as an Iceberg view but has no metadata_location")]
     try:
         metadata = files.read(location)
     except MetadataFileError as error:
         return [ViewProblem(Validity.INVALID, str(error))]
-    from hive_views.spec.version_texts import row_texts
-
     texts = row_texts(metadata.current_version())
     pairs = (("viewOriginalText", view.original, texts.original), ("viewExpandedText", view.expanded, texts.expanded))
     return [
-        ViewProblem(Validity.DRIFTED, f"the row's {name} is not the metadata file's")
+        ViewProblem(Validity.DRIFTED, f"{name} of the row differs from the metadata file")
         for name, row, file in pairs
         if row != file
     ]

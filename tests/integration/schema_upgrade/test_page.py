@@ -1,4 +1,4 @@
-"""docs/upgrade.md: its Python blocks run on a real database; its commands, variables and steps are those there are."""
+"""docs/upgrade.md: its Python blocks run, and its commands, variables and steps exist."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ PAGE = (Path(__file__).parents[3] / "docs" / "upgrade.md").read_text(encoding="u
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_blocks_run(postgresql: SqlDatabases, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_blocks_run(postgresql: SqlDatabases, capsys: pytest.CaptureFixture[str]) -> None:
     address = postgresql.copy("0.5.0")
     names: dict[str, object] = {"address": address}
     for block in BLOCKS:
         exec(compile(block, "upgrade.md", "exec"), names)
     assert "EXECUTE IMMEDIATE" in capsys.readouterr().out
     with postgresql.open(address) as session:
-        assert set(types_of(session).values()) == {None}, "the last line took it back"
+        assert set(types_of(session).values()) == {None}, "the last line rolls back"
 
 
-def test_the_commands_and_variables_are_those_there_are() -> None:
+def test_commands_and_variables_exist() -> None:
     shown = invoke("upgrade", "--help").out
     for command in re.findall(r"^hive-views upgrade (\w+)", PAGE, flags=re.MULTILINE):
         assert command in shown
     assert PASSWORD_VARIABLE in PAGE
 
 
-def test_the_command_line_loads_no_database_driver_until_one_is_needed() -> None:
+def test_command_line_imports_no_database_driver() -> None:
     drivers = "{'sqlalchemy', 'pymysql', 'psycopg', 'py4j'}"
     code = f"import sys, hive_views, hive_views.cli.app; print({drivers} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
 
-def test_the_batch_sizes_are_those_of_the_page() -> None:
+def test_batch_sizes_are_documented() -> None:
     assert f"batches of {dialect_of('mariadb').batch_size:,} (Derby {dialect_of('derby').batch_size})" in PAGE
 
 
-def test_every_step_of_a_long_plan_is_on_the_page(postgresql: SqlDatabases) -> None:
+def test_schema_steps_are_documented(postgresql: SqlDatabases) -> None:
     with postgresql.open(postgresql.copy("0.5.0")) as session:
         for step in plan(detect(session), "4.0.0").steps:
             if step.kind.is_schema and "index" not in step.id and not step.name.lower().startswith("hl_"):

@@ -1,4 +1,4 @@
-"""Plans from schemas that are values: what is noted, what is refused, what stays the same."""
+"""Plans for assumed schemas, without a database."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ VERSIONS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), VERSIONS)
-def test_versions_stand_for_schemas(text: str, expected: str | None) -> None:
+def test_schema_version_of_hive_version(text: str, expected: str | None) -> None:
     assert chain_version(text) == expected
 
 
-def test_hives_own_scripts_in_their_order() -> None:
+def test_hive_scripts_are_in_order() -> None:
     assert scripts("mysql", "2.3.0", "3.1.0") == (
         "upgrade-2.3.0-to-3.0.0.mysql.sql",
         "upgrade-3.0.0-to-3.1.0.mysql.sql",
@@ -54,42 +54,42 @@ def test_plan_is_deterministic_and_survives_json(dialect: str, start: str, targe
         with pytest.raises(UsageError, match="newer than"):
             plan(schema, target)
         return
-    made = plan(schema, target)
-    assert plan(schema, target) == made
-    assert loads(dumps(made)) == made
-    assert len({step.id for step in made.steps}) == len(made.steps)
-    named = {each for script in made.hive_scripts for each in script.conflicts}
-    assert named <= {step.id for step in made.steps}
+    new_plan = plan(schema, target)
+    assert plan(schema, target) == new_plan
+    assert loads(dumps(new_plan)) == new_plan
+    assert len({step.id for step in new_plan.steps}) == len(new_plan.steps)
+    conflicts = {step for script in new_plan.hive_scripts for step in script.conflicts}
+    assert conflicts <= {step.id for step in new_plan.steps}
 
 
 @pytest.mark.parametrize(
     ("target", "reason"), [("0.5.0", "has no views"), ("soon", "is not a version"), ("1.2.0", "newer")]
 )
-def test_targets_that_cannot_be(target: str, reason: str) -> None:
+def test_invalid_target_is_rejected(target: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         plan(assumed_schema("mysql", "2.3.0"), target)
 
 
 def test_plan_names_conflicting_hive_scripts() -> None:
-    made = plan(assumed_schema("mariadb", "2.3.0"), "4.0.0")
-    by_name = {script.name: script.conflicts for script in made.hive_scripts}
+    new_plan = plan(assumed_schema("mariadb", "2.3.0"), "4.0.0")
+    by_name = {script.name: script.conflicts for script in new_plan.hive_scripts}
     assert "TBLS.OWNER_TYPE" in by_name["upgrade-2.3.0-to-3.0.0.mysql.sql"]
     assert "MATERIALIZATION_REBUILD_LOCKS" in by_name["upgrade-3.0.0-to-3.1.0.mysql.sql"]
     assert "TBLS.WRITE_ID" in by_name["upgrade-3.2.0-to-4.0.0-alpha-1.mysql.sql"]
-    assert any("Run them by schematool" in note for note in made.notes)
+    assert any("schematool" in note for note in new_plan.notes)
     assert plan(assumed_schema("mariadb", "2.3.0")).hive_scripts == ()
 
 
-def test_columns_that_a_later_script_of_hives_sets_back_are_left_until_then() -> None:
+def test_columns_that_a_later_hive_script_reverts_are_not_recoded() -> None:
     def recoded(version: str, value: Column) -> set[str]:
         schema = assumed_schema("mariadb", version)
-        tables = (Table("TABLE_PARAMS", (value,)), *(each for each in schema.tables if each.name != "TABLE_PARAMS"))
+        tables = (Table("TABLE_PARAMS", (value,)), *(table for table in schema.tables if table.name != "TABLE_PARAMS"))
         return {step.id for step in plan(replace(schema, tables=tables)).steps if step.kind is Kind.RECODE}
 
-    latin = Column("PARAM_VALUE", "mediumtext", charset="latin1")
-    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" in recoded("2.2.0", latin)
-    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.1.0", latin)
-    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.2.0", replace(latin, charset="utf8mb4"))
+    latin1_column = Column("PARAM_VALUE", "mediumtext", charset="latin1")
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" in recoded("2.2.0", latin1_column)
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.1.0", latin1_column)
+    assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.2.0", replace(latin1_column, charset="utf8mb4"))
 
 
 def test_derby_clob_with_long_values_is_not_converted() -> None:
@@ -107,7 +107,7 @@ def test_plan_notes_unusual_schemas() -> None:
     assert "which is assumed" in notes
 
 
-def test_flags_that_hives_own_script_spoiled_are_filled_in() -> None:
+def test_invalid_flags_written_by_hive_script_are_filled_in() -> None:
     schema = replace(assumed_schema("derby", "3.0.0"), rows=Rows(tables=9, bad_flags=3))
     step = plan(schema).step("rows IS_REWRITE_ENABLED")
     assert step is not None and step.rows.startswith("3 rows get 'N'")
@@ -117,8 +117,10 @@ def test_fingerprint_depends_on_columns_and_versions_only() -> None:
     schema = assumed_schema("mysql", "2.3.0")
     assert replace(schema, rows=Rows(tables=5)).fingerprint == schema.fingerprint
     assert replace(schema, version_rows=("3.1.0",)).fingerprint != schema.fingerprint
-    more = tuple(replace(each, columns=each.columns[1:]) if each.name == "TBLS" else each for each in schema.tables)
-    assert replace(schema, tables=more).fingerprint != schema.fingerprint
+    tables = tuple(
+        replace(table, columns=table.columns[1:]) if table.name == "TBLS" else table for table in schema.tables
+    )
+    assert replace(schema, tables=tables).fingerprint != schema.fingerprint
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}', '{"format": 1, "steps": [{}]}', "no json"])
@@ -128,17 +130,17 @@ def test_invalid_plan_documents_are_rejected(text: str) -> None:
 
 
 def test_edited_plan_is_rejected() -> None:
-    """Its statements are found anew when it is applied: an edited one would be half obeyed."""
+    """`apply` plans again from the database, so edits would be applied in part only."""
     document = json.loads(dumps(plan(assumed_schema("mariadb", "1.2.0"), "2.3.0")))
     document["steps"].pop()
     with pytest.raises(InvalidPlanError, match="edited since it was written"):
         loads(json.dumps(document))
 
 
-def test_tables_with_names_in_lower_case_keep_columns_in_upper_case() -> None:
-    """So MySQL and MariaDB store tables where lower_case_table_names is 1; columns stay as Hive's scripts name them."""
+def test_lower_case_tables_keep_upper_case_columns() -> None:
+    """MySQL and MariaDB with lower_case_table_names=1 store table names in lower case, columns as Hive's scripts do."""
     schema = assumed_schema("mariadb", "2.3.0")
-    lowered = replace(schema, tables=tuple(replace(each, name=each.name.lower()) for each in schema.tables))
+    lowered = replace(schema, tables=tuple(replace(table, name=table.name.lower()) for table in schema.tables))
     step = plan(lowered, "3.1.0").step("TBLS.OWNER_TYPE")
     assert step is not None
     assert step.statements[0].startswith("ALTER TABLE `tbls` ADD COLUMN `OWNER_TYPE`")
@@ -160,11 +162,11 @@ ids = st.lists(st.integers(min_value=0, max_value=10_000), unique=True, min_size
 
 
 @given(ids)
-def test_row_ids_survive_their_text(numbers: list[int]) -> None:
+def test_row_ids_round_trip(numbers: list[int]) -> None:
     assert unpack(pack(numbers)) == numbers
 
 
-def test_row_ids_as_a_text() -> None:
+def test_row_ids_are_packed_as_ranges() -> None:
     assert pack([1, 2, 3, 5, 9, 10]) == "1-3,5,9-10"
 
 
@@ -180,15 +182,14 @@ rows = st.builds(
 
 
 @given(rows)
-def test_no_view_becomes_a_table_and_no_table_loses_its_data(row: TableRow) -> None:
-    found = decide(row)
-    assert found.new is None or found.doubt is None
+def test_decided_types_keep_views_and_data(row: TableRow) -> None:
+    decision = decide(row)
+    assert decision.new is None or decision.doubt is None
     if row.has_original:
-        assert found.new in (None, "VIRTUAL_VIEW")
+        assert decision.new in (None, "VIRTUAL_VIEW")
     if (row.external or "").upper() == "TRUE" or row.table_type == "EXTERNAL_TABLE":
-        assert found.new != "MANAGED_TABLE", "its drop would delete data"
+        assert decision.new != "MANAGED_TABLE", "dropping it would delete data"
     if row.table_type is not None:
-        assert found.new in (None, "EXTERNAL_TABLE")
-    if found.new is not None:
-        again = replace(row, table_type=found.new)
-        assert decide(again).new is None, "a second time nothing is to be done"
+        assert decision.new in (None, "EXTERNAL_TABLE")
+    if decision.new is not None:
+        assert decide(replace(row, table_type=decision.new)).new is None, "deciding is idempotent"

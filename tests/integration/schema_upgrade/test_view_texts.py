@@ -1,4 +1,4 @@
-"""Texts that latin1 mangled, and texts that a column cut off."""
+"""Mojibake and truncated view texts."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from hypothesis import strategies as st
 
 from hive_views.schema_upgrade import apply, detect, plan, rollback
 from hive_views.schema_upgrade.schema import Column
-from hive_views.schema_upgrade.view_texts import is_cut, mangled, repaired, suspicion, unmangled
+from hive_views.schema_upgrade.view_texts import decode_mojibake, is_truncated, repair, suspicion_reason
 from tests.integration.schema_upgrade.contents import select
 from tests.integration.schema_upgrade.databases import SqlDatabases
 
-words = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=1)
+texts = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=1)
 
 
-@given(words)
+@given(texts)
 def test_mojibake_round_trip(text: str) -> None:
-    assert unmangled(mangled(text)) == (None if text.isascii() else text)
+    mojibake = "".join(bytes([code]).decode("cp1252", "ignore") or chr(code) for code in text.encode("utf-8"))
+    assert decode_mojibake(mojibake) == (None if text.isascii() else text)
 
 
 @given(st.text(alphabet="abc äöüéñß 'select from", min_size=1))
 def test_latin1_text_is_not_mojibake(text: str) -> None:
-    """A single accented letter between others is never the UTF-8 of anything."""
-    assert unmangled(text) is None
+    """A single accented letter is never a valid UTF-8 sequence."""
+    assert decode_mojibake(text) is None
 
 
 @pytest.mark.parametrize("text", ["select 1", "", "naïve", "東京", "SELECT 'Ã' FROM t"])
 def test_intact_texts_are_not_mojibake(text: str) -> None:
-    assert unmangled(text) is None
+    assert decode_mojibake(text) is None
 
 
 @pytest.mark.parametrize(
@@ -40,9 +41,9 @@ def test_intact_texts_are_not_mojibake(text: str) -> None:
     ],
 )
 def test_text_with_intended_mojibake_is_reported_but_not_repaired(text: str) -> None:
-    assert unmangled(text) is not None
-    assert repaired(text) is None
-    assert suspicion(text) is not None
+    assert decode_mojibake(text) is not None
+    assert repair(text) is None
+    assert suspicion_reason(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -57,22 +58,22 @@ def test_text_with_intended_mojibake_is_reported_but_not_repaired(text: str) -> 
         ("SELECT a -- really?\nFROM t /* ?? */", None),
         ("SELECT a FROM t WHERE b = 'Zürich'", None),
         ("SELECT a FROM t WHERE b = 'it''s ?'", None),
-        ("SELECT `na?ve` FROM t", "where no query has one"),
-        ("SELECT `??` FROM t", "where no query has one"),
-        ("SELECT a AS pr?s FROM t", "where no query has one"),
-        ("SELECT a FROM t WHERE b = 'Z?rich'", "another character perhaps"),
-        ("SELECT a FROM t WHERE b = '?lodz'", "another character perhaps"),
-        ('SELECT a FROM t WHERE b = "??"', "another character perhaps"),
+        ("SELECT `na?ve` FROM t", "outside of literals"),
+        ("SELECT `??` FROM t", "outside of literals"),
+        ("SELECT a AS pr?s FROM t", "outside of literals"),
+        ("SELECT a FROM t WHERE b = 'Z?rich'", "in a literal"),
+        ("SELECT a FROM t WHERE b = '?lodz'", "in a literal"),
+        ('SELECT a FROM t WHERE b = "??"', "in a literal"),
         ("SELECT 'ZÃ¼rich', '東京' FROM t", "a part of it"),
     ],
 )
 def test_suspicious_texts(text: str, expected: str | None) -> None:
-    found = suspicion(text)
-    assert (found is None) == (expected is None), found
-    assert expected is None or expected in str(found)
+    reason = suspicion_reason(text)
+    assert (reason is None) == (expected is None), reason
+    assert expected is None or expected in str(reason)
 
 
-CUT = [
+TRUNCATED = [
     ("x" * 100, Column("t", "mediumtext"), False),
     ("x" * 65_535, Column("t", "mediumtext"), True),
     ("x" * 65_534, Column("t", "text"), True),
@@ -84,18 +85,18 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "column", "expected"), CUT)
+@pytest.mark.parametrize(("text", "column", "expected"), TRUNCATED)
 def test_truncated_texts(text: str, column: Column, expected: bool) -> None:
     if column.type == "text" and len(text) == 1_000_000:
         column = Column("t", "clob")
-    assert is_cut(text, column) is expected
+    assert is_truncated(text, column) is expected
 
 
 def test_mojibake_of_mariadb_is_repaired_and_rolled_back(mariadb: SqlDatabases) -> None:
-    """Stored as a client stores it that sends UTF-8 and calls it latin1; found, repaired, and taken back."""
+    """The text is stored by a client that declares UTF-8 as latin1."""
     address = mariadb.copy("0.7.0")
-    good = "SELECT `t`.`a` AS `x`, 'Zürich 東京 ½' AS `y` FROM `sales`.`t`"
-    quoted = good.replace("'", "''")
+    text = "SELECT `t`.`a` AS `x`, 'Zürich 東京 ½' AS `y` FROM `sales`.`t`"
+    quoted = text.replace("'", "''")
     mariadb.server.run(
         f"SET NAMES latin1; UPDATE TBLS SET VIEW_ORIGINAL_TEXT = '{quoted}', VIEW_EXPANDED_TEXT = '{quoted}' "
         "WHERE TBL_ID = 23;",
@@ -104,16 +105,16 @@ def test_mojibake_of_mariadb_is_repaired_and_rolled_back(mariadb: SqlDatabases) 
     with mariadb.open(address) as session:
         schema = detect(session)
         assert schema.rows.mangled == (23, 28)
-        broken = dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23]
-        assert "ZÃ¼rich" in str(broken)
+        mojibake = dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23]
+        assert "ZÃ¼rich" in str(mojibake)
         apply(session, plan(schema))
         texts = select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"])
-        assert (23, good, good) in texts
+        assert (23, text, text) in texts
         column = detect(session).column("TBLS", "VIEW_EXPANDED_TEXT")
         assert column is not None and column.charset == "utf8mb4"
         assert detect(session).rows.mangled == ()
         rollback(session)
-        assert dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23] == broken
+        assert dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23] == mojibake
 
 
 def test_truncated_text_is_reported(mariadb: SqlDatabases) -> None:
