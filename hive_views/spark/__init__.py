@@ -1,4 +1,4 @@
-"""Views on Spark: sessions with views, refreshes of materialized views, and column types from Spark's analyzer."""
+"""Views on Spark: sessions with views, refreshes of materialized views, imports of legacy views, and column types."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hive_views.spark.analyzer import schema_of as schema_of
+    from hive_views.spark.legacy_import.job import SparkImport as SparkImport
+    from hive_views.spark.legacy_import.verified_run import CheckedRun as CheckedRun
+    from hive_views.spark.legacy_import.verified_run import run_verified as run_verified
     from hive_views.spark.refresh.engine import SparkEngine as SparkEngine
     from hive_views.spark.runtime import fetch_runtime as fetch_runtime
     from hive_views.spark.runtime import iceberg_session as iceberg_session
@@ -16,24 +19,30 @@ if TYPE_CHECKING:
     from hive_views.spark.sessions import end_session as end_session
 
 _MODULES = {
+    "CheckedRun": "hive_views.spark.legacy_import.verified_run",
     "Note": "hive_views.spark.session.materialized_reads",
     "SparkEngine": "hive_views.spark.refresh.engine",
+    "SparkImport": "hive_views.spark.legacy_import.job",
     "ViewSession": "hive_views.spark.session.session",
     "end_session": "hive_views.spark.sessions",
     "fetch_runtime": "hive_views.spark.runtime",
     "iceberg_session": "hive_views.spark.runtime",
     "plain_session": "hive_views.spark.runtime",
+    "run_verified": "hive_views.spark.legacy_import.verified_run",
     "schema_of": "hive_views.spark.analyzer",
 }
 
 __all__ = [
+    "CheckedRun",
     "Note",
     "SparkEngine",
+    "SparkImport",
     "ViewSession",
     "end_session",
     "fetch_runtime",
     "iceberg_session",
     "plain_session",
+    "run_verified",
     "schema_of",
 ]
 
