@@ -6,9 +6,11 @@ from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import Applied, apply
 from hive_views.schema_upgrade.plan_model import Plan, Step, dumps, loads
 from hive_views.schema_upgrade.planner import assumed_schema, plan
+from hive_views.schema_upgrade.rendering import render
 from hive_views.schema_upgrade.reversal import RolledBack, rollback
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session
+from hive_views.schema_upgrade.verification import Verification, verify
 
 __all__ = [
     "Address",
@@ -19,6 +21,7 @@ __all__ = [
     "Schema",
     "Session",
     "Step",
+    "Verification",
     "apply",
     "assumed_schema",
     "connect",
@@ -28,5 +31,7 @@ __all__ = [
     "loads",
     "parse_address",
     "plan",
+    "render",
     "rollback",
+    "verify",
 ]

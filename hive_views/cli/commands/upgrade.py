@@ -1,13 +1,13 @@
-"""`hive-views upgrade`: a metastore's own database made ready for views. No metastore is needed, or spoken to."""
+"""`hive-views upgrade`: upgrades of metastore databases for views. They need no running metastore."""
 
 from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,13 +17,9 @@ from hive_views.cli.output import console, shown
 from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
-    from hive_views.schema_upgrade.address import Address
-    from hive_views.schema_upgrade.execution import Applied
-    from hive_views.schema_upgrade.plan_model import Plan
-    from hive_views.schema_upgrade.reversal import RolledBack
-    from hive_views.schema_upgrade.row_changes import Progress
-    from hive_views.schema_upgrade.session import Session
-    from hive_views.schema_upgrade.verification import Verification
+    from hive_views.schema_upgrade import Address, Applied, Plan, RolledBack, Schema, Session, Verification
+    from hive_views.schema_upgrade.row_changes import Doubt, Progress
+    from hive_views.schema_upgrade.schema import Column
 
 Url = Annotated[str, typer.Option(metavar="URL", envvar="HIVE_VIEWS_UPGRADE_URL")]
 MaybeUrl = Annotated[str | None, typer.Option(metavar="URL", envvar="HIVE_VIEWS_UPGRADE_URL")]
@@ -31,117 +27,96 @@ User = Annotated[str | None, typer.Option(metavar="NAME", envvar="HIVE_VIEWS_UPG
 PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE")]
 SchemaName = Annotated[str | None, typer.Option(metavar="NAME")]
 Target = Annotated[str | None, typer.Option(metavar="VERSION")]
-PlanFile = Annotated[Path | None, typer.Option(metavar="FILE")]
+PlanFile = Annotated[Path | None, typer.Option("--plan", metavar="FILE")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE")]
 
-_SHOWN = 20
-"""Rows of a report that are shown to people; JSON has all of them."""
+_MAX_LINES = 20
+"""Maximum number of lines that text output prints per list; JSON contains all items."""
 
 
 @dataclass(frozen=True)
 class DetectedColumn:
-    """A column that views need, as it was found."""
+    """A column that views require."""
 
     name: str
     """`table.column`."""
     type: str | None
-    """Its type, with its length and character set; null where it is missing."""
+    """Its type with length and character set; None if the column is missing."""
 
 
 @dataclass(frozen=True)
-class Detected:
-    """What `upgrade detect` found."""
+class DetectionReport:
+    """The result of `upgrade detect`."""
 
-    place: str
-    """The database, without user and password."""
-    server: str
-    """What the server says of itself."""
-    version: str
-    """The schema version that plans start from."""
-    stored_versions: tuple[str, ...]
-    """What the table VERSION says; empty before 0.12."""
-    inferred_version: str
-    """The newest version whose tables and columns are there, whatever VERSION says."""
-    vendor: str | None
-    """Whose fork it is; null for Apache's."""
-    vendor_version: str | None
-    """The vendor's version."""
-    fingerprint: str
-    """A hash of all that a plan takes for granted."""
+    schema: Schema
     columns: tuple[DetectedColumn, ...]
-    """The columns that views need."""
-    tables: int
-    """Rows of TBLS."""
-    untyped: int
-    """Rows of TBLS without a TBL_TYPE."""
-    to_type: int
-    """Rows whose type can be filled in, or corrected."""
-    mangled: tuple[int, ...]
-    """TBL_IDs of views whose text is UTF-8 that was stored as latin1."""
-    truncated: tuple[tuple[int, str, int], ...]
-    """TBL_ID, column and length of view texts whose end is missing."""
-    suspicious: tuple[tuple[int, str, str], ...]
-    """TBL_ID, column and reason of view texts that look damaged, e.g. by characters that became `?`."""
+    """The columns that views require."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON fields."""
+        schema, rows = self.schema, self.schema.rows
+        return {
+            "place": schema.place,
+            "server": schema.server,
+            "version": schema.version,
+            "stored_versions": schema.version_rows,
+            "inferred_version": schema.inferred_version,
+            "vendor": schema.vendor,
+            "vendor_version": schema.vendor_version,
+            "fingerprint": schema.fingerprint,
+            "columns": self.columns,
+            "tables": rows.tables,
+            "untyped": rows.untyped,
+            "to_type": rows.to_type,
+            "mangled": rows.mangled,
+            "truncated": rows.truncated,
+            "suspicious": rows.suspicious,
+        }
 
 
 @dataclass(frozen=True)
 class Script:
-    """What `upgrade render` wrote."""
+    """The result of `upgrade render`."""
 
     dialect: str
-    """The database that it is for."""
+    """The database system of the script."""
     plan_id: str
-    """The plan that it carries out."""
+    """The ID of the rendered plan."""
     script: str
     """The script."""
 
 
-def detect(url: Url, user: User = None, password_file: PasswordFile = None, schema_name: SchemaName = None) -> Detected:
-    """Tell what a metastore's database is like: its version, columns, types, vendor and rows.
+def detect(
+    url: Url, user: User = None, password_file: PasswordFile = None, schema_name: SchemaName = None
+) -> DetectionReport:
+    """Show the version, vendor, columns and rows of a metastore database.
 
     Args:
-        url: The database: mysql://host/db, postgresql://host/db, derby:/directory, or hive-site.xml's JDBC URL.
+        url: The database: mysql://host/db, postgresql://host/db, derby:/directory, or the JDBC URL of hive-site.xml.
         user: The database user.
-        password_file: A file with the password; else HIVE_VIEWS_UPGRADE_PASSWORD, else it is asked for.
-        schema_name: The schema in the database, where it is not the user's own.
-
-    Returns:
-        What was found.
-
-    Raises:
-        NotAMetastoreError: If the database holds no metastore.
-        DatabaseError: If it cannot be reached or read.
+        password_file: A file with the password. Without it: HIVE_VIEWS_UPGRADE_PASSWORD, or a prompt.
+        schema_name: The schema in the database, if it is not the default schema of the user.
     """
-    from hive_views.schema_upgrade import detection as detecting
-    from hive_views.schema_upgrade import requirements as needs
+    from hive_views.schema_upgrade import detect as detect_schema
+    from hive_views.schema_upgrade.requirements import ADDITIONS, WIDENINGS
 
     with _open(url, user, password_file, schema_name) as session:
-        found = detecting.detect(session)
-    wanted = [(each.table, each.column.name) for each in needs.ADDITIONS]
-    wanted += [(each.table, each.column) for each in needs.WIDENINGS if (each.table, each.column) not in wanted]
-    columns = []
-    for table, name in wanted:
-        column = found.column(table, name)
-        size = f"({column.length})" if column and column.length else ""
-        charset = f" {column.charset}" if column and column.charset else ""
-        columns.append(DetectedColumn(f"{table}.{name}", f"{column.type}{size}{charset}" if column else None))
-    return Detected(
-        found.place,
-        found.server,
-        found.version,
-        found.version_rows,
-        found.inferred_version,
-        found.vendor,
-        found.vendor_version,
-        found.fingerprint,
-        tuple(columns),
-        found.rows.tables,
-        found.rows.untyped,
-        found.rows.to_type,
-        found.rows.mangled,
-        found.rows.truncated,
-        found.rows.suspicious,
-    )
+        schema = detect_schema(session)
+    names = [(addition.table, addition.column.name) for addition in ADDITIONS]
+    names += [(widening.table, widening.column) for widening in WIDENINGS]
+    columns = [
+        DetectedColumn(f"{table}.{name}", _column_type(schema.column(table, name)))
+        for table, name in dict.fromkeys(names)
+    ]
+    return DetectionReport(schema, tuple(columns))
+
+
+def _column_type(column: Column | None) -> str | None:
+    if column is None:
+        return None
+    length = f"({column.length})" if column.length else ""
+    charset = f" {column.charset}" if column.charset else ""
+    return f"{column.type}{length}{charset}"
 
 
 def plan(
@@ -152,32 +127,23 @@ def plan(
     target: Target = None,
     output: Output = None,
 ) -> Plan:
-    """Plan what the database lacks of what views need; nothing is changed.
+    """Plan the changes that a metastore database needs to support views. Nothing is changed.
 
     Args:
         url: The database.
         user: The database user.
         password_file: A file with the password.
-        schema_name: The schema in the database, where it is not the user's own.
-        target: The Hive whose views are wanted, e.g. 4.0.1; by default the schema's own version.
-        output: Write the plan there as JSON, for render and apply.
-
-    Returns:
-        The plan.
-
-    Raises:
-        NotAMetastoreError: If the database holds no metastore.
-        DatabaseError: If it cannot be reached or read.
+        schema_name: The schema in the database, if it is not the default schema of the user.
+        target: The Hive version whose views must be supported, e.g. 4.0.1. The default is the version of the schema.
+        output: Write the plan as JSON to this file, for render and apply.
     """
-    from hive_views.schema_upgrade import detection as detecting
-    from hive_views.schema_upgrade import plan_model as plans
-    from hive_views.schema_upgrade import planner as planning
+    from hive_views.schema_upgrade import dumps
 
     with _open(url, user, password_file, schema_name) as session:
-        made = planning.plan(detecting.detect(session), target)
+        new_plan = _make_plan(session, target)
     if output is not None:
-        _write(output, plans.dumps(made))
-    return made
+        _write(output, dumps(new_plan))
+    return new_plan
 
 
 def render(
@@ -186,52 +152,46 @@ def render(
     password_file: PasswordFile = None,
     schema_name: SchemaName = None,
     target: Target = None,
-    plan_file: Annotated[Path | None, typer.Option("--plan", metavar="FILE")] = None,
+    plan_file: PlanFile = None,
     database: Annotated[str | None, typer.Option(metavar="KIND")] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="VERSION")] = None,
     output: Output = None,
 ) -> Script:
-    """Write a plan as a script for a database administrator: commented, safe to run twice.
+    """Render a plan as a commented, repeatable SQL script for a database administrator.
 
     Args:
-        url: The database to plan for; not looked at where a plan or a kind of database is given.
+        url: The database to plan for; ignored with --plan or --database.
         user: The database user.
         password_file: A file with the password.
-        schema_name: The schema in the database, where it is not the user's own.
-        target: The Hive whose views are wanted.
-        plan_file: A plan that `upgrade plan --output` wrote, in place of a database.
-        database: A kind of database that cannot be asked: oracle, sqlserver, mysql, mariadb, postgresql, derby.
-        start: The schema version of such a database.
-        output: Write the script there.
-
-    Returns:
-        The script.
-
-    Raises:
-        UsageError: If it is not said what to render, or said twice.
-        InvalidPlanError: If the plan cannot be read.
+        schema_name: The schema in the database, if it is not the default schema of the user.
+        target: The Hive version whose views must be supported.
+        plan_file: A plan written by `upgrade plan --output`, used instead of a database.
+        database: A database system to render for without a connection: oracle, sqlserver, mysql, mariadb, postgresql,
+            derby.
+        start: The schema version of the database; required with --database.
+        output: Write the script to this file.
     """
-    from hive_views.schema_upgrade import detection as detecting
-    from hive_views.schema_upgrade import planner as planning
+    from hive_views.schema_upgrade import assumed_schema
+    from hive_views.schema_upgrade import plan as make_plan
+    from hive_views.schema_upgrade import render as render_plan
     from hive_views.schema_upgrade.dialects.registry import NAMES
-    from hive_views.schema_upgrade.rendering import render as write_script
 
     if (plan_file is not None) + (database is not None) > 1 or (url, plan_file, database) == (None, None, None):
         raise UsageError("--url", "give one of --url, --plan, and --database with --from")
     if plan_file is not None:
-        made = _read_plan(plan_file)
+        new_plan = _read_plan(plan_file)
     elif database is not None:
         if database not in NAMES or start is None:
-            raise UsageError("--database", f"give one of {', '.join(NAMES)}, and its schema version by --from")
-        made = planning.plan(planning.assumed_schema(database, start), target)
+            raise UsageError("--database", f"give one of {', '.join(NAMES)}, and its schema version with --from")
+        new_plan = make_plan(assumed_schema(database, start), target)
     else:
-        assert url is not None, "where neither of the others is given"
+        assert url is not None
         with _open(url, user, password_file, schema_name) as session:
-            made = planning.plan(detecting.detect(session), target)
-    script = write_script(made)
+            new_plan = _make_plan(session, target)
+    script = render_plan(new_plan)
     if output is not None:
         _write(output, script)
-    return Script(made.dialect, made.id, script)
+    return Script(new_plan.dialect, new_plan.id, script)
 
 
 def apply(
@@ -240,49 +200,40 @@ def apply(
     password_file: PasswordFile = None,
     schema_name: SchemaName = None,
     target: Target = None,
-    plan_file: Annotated[Path | None, typer.Option("--plan", metavar="FILE")] = None,
+    plan_file: PlanFile = None,
     dry_run: bool = False,
     while_running: bool = False,
     schema_only: bool = False,
     batch_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS")] = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Applied:
-    """Carry out a plan; a run that was stopped is continued by running it again.
+    """Apply a plan. To resume an interrupted run, run the command again.
 
     Args:
         url: The database.
         user: The database user.
         password_file: A file with the password.
-        schema_name: The schema in the database, where it is not the user's own.
-        target: The Hive whose views are wanted; without --plan.
-        plan_file: A plan that `upgrade plan --output` wrote; refused if the database changed since.
+        schema_name: The schema in the database, if it is not the default schema of the user.
+        target: The Hive version whose views must be supported; not with --plan.
+        plan_file: A plan written by `upgrade plan --output`. It is rejected if the database has changed since.
         dry_run: Check everything and write nothing.
-        while_running: Go on although other sessions use the database.
-        schema_only: Change the schema and no rows, e.g. before an old Hive is upgraded.
-        batch_size: Rows of TBLS that one transaction looks at.
+        while_running: Continue although other sessions use the database.
+        schema_only: Change the schema and no rows, e.g. before Hive is upgraded.
+        batch_size: The number of rows of TBLS per transaction.
         tell: Called after every statement.
-
-    Returns:
-        What was done.
-
-    Raises:
-        MetastoreRunningError: If other sessions use the database.
-        PlanChangedError: If the database is not as it was when the plan was made.
-        DatabaseError: If the database fails; what was committed stays, run it again.
     """
-    from hive_views.schema_upgrade import detection as detecting
-    from hive_views.schema_upgrade import execution as applying
-    from hive_views.schema_upgrade import planner as planning
+    from hive_views.schema_upgrade import apply as apply_plan
+    from hive_views.schema_upgrade.execution import without_rows
 
-    given = _read_plan(plan_file) if plan_file is not None else None
-    if given is not None and target is not None:
-        raise UsageError("--target", "the plan has a target")
+    stored_plan = _read_plan(plan_file) if plan_file is not None else None
+    if stored_plan is not None and target is not None:
+        raise UsageError("--target", "the plan has a target; omit --target or --plan")
     with _open(url, user, password_file, schema_name) as session:
-        made = given or planning.plan(detecting.detect(session), target)
+        new_plan = stored_plan or _make_plan(session, target)
         if schema_only:
-            made = applying.without_rows(made)
-        return applying.apply(
-            session, made, dry_run=dry_run, while_running=while_running, batch_size=batch_size, progress=tell
+            new_plan = without_rows(new_plan)
+        return apply_plan(
+            session, new_plan, dry_run=dry_run, while_running=while_running, batch_size=batch_size, progress=tell
         )
 
 
@@ -294,28 +245,21 @@ def verify(
     target: Target = None,
     files: bool = False,
 ) -> Verification:
-    """Look at everything again: the schema, the rows, and every stored view text. The exit code is 1 if steps are left.
+    """Check the schema, the rows and all stored view texts. The exit code is 1 if steps are missing.
 
     Args:
         url: The database.
         user: The database user.
         password_file: A file with the password.
-        schema_name: The schema in the database, where it is not the user's own.
-        target: The Hive whose views are wanted.
-        files: Read the metadata files of Iceberg views as well, and compare their rows with them.
-
-    Returns:
-        What was found.
-
-    Raises:
-        NotAMetastoreError: If the database holds no metastore.
-        DatabaseError: If it cannot be reached or read.
+        schema_name: The schema in the database, if it is not the default schema of the user.
+        target: The Hive version whose views must be supported.
+        files: Read the metadata files of Iceberg views as well, and compare the rows with them.
     """
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.schema_upgrade import verification as verifying
+    from hive_views.schema_upgrade import verify as verify_database
 
     with _open(url, user, password_file, schema_name) as session:
-        return verifying.verify(session, target, files=MetadataFiles({}) if files else None)
+        return verify_database(session, target, files=MetadataFiles({}) if files else None)
 
 
 def rollback(
@@ -328,80 +272,79 @@ def rollback(
     dry_run: bool = False,
     while_running: bool = False,
 ) -> RolledBack:
-    """Put back what rows held before an upgrade, from the backup in the same database.
+    """Restore the values that rows had before an upgrade, from the backup in the same database.
 
     Args:
         url: The database.
         user: The database user.
         password_file: A file with the password.
-        schema_name: The schema in the database, where it is not the user's own.
-        plan_id: The plan to take back; all of them by default.
-        schema: Take away what was added to the schema as well, where no row holds anything in it.
-        dry_run: Say what would be done, and write nothing.
-        while_running: Go on although other sessions use the database.
-
-    Returns:
-        What was done.
-
-    Raises:
-        InvalidPlanError: If no plan of that id was carried out.
-        MetastoreRunningError: If other sessions use the database.
-        DatabaseError: If the database fails; what was committed stays, run it again.
+        schema_name: The schema in the database, if it is not the default schema of the user.
+        plan_id: The plan to roll back. The default is all plans.
+        schema: Also drop the added columns, tables and indexes that contain no values.
+        dry_run: Report the changes and write nothing.
+        while_running: Continue although other sessions use the database.
     """
-    from hive_views.schema_upgrade import reversal as undoing
+    from hive_views.schema_upgrade import rollback as roll_back
 
     with _open(url, user, password_file, schema_name) as session:
-        return undoing.rollback(session, plan_id=plan_id, schema=schema, dry_run=dry_run, while_running=while_running)
+        return roll_back(session, plan_id=plan_id, schema=schema, dry_run=dry_run, while_running=while_running)
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
-    """Add the commands to the command line.
+    """Add the commands to the application.
 
     Args:
         app: The application.
-        panel: The heading of the list of commands that they stand under.
+        panel: The heading of the group in the list of commands.
     """
-    group = typer.Typer(help="Make a metastore's own database ready for views.", no_args_is_help=True)
-    bind(group, "detect", detect, print_detected)
-    bind(group, "plan", plan, print_plan)
-    bind(group, "render", render, print_script)
-    bind(group, "apply", apply, print_applied, question=_question, tell=print_progress)
-    bind(group, "verify", verify, print_verification, code=_code)
-    bind(group, "rollback", rollback, print_rolled_back, question=_question)
+    group = typer.Typer(help="Upgrade the database of a metastore for views.", no_args_is_help=True)
+    bind(group, "detect", detect, _print_detection)
+    bind(group, "plan", plan, _print_plan)
+    bind(group, "render", render, _print_script)
+    bind(group, "apply", apply, _print_applied, question=_question, tell=_print_progress)
+    bind(group, "verify", verify, _print_verification, code=_exit_code)
+    bind(group, "rollback", rollback, _print_rollback, question=_question)
     app.add_typer(group, name="upgrade", rich_help_panel=panel)
 
 
-def _code(found: Verification) -> ExitCode:
-    return ExitCode.OK if found.complete else ExitCode.FAILED
+def _exit_code(verification: Verification) -> ExitCode:
+    return ExitCode.OK if verification.complete else ExitCode.FAILED
 
 
 def _question(**arguments: object) -> str:
     if arguments.get("dry_run"):
         return ""
-    address = _address(str(arguments["url"]), None, None, None, ask=False)
-    return f"Change the metastore's database {address.place}?"
+    address = _address(str(arguments["url"]), None, None, None, prompt=False)
+    return f"Change the metastore database {address.place}?"
 
 
 def _address(
-    url: str, user: str | None, password_file: Path | None, schema_name: str | None, *, ask: bool = True
+    url: str, user: str | None, password_file: Path | None, schema_name: str | None, *, prompt: bool = True
 ) -> Address:
-    from hive_views.schema_upgrade.address import Password, find_password, parse_address
+    from hive_views.schema_upgrade import Password, find_password, parse_address
 
     address = parse_address(url, user=user, schema=schema_name)
     password = find_password(password_file)
-    if password is None and ask and address.kind != "derby" and sys.stdin.isatty() and sys.stderr.isatty():
-        password = Password(getpass.getpass(f"Password of {address.user or 'the user'} at {address.place}: "))
+    if password is None and prompt and address.kind != "derby" and sys.stdin.isatty() and sys.stderr.isatty():
+        password = Password(getpass.getpass(f"Password of {address.user or 'the user'} for {address.place}: "))
     return parse_address(url, user=user, password=password, schema=schema_name)
 
 
 def _open(url: str, user: str | None, password_file: Path | None, schema_name: str | None) -> Session:
-    from hive_views.schema_upgrade.connection import connect
+    from hive_views.schema_upgrade import connect
 
     return connect(_address(url, user, password_file, schema_name))
 
 
+def _make_plan(session: Session, target: str | None) -> Plan:
+    from hive_views.schema_upgrade import detect as detect_schema
+    from hive_views.schema_upgrade import plan as make_plan
+
+    return make_plan(detect_schema(session), target)
+
+
 def _read_plan(path: Path) -> Plan:
-    from hive_views.schema_upgrade.plan_model import loads
+    from hive_views.schema_upgrade import loads
 
     try:
         return loads(path.read_text(encoding="utf-8"))
@@ -413,104 +356,102 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError("--output", f"it cannot be written: {error}") from None
+        raise UsageError("--output", f"the file cannot be written: {error}") from None
 
 
-def print_detected(found: Detected) -> None:
-    """Show to people what a database is like."""
+def _print_detection(report: DetectionReport) -> None:
     out = console()
-    out.print(f"{found.place} ({found.server})", soft_wrap=True)
-    stored = ", ".join(found.stored_versions) or "no table VERSION"
-    out.print(f"  schema     {found.version} (VERSION: {stored}; tables of {found.inferred_version})", soft_wrap=True)
-    if found.vendor:
-        out.print(f"  fork       {found.vendor} {shown(found.vendor_version)}", soft_wrap=True)
-    out.print(f"  tables     {found.tables}, {found.untyped} of them without a type", soft_wrap=True)
-    out.print(
-        f"  texts      {len(found.mangled)} mangled, {len(found.truncated)} cut off, {len(found.suspicious)} suspicious"
-    )
-    for column in found.columns:
+    schema, rows = report.schema, report.schema.rows
+    out.print(f"{schema.place} ({schema.server})", soft_wrap=True)
+    stored = ", ".join(schema.version_rows) or "no table VERSION"
+    out.print(f"  schema     {schema.version} (VERSION: {stored}; tables of {schema.inferred_version})", soft_wrap=True)
+    if schema.vendor:
+        out.print(f"  fork       {schema.vendor} {shown(schema.vendor_version)}", soft_wrap=True)
+    out.print(f"  tables     {rows.tables}, {rows.untyped} without a type", soft_wrap=True)
+    damaged = f"{len(rows.mangled)} mojibake, {len(rows.truncated)} truncated, {len(rows.suspicious)} suspicious"
+    out.print(f"  texts      {damaged}", soft_wrap=True)
+    for column in report.columns:
         out.print(f"  {column.name:<44} {column.type or 'missing'}", soft_wrap=True)
 
 
-def print_plan(made: Plan) -> None:
-    """Show a plan to people."""
+def _print_plan(new_plan: Plan) -> None:
     out = console()
-    out.print(f"Plan {made.id} for {made.place}: schema {made.version}, views of {made.target}", soft_wrap=True)
-    for note in made.notes:
+    versions = f"schema {new_plan.version}, views of {new_plan.target}"
+    out.print(f"Plan {new_plan.id} for {new_plan.place}: {versions}", soft_wrap=True)
+    for note in new_plan.notes:
         out.print(f"  note: {note}", soft_wrap=True)
-    for script in made.hive_scripts:
-        same = f" (does as well: {', '.join(script.conflicts)})" if script.conflicts else ""
-        out.print(f"  Hive's own script remains: {script.name}{same}", soft_wrap=True)
-    for number, step in enumerate(made.steps, 1):
+    for script in new_plan.hive_scripts:
+        included = f" (includes {', '.join(script.conflicts)})" if script.conflicts else ""
+        out.print(f"  remaining Hive script: {script.name}{included}", soft_wrap=True)
+    for number, step in enumerate(new_plan.steps, 1):
         out.print(f"{number}. {step.id}: {step.reason}", soft_wrap=True)
         for statement in step.statements:
             out.print(f"     {shown(statement)}", soft_wrap=True)
-        out.print(f"     locks: {step.locks}; rows: {step.rows}; undone: {step.undo_note}", soft_wrap=True)
-    if not made.steps:
-        out.print("Nothing is to be done.", soft_wrap=True)
+        out.print(f"     locks: {step.locks}; rows: {step.rows}; rollback: {step.undo_note}", soft_wrap=True)
+    if not new_plan.steps:
+        out.print("No changes are needed.", soft_wrap=True)
 
 
-def print_script(made: Script) -> None:
-    """Print a script as it is."""
-    sys.stdout.write(made.script)
+def _print_script(script: Script) -> None:
+    sys.stdout.write(script.script)
 
 
-def print_progress(progress: Progress) -> None:
-    """Show how far a step is, after each batch and each statement of the schema."""
+def _print_progress(progress: Progress) -> None:
+    """Print each schema statement and each committed batch."""
     if progress.statement in ("begun", "done") or progress.statement.startswith(("UPDATE ", "INSERT ")):
         return
-    said = f"{progress.done} of {progress.total} rows" if progress.statement == "COMMIT" else progress.statement
-    console().print(f"  {progress.step}: {shown(said)}", soft_wrap=True)
+    is_batch = progress.statement == "COMMIT"
+    action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
+    console().print(f"  {progress.step}: {shown(action)}", soft_wrap=True)
     sys.stdout.flush()
 
 
-def print_applied(found: Applied) -> None:
-    """Show to people what was done."""
+def _print_applied(applied: Applied) -> None:
     out = console()
-    for warning in found.warnings:
+    for warning in applied.warnings:
         out.print(f"warning: {warning}", soft_wrap=True)
-    would = "would be done" if found.dry_run else "done"
-    out.print(f"Plan {found.plan_id} at {found.place}: {len(found.done)} step(s) {would}", soft_wrap=True)
-    for step in found.done:
+    action = "would be applied" if applied.dry_run else "applied"
+    out.print(f"Plan {applied.plan_id} at {applied.place}: {len(applied.done)} step(s) {action}", soft_wrap=True)
+    for step in applied.done:
         out.print(f"  {step}", soft_wrap=True)
-    _print_doubts([f"{doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in found.doubts])
+    _print_doubts(applied.doubts)
 
 
-def print_verification(found: Verification) -> None:
-    """Show to people what was found."""
+def _print_verification(report: Verification) -> None:
     out = console()
-    state = "has all that views need" if found.complete else f"lacks {len(found.lacking)} step(s)"
-    out.print(f"{found.place}: schema {found.version}, views of {found.target}: {state}", soft_wrap=True)
-    for step in found.lacking:
+    state = "meets all requirements of views" if report.complete else f"{len(report.lacking)} step(s) are missing"
+    out.print(f"{report.place}: schema {report.version}, views of {report.target}: {state}", soft_wrap=True)
+    for step in report.lacking:
         out.print(f"  {step.id}: {step.reason}", soft_wrap=True)
-    _print_doubts([f"{doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in found.doubts])
-    for tbl_id, column, length in found.truncated[:_SHOWN]:
-        out.print(f"  cut off: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)
-    for tbl_id, column, reason in found.suspicious[:_SHOWN]:
+    _print_doubts(report.doubts)
+    for tbl_id, column, length in report.truncated[:_MAX_LINES]:
+        out.print(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)
+    for tbl_id, column, reason in report.suspicious[:_MAX_LINES]:
         out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}", soft_wrap=True)
-    out.print(f"{found.views} view(s), {len(found.broken)} of them not valid", soft_wrap=True)
-    for check in found.broken[:_SHOWN]:
-        out.print(f"  {shown(check.view)}: {check.validity}: {shown('; '.join(check.problems))}", soft_wrap=True)
-    if len(found.broken) > _SHOWN:
-        out.print(f"  … and {len(found.broken) - _SHOWN} more: --json lists all", soft_wrap=True)
+    out.print(f"{report.views} view(s), {len(report.broken)} of them not valid", soft_wrap=True)
+    _print_lines(f"{check.view}: {check.validity}: {'; '.join(check.problems)}" for check in report.broken)
 
 
-def print_rolled_back(found: RolledBack) -> None:
-    """Show to people what was put back."""
+def _print_rollback(report: RolledBack) -> None:
     out = console()
-    out.print(f"{found.place}: {found.rows} value(s) {'would be ' if found.dry_run else ''}put back", soft_wrap=True)
+    action = "would be restored" if report.dry_run else "restored"
+    out.print(f"{report.place}: {report.rows} value(s) {action}", soft_wrap=True)
     for heading, items in (
-        ("changed since, left as it is", found.changed_since),
-        ("undone", found.undone),
-        ("kept", found.kept),
+        ("changed since the upgrade, not restored", report.changed_since),
+        ("undone", report.undone),
+        ("kept", report.kept),
     ):
         for item in items:
             out.print(f"  {heading}: {item}", soft_wrap=True)
 
 
-def _print_doubts(lines: list[str]) -> None:
-    out = console()
-    for line in lines[:_SHOWN]:
-        out.print(f"  cannot be decided: {shown(line)}", soft_wrap=True)
-    if len(lines) > _SHOWN:
-        out.print(f"  … and {len(lines) - _SHOWN} more: --json lists all", soft_wrap=True)
+def _print_doubts(doubts: Iterable[Doubt]) -> None:
+    _print_lines(f"undecidable: {doubt.name} (TBL_ID {doubt.tbl_id}): {doubt.reason}" for doubt in doubts)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    out, all_lines = console(), list(lines)
+    for line in all_lines[:_MAX_LINES]:
+        out.print(f"  {shown(line)}", soft_wrap=True)
+    if len(all_lines) > _MAX_LINES:
+        out.print(f"  … and {len(all_lines) - _MAX_LINES} more: --json lists all", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Real databases for the upgrade's tests, started once a run. What is not installed is named by the skipped tests."""
+"""Real databases, started once per run; tests are skipped if a database is not installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.integration.schema_upgrade import servers
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 
 WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_UPGRADE") == "1"
-"""Whether every combination is tried (`make test-upgrade`); without it, each thing is tried somewhere."""
+"""Whether all combinations are tested (`make test-upgrade`) or a selection."""
 
 KINDS = ("mariadb", "postgresql", "derby")
 
@@ -38,6 +38,6 @@ def derby(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DerbyDatabases]:
 
 @pytest.fixture(params=KINDS)
 def databases(request: pytest.FixtureRequest) -> Databases:
-    """The databases of each kind, one after the other."""
-    found: Databases = request.getfixturevalue(request.param)
-    return found
+    """Databases of each kind."""
+    databases: Databases = request.getfixturevalue(request.param)
+    return databases

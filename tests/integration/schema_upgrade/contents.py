@@ -1,4 +1,4 @@
-"""What a database holds, as values that can be compared."""
+"""The contents of databases as comparable values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _BACKUP = ("STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "N
 
 
 def schema_of(session: Session) -> Schema:
-    """The schema without what differs from one copy to the next."""
+    """The schema without values that differ between copies of a database."""
     return replace(detect(session, rows=False), place="", rows=Rows())
 
 
 def rows_of(session: Session, table: str) -> list[tuple[object, ...]]:
-    """All rows of a table, in an order of their own."""
+    """All rows of a table in a fixed order."""
     schema = detect(session, rows=False)
-    found = schema.table(table)
-    assert found is not None, table
-    return select(session, table, [column.name for column in found.columns])
+    existing = schema.table(table)
+    assert existing is not None, table
+    return select(session, table, [column.name for column in existing.columns])
 
 
 def select(session: Session, table: str, columns: list[str]) -> list[tuple[object, ...]]:

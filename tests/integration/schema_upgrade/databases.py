@@ -1,4 +1,4 @@
-"""Start states on each kind of database: made once, copied for each test."""
+"""Start states on each kind of database, created once and copied for each test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Databases(Protocol):
     def open(self, address: Address) -> Session: ...
 
     def run_script(self, address: Address, text: str) -> str:
-        """Run a script by the database's own client; what it printed."""
+        """Run a script with the client of the database; returns its output."""
         ...
 
 
@@ -39,8 +39,8 @@ class SqlDatabases:
     """Databases of a server of MariaDB or PostgreSQL."""
 
     server: Server
-    made: dict[str, str] = field(default_factory=dict)
-    """By start state: PostgreSQL's template, or MariaDB's dump."""
+    templates: dict[str, str] = field(default_factory=dict)
+    """PostgreSQL template or MariaDB dump by start state."""
 
     @property
     def dialect(self) -> str:
@@ -52,18 +52,18 @@ class SqlDatabases:
     def copy(self, state: str) -> Address:
         name = f"s{next(_numbers)}"
         if self.server.kind == "postgresql":
-            if state not in self.made:
+            if state not in self.templates:
                 template = f"t{next(_numbers)}"
-                self._make(template, state)
-                self.made[state] = template
-            self.server.run(f'CREATE DATABASE "{name}" TEMPLATE "{self.made[state]}"')
+                self._create(template, state)
+                self.templates[state] = template
+            self.server.run(f'CREATE DATABASE "{name}" TEMPLATE "{self.templates[state]}"')
             return self.address(name)
-        if state not in self.made:
-            template = self._make(f"t{next(_numbers)}", state).database
-            self.made[state] = self.server.dump(template)
+        if state not in self.templates:
+            template = self._create(f"t{next(_numbers)}", state).database
+            self.templates[state] = self.server.dump(template)
             self.server.drop(template)
         self.server.create(name)
-        self.server.run(self.made[state], name)
+        self.server.run(self.templates[state], name)
         return self.address(name)
 
     def empty(self) -> Address:
@@ -71,7 +71,7 @@ class SqlDatabases:
         self.server.create(name)
         return self.address(name)
 
-    def _make(self, name: str, state: str) -> Address:
+    def _create(self, name: str, state: str) -> Address:
         self.server.create(name)
         if state in OLD:
             self.server.run(";\n".join(old_schema(self.dialect, state)) + ";", name)
@@ -100,7 +100,7 @@ class DerbyDatabases:
     def copy(self, state: str) -> Address:
         source = self.directory / f"state-{state}"
         if not source.exists():
-            self._make(source, state)
+            self._create(source, state)
         target = self.directory / f"d{next(_numbers)}"
         shutil.copytree(source, target)
         return self.address(target)
@@ -108,14 +108,14 @@ class DerbyDatabases:
     def address(self, path: Path) -> Address:
         return parse_address(f"derby:{path}", password=Password("mine"))
 
-    def _make(self, path: Path, state: str) -> None:
+    def _create(self, path: Path, state: str) -> None:
         with self.connection(path, create=True) as connection:
             if state in OLD:
                 for statement in old_schema("derby", state):
-                    made = connection.createStatement()
-                    made.execute(statement)
-                    made.close()
-                    made._detach()
+                    java_statement = connection.createStatement()
+                    java_statement.execute(statement)
+                    java_statement.close()
+                    java_statement._detach()
             else:
                 for text in hive_scripts("derby", state):
                     self._ij(connection, text)
@@ -140,16 +140,16 @@ class DerbyDatabases:
             connection.close()
             connection._detach()
             source._detach()
-            end = self.jvm.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
-            end.setDatabaseName(str(path))
-            end.setShutdownDatabase("shutdown")
+            shutdown = self.jvm.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+            shutdown.setDatabaseName(str(path))
+            shutdown.setShutdownDatabase("shutdown")
             try:
-                end.getConnection()
+                shutdown.getConnection()
             except Py4JJavaError as error:
                 assert error.java_exception.getSQLState() == "08006"
                 error.java_exception._detach()
             finally:
-                end._detach()
+                shutdown._detach()
 
     def open(self, address: Address) -> Session:
         return DerbySession(address, self.jvm)
@@ -160,7 +160,7 @@ class DerbyDatabases:
 
     def _ij(self, connection: object, text: str) -> str:
         java = self.jvm.jvm.java
-        printed = java.io.ByteArrayOutputStream()
-        given = java.io.ByteArrayInputStream(text.encode("utf-8"))
-        self.jvm.jvm.org.apache.derby.tools.ij.runScript(connection, given, "UTF-8", printed, "UTF-8")
-        return str(printed.toString("UTF-8"))
+        output = java.io.ByteArrayOutputStream()
+        source = java.io.ByteArrayInputStream(text.encode("utf-8"))
+        self.jvm.jvm.org.apache.derby.tools.ij.runScript(connection, source, "UTF-8", output, "UTF-8")
+        return str(output.toString("UTF-8"))

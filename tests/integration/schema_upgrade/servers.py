@@ -1,4 +1,4 @@
-"""Real database servers in temporary directories, on free ports of the loopback address, each as a plain user."""
+"""Real database servers in temporary directories, on free loopback ports, run by an unprivileged user."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ import pytest
 
 LOOPBACK = "127.0.0.1"
 PASSWORD = "an-open-secret"
-"""Of the user `hive` of the servers that are made here."""
+"""The password of the user `hive` of these servers."""
 
 _START_TIMEOUT_S = 120
 _ATTEMPTS = 4
 _READY = re.compile(rb"database system is ready to accept connections|ready for connections")
-"""What PostgreSQL and MariaDB write when they are up: at the port alone, another program may answer."""
+"""Log lines of started PostgreSQL and MariaDB servers; a connection test alone could reach another program."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Server:
         return f"{self.kind}://{LOOPBACK}:{self.port}/{database}"
 
     def jdbc_url(self, database: str, *, old_driver: bool = False) -> str:
-        """The URL for Hive; `old_driver` for the one that Hive 2.3 and 3.1 work with."""
+        """The JDBC URL for Hive; `old_driver` for the MySQL driver that Hive 2.3 and 3.1 need."""
         if self.kind == "postgresql":
             return f"jdbc:postgresql://{LOOPBACK}:{self.port}/{database}"
         if old_driver:
@@ -49,7 +49,7 @@ class Server:
         return f"jdbc:mariadb://{LOOPBACK}:{self.port}/{database}"
 
     def run(self, sql: str, database: str | None = None) -> str:
-        """Run statements or a whole script of Hive's by the database's own client."""
+        """Run statements or a script with the client of the database."""
         if self.kind == "postgresql":
             command = ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", LOOPBACK, "-p", str(self.port)]
             command += ["-U", "hive", database or "postgres"]
@@ -70,7 +70,7 @@ class Server:
         return done.stdout
 
     def dump(self, database: str) -> str:
-        """All of a MariaDB database as one script."""
+        """Dump a MariaDB database as a script."""
         command = ["mariadb-dump", "--no-defaults", "-u", "hive", "-h", LOOPBACK, "-P", str(self.port)]
         command += ["--default-character-set=utf8mb4", "--skip-lock-tables", "--skip-comments", database]
         environment = {**os.environ, "MYSQL_PWD": PASSWORD}
@@ -81,7 +81,7 @@ class Server:
         if self.kind == "postgresql":
             self.run(f'CREATE DATABASE "{database}"')
         else:
-            # As Hive's administrators make it: its keys are too long for anything else.
+            # Hive's keys are too long for other character sets.
             self.run(f"CREATE DATABASE `{database}` CHARACTER SET latin1 COLLATE latin1_bin")
 
     def drop(self, database: str) -> None:
@@ -98,7 +98,7 @@ def free_port() -> int:
 
 
 def _user(*names: str) -> str | None:
-    """A user without rights, where this process is root; None where it is not."""
+    """An unprivileged user if this process is root, else None."""
     if os.geteuid() != 0:
         return None
     for name in (*names, "nobody"):
@@ -114,12 +114,12 @@ def _directory(owner: str | None) -> Path:
     return path
 
 
-def _as(owner: str | None, command: list[str]) -> list[str]:
+def _run_as(owner: str | None, command: list[str]) -> list[str]:
     return ["runuser", "-u", owner, "--", *command] if owner else command
 
 
 def _start(command: Callable[[int], list[str]], home: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server on a free port; on another one where somebody was faster."""
+    """Start a server on a free port; try another port if the port is taken meanwhile."""
     log = home / "log"
     for _ in range(_ATTEMPTS):
         port = free_port()
@@ -139,7 +139,7 @@ def _start(command: Callable[[int], list[str]], home: Path) -> tuple[subprocess.
 
 
 def missing(kind: str) -> str | None:
-    """The package that a server needs and that is not installed, for a skipped test's reason."""
+    """The missing package of a server, for the reason of skipped tests."""
     if kind == "postgresql" and (_postgresql_tool("initdb") is None or shutil.which("psql") is None):
         return "PostgreSQL (Debian: apt-get install postgresql)"
     if kind == "mysql" and (_mariadbd() is None or shutil.which("mariadb") is None):
@@ -148,8 +148,8 @@ def missing(kind: str) -> str | None:
 
 
 def _postgresql_tool(name: str) -> str | None:
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
-    return str(found[-1]) if found else shutil.which(name)
+    paths = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
+    return str(paths[-1]) if paths else shutil.which(name)
 
 
 def _mariadbd() -> str | None:
@@ -168,7 +168,7 @@ def postgresql() -> Iterator[Server]:
     initdb, postgres = _postgresql_tool("initdb"), _postgresql_tool("postgres")
     assert initdb and postgres
     subprocess.run(
-        _as(owner, [initdb, "-D", f"{home}/data", "-U", "hive", f"--pwfile={secret}", "-A", "scram-sha-256",
+        _run_as(owner, [initdb, "-D", f"{home}/data", "-U", "hive", f"--pwfile={secret}", "-A", "scram-sha-256",
                     "-E", "UTF8", "--locale=C", "--no-sync"]),
         check=True, capture_output=True, cwd=home,
     )  # fmt: skip
@@ -186,15 +186,15 @@ def postgresql() -> Iterator[Server]:
         words = [postgres, "-D", f"{home}/data", "-c", f"port={port}"]
         for key, value in options.items():
             words += ["-c", f"{key}={value}"]
-        return _as(owner, words)
+        return _run_as(owner, words)
 
     process, port = _start(command, home)
     try:
         server = Server("postgresql", port, home)
-        _until_it_answers(server)
+        _wait_until_ready(server)
         yield server
     finally:
-        # runuser passes the signal on: a fast shutdown.
+        # runuser forwards the signal, which requests a fast shutdown.
         _stop(process, signal.SIGINT, home / "data" / "postmaster.pid")
         shutil.rmtree(home, ignore_errors=True)
 
@@ -236,14 +236,14 @@ def mariadb() -> Iterator[Server]:
     process, port = _start(command, home)
     try:
         server = Server("mysql", port, home)
-        _until_it_answers(server)
+        _wait_until_ready(server)
         yield server
     finally:
         _stop(process, signal.SIGTERM, None)
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _until_it_answers(server: Server) -> None:
+def _wait_until_ready(server: Server) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Metastore databases as they were left by Hive 0.3 to 4.0, with rows in them.
+"""Start states: metastore databases of Hive 0.3 to 4.0 with rows.
 
-From 1.2 on they are made by Hive's own scripts, from the Maven tarball of 4.0.1. Older ones are the tables that matter,
-described here from what is known of those versions (no script of Hive's is copied).
+Databases of 1.2 and later are created by Hive's scripts from the Maven tarball of 4.0.1. Older ones contain only the
+tables that upgrades use, described here without copying scripts of Hive.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ STATES = (*OLD, *NEW)
 
 _HIVE_NAMES = {"mariadb": "mysql", "mysql": "mysql", "postgresql": "postgres", "derby": "derby"}
 
-MANGLED = "SELECT `t`.`a` AS `naÃ¯ve` FROM `sales`.`t`"
-MENDED = "SELECT `t`.`a` AS `naïve` FROM `sales`.`t`"
+MOJIBAKE = "SELECT `t`.`a` AS `naÃ¯ve` FROM `sales`.`t`"
+REPAIRED = "SELECT `t`.`a` AS `naïve` FROM `sales`.`t`"
 
 
 def hive_scripts(dialect: str, version: str) -> list[str]:
-    """Hive's own scripts that make a schema of a version, as texts."""
+    """The texts of Hive's scripts that create the schema of a version."""
     name = _HIVE_NAMES[dialect]
-    first, *rest = {
+    script_names = {
         "1.2.0": ["hive-schema-1.2.0"],
         "2.1.0": ["hive-schema-1.2.0", "upgrade-1.2.0-to-2.0.0", "upgrade-2.0.0-to-2.1.0"],
         "2.3.0": [
@@ -46,27 +46,27 @@ def hive_scripts(dialect: str, version: str) -> list[str]:
         "3.1.0": ["hive-schema-3.1.0"],
         "4.0.0": ["hive-schema-4.0.0"],
     }[version]
-    return [script(dialect, f"{each}.{name}.sql") for each in (first, *rest)]
+    return [script(dialect, f"{script_name}.{name}.sql") for script_name in script_names]
 
 
 def script(dialect: str, file_name: str) -> str:
-    """One of Hive's own scripts, from its tarball."""
+    """The text of a Hive script."""
     return _scripts()[f"{_HIVE_NAMES[dialect]}/{file_name}"]
 
 
 @cache
 def _scripts() -> dict[str, str]:
-    """All of Hive's scripts by database and file name. Reading the tarball takes seconds: it is read once."""
+    """The texts of all Hive scripts by database and file name. Reading the tarball takes seconds."""
     (archive,) = fetch([SERVER_4], CACHE)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     with tarfile.open(archive) as tar:
         for member in tar:
-            _, there, name = member.name.partition("scripts/metastore/upgrade/")
-            if there and name.endswith(".sql"):
+            _, is_script, name = member.name.partition("scripts/metastore/upgrade/")
+            if is_script and name.endswith(".sql"):
                 opened = tar.extractfile(member)
                 assert opened is not None
-                found[name] = opened.read().decode("utf-8")
-    return found
+                texts[name] = opened.read().decode("utf-8")
+    return texts
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,13 @@ _TYPES = {
 
 
 def old_schema(dialect: str, version: str) -> list[str]:
-    """Statements that make the tables that matter of a version before 1.2."""
+    """Statements that create the relevant tables of a version before 1.2."""
     types = _TYPES[dialect]
 
     def has(since: str) -> bool:
-        known = chain_version(version)
-        assert known is not None
-        return at_least(known, since)
+        schema_version = chain_version(version)
+        assert schema_version is not None
+        return at_least(schema_version, since)
 
     def table(name: str, *columns: str, key: str) -> str:
         parts = []
@@ -111,7 +111,7 @@ def old_schema(dialect: str, version: str) -> list[str]:
             size = re.fullmatch(r"v(\d+)", kind)
             sql = types.name.format(size[1]) if size else getattr(types, kind)
             parts.append(f"{types.quote}{column_name}{types.quote} {sql} {' '.join(rest)}".rstrip())
-        keys = ", ".join(f"{types.quote}{each}{types.quote}" for each in key.split(","))
+        keys = ", ".join(f"{types.quote}{column_name}{types.quote}" for column_name in key.split(","))
         parts.append(f"PRIMARY KEY ({keys})")
         return f"CREATE TABLE {types.quote}{name}{types.quote} ({', '.join(parts)}){types.options}"
 
@@ -138,7 +138,7 @@ def old_schema(dialect: str, version: str) -> list[str]:
         "OUTPUT_FORMAT v4000",
         "SERDE_ID bigint",
     ]
-    made = [
+    statements = [
         table("DBS", *databases, key="DB_ID"),
         table("SDS", *storage, *(["CD_ID bigint"] if has("0.8.0") else []), key="SD_ID"),
         table("TBLS", *tables, key="TBL_ID"),
@@ -161,20 +161,20 @@ def old_schema(dialect: str, version: str) -> list[str]:
     ]
     column_columns = ["COMMENT v256", "COLUMN_NAME v128 NOT NULL", "TYPE_NAME v4000", "INTEGER_IDX int NOT NULL"]
     if has("0.8.0"):
-        made += [
+        statements += [
             table("CDS", "CD_ID bigint NOT NULL", key="CD_ID"),
             table("COLUMNS_V2", "CD_ID bigint NOT NULL", *column_columns, key="CD_ID,COLUMN_NAME"),
         ]
     else:
-        made.append(table("COLUMNS", "SD_ID bigint NOT NULL", *column_columns, key="SD_ID,COLUMN_NAME"))
+        statements.append(table("COLUMNS", "SD_ID bigint NOT NULL", *column_columns, key="SD_ID,COLUMN_NAME"))
     if has("0.7.0"):
-        made.append(table("ROLES", "ROLE_ID bigint NOT NULL", "ROLE_NAME v128", key="ROLE_ID"))
+        statements.append(table("ROLES", "ROLE_ID bigint NOT NULL", "ROLE_NAME v128", key="ROLE_ID"))
     if has("0.10.0"):
-        made.append(
+        statements.append(
             table("SKEWED_COL_NAMES", "SD_ID bigint NOT NULL", "INTEGER_IDX int NOT NULL", key="SD_ID,INTEGER_IDX")
         )
     if has("0.12.0"):
-        made.append(
+        statements.append(
             table(
                 "VERSION",
                 "VER_ID bigint NOT NULL",
@@ -183,20 +183,20 @@ def old_schema(dialect: str, version: str) -> list[str]:
                 key="VER_ID",
             )
         )
-        made.append(f"INSERT INTO {types.quote}VERSION{types.quote} VALUES (1, '0.12.0', 'a test')")
-    index, on, *columns = (f"{types.quote}{each}{types.quote}" for each in ("UNIQUETABLE", "TBLS", "TBL_NAME", "DB_ID"))
-    made.append(f"CREATE UNIQUE INDEX {index} ON {on} ({', '.join(columns)})")
-    return made
+        statements.append(f"INSERT INTO {types.quote}VERSION{types.quote} VALUES (1, '0.12.0', 'a test')")
+    index, on, *columns = (f"{types.quote}{name}{types.quote}" for name in ("UNIQUETABLE", "TBLS", "TBL_NAME", "DB_ID"))
+    statements.append(f"CREATE UNIQUE INDEX {index} ON {on} ({', '.join(columns)})")
+    return statements
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A row of TBLS that a start state has."""
+    """A row of TBLS in a start state."""
 
     tbl_id: int
     name: str
     kind: str | None
-    """Its TBL_TYPE, where the column is there."""
+    """Its TBL_TYPE, if the column exists."""
     text: str | None = None
     """Its view texts."""
     external: str | None = None
@@ -207,7 +207,7 @@ class Sample:
 
 
 def samples(with_views: bool) -> list[Sample]:
-    """The rows of a start state: before 0.6 there are no views and no types."""
+    """The rows of a start state; versions before 0.6 have no views and no types."""
     rows = [
         Sample(1, "t", None, expected="MANAGED_TABLE"),
         Sample(2, "ext", None, external="TRUE", expected="EXTERNAL_TABLE"),
@@ -224,9 +224,9 @@ def samples(with_views: bool) -> list[Sample]:
             Sample(23, "v_typed", "VIRTUAL_VIEW", good, external="TRUE", expected="VIRTUAL_VIEW"),
             Sample(24, "typed", "MANAGED_TABLE", expected="MANAGED_TABLE"),
             Sample(25, "typed_ext", "EXTERNAL_TABLE", external="TRUE", expected="EXTERNAL_TABLE"),
-            Sample(26, "says_managed", "MANAGED_TABLE", external="TRUE", expected="EXTERNAL_TABLE"),
-            Sample(27, "says_external", "EXTERNAL_TABLE", expected="EXTERNAL_TABLE", doubtful=True),
-            Sample(28, "v_mangled", "VIRTUAL_VIEW", MANGLED, expected="VIRTUAL_VIEW"),
+            Sample(26, "typed_managed", "MANAGED_TABLE", external="TRUE", expected="EXTERNAL_TABLE"),
+            Sample(27, "typed_external", "EXTERNAL_TABLE", expected="EXTERNAL_TABLE", doubtful=True),
+            Sample(28, "v_mojibake", "VIRTUAL_VIEW", MOJIBAKE, expected="VIRTUAL_VIEW"),
             Sample(29, "mv", "MATERIALIZED_VIEW", good, expected="MATERIALIZED_VIEW"),
             Sample(30, "v_gone", "VIRTUAL_VIEW", "SELECT `gone`.`a` FROM `sales`.`gone`", expected="VIRTUAL_VIEW"),
             Sample(31, "v_bad", "VIRTUAL_VIEW", "SELEKT a FORM t", expected="VIRTUAL_VIEW"),
@@ -235,35 +235,45 @@ def samples(with_views: bool) -> list[Sample]:
 
 
 def insert_rows(session: Session) -> None:
-    """Put the samples into a start state."""
+    """Insert the samples into a start state."""
     from hive_views.schema_upgrade import detect
 
     schema = detect(session, rows=False)
     quote = session.dialect.quote
 
-    def put(table: str, **values: object) -> None:
-        found = schema.table(table)
-        assert found is not None, table
-        kept = {name: value for name, value in values.items() if found.column(name)}
-        names = ", ".join(quote(name) for name in kept)
-        session.execute(f"INSERT INTO {quote(table)} ({names}) VALUES ({', '.join(':' + name for name in kept)})", kept)
+    def insert(table: str, **values: object) -> None:
+        existing = schema.table(table)
+        assert existing is not None, table
+        row_values = {name: value for name, value in values.items() if existing.column(name)}
+        names = ", ".join(quote(name) for name in row_values)
+        session.execute(
+            f"INSERT INTO {quote(table)} ({names}) VALUES ({', '.join(':' + name for name in row_values)})", row_values
+        )
 
-    # The catalog of 3.0 and later.
+    # Hive 3.0 and later have catalogs.
     if schema.table("CTLGS"):
-        there = session.query(f"SELECT COUNT(*) FROM {quote('CTLGS')}")[0][0]
-        if not there:
-            put("CTLGS", CTLG_ID=1, NAME="hive", DESC="", LOCATION_URI="file:/tmp/none", CREATE_TIME=0)
-    more = {"CTLG_NAME": "hive", "CREATE_TIME": 0}
-    put("DBS", DB_ID=77, NAME="sales", DESC="", DB_LOCATION_URI="file:/tmp/none/sales.db", TYPE="NATIVE", **more)
+        count = session.query(f"SELECT COUNT(*) FROM {quote('CTLGS')}")[0][0]
+        if not count:
+            insert("CTLGS", CTLG_ID=1, NAME="hive", DESC="", LOCATION_URI="file:/tmp/none", CREATE_TIME=0)
+    optional_columns = {"CTLG_NAME": "hive", "CREATE_TIME": 0}
+    insert(
+        "DBS",
+        DB_ID=77,
+        NAME="sales",
+        DESC="",
+        DB_LOCATION_URI="file:/tmp/none/sales.db",
+        TYPE="NATIVE",
+        **optional_columns,
+    )
     false: object = {"derby": "N", "postgresql": False}.get(session.dialect.name, 0)
     with_views = schema.column("TBLS", "VIEW_ORIGINAL_TEXT") is not None
     for row in samples(with_views):
         if row.storage:
             if schema.table("CDS"):
-                put("CDS", CD_ID=1000 + row.tbl_id)
+                insert("CDS", CD_ID=1000 + row.tbl_id)
             if schema.table("SERDES"):
-                put("SERDES", SERDE_ID=1000 + row.tbl_id, SLIB="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe")
-            put(
+                insert("SERDES", SERDE_ID=1000 + row.tbl_id, SLIB="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe")
+            insert(
                 "SDS",
                 SD_ID=1000 + row.tbl_id,
                 CD_ID=1000 + row.tbl_id,
@@ -273,15 +283,15 @@ def insert_rows(session: Session) -> None:
                 NUM_BUCKETS=-1,
                 LOCATION=None if row.text else f"file:/tmp/none/sales.db/{row.name}",
             )
-            old = {"SD_ID": 1000 + row.tbl_id} if not schema.table("CDS") else {"CD_ID": 1000 + row.tbl_id}
-            put(
+            column_owner = {"SD_ID": 1000 + row.tbl_id} if not schema.table("CDS") else {"CD_ID": 1000 + row.tbl_id}
+            insert(
                 "COLUMNS_V2" if schema.table("CDS") else "COLUMNS",
                 COLUMN_NAME="a",
                 TYPE_NAME="int",
                 INTEGER_IDX=0,
-                **old,
+                **column_owner,
             )
-        put(
+        insert(
             "TBLS",
             TBL_ID=row.tbl_id,
             CREATE_TIME=1700000000,
@@ -297,5 +307,5 @@ def insert_rows(session: Session) -> None:
             IS_REWRITE_ENABLED=false,
         )
         if row.external is not None:
-            put("TABLE_PARAMS", TBL_ID=row.tbl_id, PARAM_KEY="EXTERNAL", PARAM_VALUE=row.external)
+            insert("TABLE_PARAMS", TBL_ID=row.tbl_id, PARAM_KEY="EXTERNAL", PARAM_VALUE=row.external)
     session.commit()

@@ -1,4 +1,4 @@
-"""Addresses, and passwords that are never shown."""
+"""Database addresses, passwords, and the commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.cli.conftest import invoke
 from tests.integration.schema_upgrade.databases import DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 
-GOOD = [
+VALID = [
     ("mysql://host/hive", "mysql://host:3306/hive"),
     ("mariadb://host:3307/hive", "mysql://host:3307/hive"),
     ("postgresql+psycopg://ann@host/hive", "postgresql://host:5432/hive"),
@@ -28,7 +28,7 @@ GOOD = [
     ("jdbc:derby:;databaseName=/data/metastore_db;create=true", "derby:/data/metastore_db"),
     ("derby:/data/metastore_db", "derby:/data/metastore_db"),
 ]
-BAD = [
+INVALID = [
     ("mysql://ann:secret@host/hive", "it contains a password"),
     ("jdbc:mysql://host/hive?user=ann&password=secret", "it contains a password"),
     ("jdbc:derby:/d;user=a;password=b", "it contains a password"),
@@ -48,12 +48,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("url", "place"), GOOD)
+@pytest.mark.parametrize(("url", "place"), VALID)
 def test_addresses(url: str, place: str) -> None:
     assert parse_address(url).place == place
 
 
-@pytest.mark.parametrize(("url", "reason"), BAD)
+@pytest.mark.parametrize(("url", "reason"), INVALID)
 def test_error_for_invalid_address_hides_password(url: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
         parse_address(url)
@@ -61,15 +61,15 @@ def test_error_for_invalid_address_hides_password(url: str, reason: str) -> None
 
 
 def test_jdbc_url_gives_schema_and_user() -> None:
-    found = parse_address("jdbc:postgresql://host/hive?currentSchema=meta&user=ann")
-    assert (found.schema, found.user) == ("meta", "ann")
+    address = parse_address("jdbc:postgresql://host/hive?currentSchema=meta&user=ann")
+    assert (address.schema, address.user) == ("meta", "ann")
 
 
 def test_password_has_no_readable_representation() -> None:
     password = Password("hunter2")
     address = parse_address("mysql://host/hive", user="ann", password=password)
-    for shown in (repr(password), str(password), f"{password}", repr(address), str(vars(address)), address.place):
-        assert "hunter2" not in shown
+    for text in (repr(password), str(password), f"{password}", repr(address), str(vars(address)), address.place):
+        assert "hunter2" not in text
     with pytest.raises(TypeError):
         pickle.dumps(password)
     with pytest.raises(TypeError):
@@ -80,11 +80,11 @@ def test_passwords_are_read_from_file_and_environment(tmp_path: Path, monkeypatc
     monkeypatch.delenv(PASSWORD_VARIABLE, raising=False)
     assert find_password(None) is None
     monkeypatch.setenv(PASSWORD_VARIABLE, "from here")
-    found = find_password(None)
-    assert found is not None and found.reveal() == "from here"
+    password = find_password(None)
+    assert password is not None and password.reveal() == "from here"
     (tmp_path / "secret").write_text("from a file\n")
-    found = find_password(tmp_path / "secret")
-    assert found is not None and found.reveal() == "from a file"
+    password = find_password(tmp_path / "secret")
+    assert password is not None and password.reveal() == "from a file"
     with pytest.raises(UsageError, match="--password-file"):
         find_password(tmp_path / "none")
 
@@ -104,17 +104,21 @@ def test_errors_hide_password(kind: str, request: pytest.FixtureRequest) -> None
 
 def test_commands_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
     address = postgresql.copy("0.7.0")
-    known = {"HIVE_VIEWS_UPGRADE_URL": address.place, "HIVE_VIEWS_UPGRADE_USER": "hive", PASSWORD_VARIABLE: PASSWORD}
+    environment = {
+        "HIVE_VIEWS_UPGRADE_URL": address.place,
+        "HIVE_VIEWS_UPGRADE_USER": "hive",
+        PASSWORD_VARIABLE: PASSWORD,
+    }
     plan_file, script_file = str(tmp_path / "plan.json"), str(tmp_path / "script.sql")
 
     def run(*words: str) -> str:
-        done = invoke("upgrade", *words, **known)
-        assert PASSWORD not in done.out + done.err
-        assert done.code == 0, done.err
-        return str(done.out)
+        result = invoke("upgrade", *words, **environment)
+        assert PASSWORD not in result.out + result.err
+        assert result.code == 0, result.err
+        return str(result.out)
 
-    found = json.loads(run("detect", "--json"))
-    assert (found["version"], found["untyped"]) == ("0.7.0", 8)
+    report = json.loads(run("detect", "--json"))
+    assert (report["version"], report["untyped"]) == ("0.7.0", 8)
     assert "TBLS.OWNER_TYPE" in run("detect")
     assert "TABLE_PARAMS.PARAM_VALUE wide" in run("plan", "--output", plan_file)
     assert "hive" not in json.loads(Path(plan_file).read_text())["place"].split("@")[0].split("//")[0]
@@ -122,15 +126,15 @@ def test_commands_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
     assert Path(script_file).read_text() in run("render")
     run("render", "--json", "--output", script_file)
     assert "DO $$" in Path(script_file).read_text()
-    refused = invoke("upgrade", "apply", **known)
-    assert refused.code == 2
-    assert "--yes" in refused.err
-    assert "would be done" in run("apply", "--plan", plan_file, "--dry-run")
-    assert invoke("upgrade", "verify", **known).code == 1
+    unconfirmed = invoke("upgrade", "apply", **environment)
+    assert unconfirmed.code == 2
+    assert "--yes" in unconfirmed.err
+    assert "would be applied" in run("apply", "--plan", plan_file, "--dry-run")
+    assert invoke("upgrade", "verify", **environment).code == 1
     applied = run("apply", "--plan", plan_file, "--yes")
     assert "17 of 17 rows" in applied
     assert "sales.odd (TBL_ID 9): its parameter EXTERNAL is 'perhaps'" in applied
-    assert "has all that views need" in run("verify")
+    assert "meets all requirements of views" in run("verify")
     assert json.loads(run("verify", "--json"))["lacking"] == []
     assert json.loads(run("plan", "--json"))["steps"] == []
     assert json.loads(run("apply", "--json", "--yes"))["done"] == []

@@ -1,4 +1,4 @@
-"""Killed after any statement and run again: the same schema, the same rows, the same backup as undisturbed."""
+"""Upgrades that are killed and run again: schema, rows and backup equal those of an uninterrupted upgrade."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import STATES
 
 BATCH = 4
-"""Rows in a batch: several batches in the small start states."""
+"""Rows per batch, so that the small start states have several batches."""
 
 TARGETS = {"0.3.0": "4.0.0", "0.10.0": "3.1.0", "2.1.0": "4.0.0"}
-"""Start states that are brought further than to their own version: tables, locks and flags are added on the way."""
+"""Targets of start states that are upgraded to a later version, which adds tables, locks and flags."""
 
 
 @dataclass
 class Worker:
-    """Upgrades in processes that are killed."""
+    """A process that runs upgrades in child processes, which kill themselves."""
 
     process: subprocess.Popen[str]
 
@@ -61,15 +61,15 @@ def worker() -> Iterator[Worker]:
 
 
 def outcome(session: Session) -> tuple[object, ...]:
-    """All that an upgrade leaves behind, but for times and plan ids."""
+    """The result of an upgrade, without times and plan IDs."""
     tables = [rows_of(session, name) for name in ("TBLS", "TABLE_PARAMS", "SDS", "DBS")]
     counter = detect(session, rows=False).table("NEXT_LOCK_ID")
     locks = rows_of(session, counter.name) if counter else None
     return schema_of(session), tables, locks, backup_of(session)
 
 
-def undisturbed(databases: Databases, state: str, target: str | None) -> tuple[tuple[object, ...], int]:
-    """What an undisturbed run leaves behind, and after how many statements."""
+def uninterrupted(databases: Databases, state: str, target: str | None) -> tuple[tuple[object, ...], int]:
+    """The outcome of an uninterrupted upgrade, and its number of statements."""
     events: list[object] = []
     with databases.open(databases.copy(state)) as session:
         apply(session, plan(detect(session), target), batch_size=BATCH, progress=events.append)
@@ -78,78 +78,78 @@ def undisturbed(databases: Databases, state: str, target: str | None) -> tuple[t
 
 @pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0", "0.7.0", "1.2.0", "2.1.0", "4.0.0"])
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_repeatedly_killed_upgrade_equals_undisturbed_upgrade(
+def test_repeatedly_killed_upgrade_equals_uninterrupted_upgrade(
     kind: str, state: str, worker: Worker, request: pytest.FixtureRequest
 ) -> None:
-    """The first run is killed after its first statement, the second after its second, until one comes through."""
+    """The first run is killed after its first statement, the second after its second, and so on."""
     databases: SqlDatabases = request.getfixturevalue(kind)
     target = TARGETS.get(state)
-    wanted, events = undisturbed(databases, state, target)
+    expected, events = uninterrupted(databases, state, target)
     address = databases.copy(state)
     for kill_at in range(1, events + 2):
-        said = worker.run(address, target, kill_at)
-        if said == "ended 0":
+        answer = worker.run(address, target, kill_at)
+        if answer == "ended 0":
             break
-        assert said == "killed"
-    assert said == "ended 0"
+        assert answer == "killed"
+    assert answer == "ended 0"
     assert kill_at > 4, "several runs were killed"
     with databases.open(address) as session:
-        assert outcome(session) == wanted
+        assert outcome(session) == expected
 
 
 @pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0"])
-def test_repeatedly_broken_connection_equals_undisturbed_upgrade(derby: DerbyDatabases, state: str) -> None:
-    """The same for Derby: the database goes down under the session, which loses what was not committed."""
+def test_repeatedly_broken_connection_equals_uninterrupted_upgrade(derby: DerbyDatabases, state: str) -> None:
+    """On Derby the database is shut down during the session, which loses uncommitted changes."""
     target = TARGETS.get(state)
-    wanted, events = undisturbed(derby, state, target)
+    expected, events = uninterrupted(derby, state, target)
     address = derby.copy(state)
     for break_at in range(1, events + 2):
-        if not _breaks(derby, address, target, break_at):
+        if not _is_broken_upgrade(derby, address, target, break_at):
             break
     assert break_at > 4, "several runs were broken"
     with derby.open(address) as session:
-        assert outcome(session) == wanted
+        assert outcome(session) == expected
 
 
-def _breaks(derby: DerbyDatabases, address: Address, target: str | None, break_at: int) -> bool:
-    """Upgrade, and take the database away after a statement; whether that happened."""
+def _is_broken_upgrade(derby: DerbyDatabases, address: Address, target: str | None, break_at: int) -> bool:
+    """Upgrade, and shut down the database after a statement; returns whether the upgrade failed."""
     with DerbySession(address, derby.jvm) as session:
         seen = 0
 
-        def take_away(_: object) -> None:
+        def shut_down(_: object) -> None:
             nonlocal seen
             seen += 1
             if seen == break_at:
                 session._shut_down()
 
         try:
-            apply(session, plan(detect(session), target), batch_size=BATCH, progress=take_away)
+            apply(session, plan(detect(session), target), batch_size=BATCH, progress=shut_down)
         except DatabaseError:
             assert seen >= break_at
             return True
-    # Taken away after the last statement of all, nothing is left that could fail.
+    # A shutdown after the last statement interrupts nothing.
     assert seen <= break_at
     return False
 
 
-def points(count: int) -> list[int]:
-    """After which statements to kill: all of them, or with less time some."""
+def kill_points(count: int) -> list[int]:
+    """The numbers of the statements after which an upgrade is killed."""
     if WHOLE:
         return list(range(1, count + 1))
     return sorted({2, count // 3, 2 * count // 3, count})
 
 
-CHOICE = [("mariadb", "0.5.0"), ("postgresql", "2.1.0"), ("derby", "0.5.0")]
-EVERY = [(kind, state) for kind in ("mariadb", "postgresql", "derby") for state in STATES]
+QUICK_CASES = [("mariadb", "0.5.0"), ("postgresql", "2.1.0"), ("derby", "0.5.0")]
+ALL_CASES = [(kind, state) for kind in ("mariadb", "postgresql", "derby") for state in STATES]
 
 
-@pytest.mark.parametrize(("kind", "state"), EVERY if WHOLE else CHOICE)
+@pytest.mark.parametrize(("kind", "state"), ALL_CASES if WHOLE else QUICK_CASES)
 def test_upgrade_killed_once_is_resumed(kind: str, state: str, worker: Worker, request: pytest.FixtureRequest) -> None:
-    """Killed by SIGKILL after one statement; the next run finishes."""
+    """An upgrade is killed by SIGKILL after one statement and run again."""
     databases: Databases = request.getfixturevalue(kind)
     target = TARGETS.get(state)
-    wanted, events = undisturbed(databases, state, target)
-    chosen = points(events)
+    expected, events = uninterrupted(databases, state, target)
+    chosen = kill_points(events)
     if kind == "derby" and not WHOLE:
         chosen = chosen[2:3]
     for kill_at in chosen:
@@ -157,7 +157,7 @@ def test_upgrade_killed_once_is_resumed(kind: str, state: str, worker: Worker, r
         assert worker.run(address, target, kill_at) == "killed"
         with databases.open(address) as session:
             apply(session, plan(detect(session), target), batch_size=BATCH, while_running=True)
-            assert outcome(session) == wanted, f"killed after statement {kill_at} of {events}"
+            assert outcome(session) == expected, f"killed after statement {kill_at} of {events}"
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
@@ -165,16 +165,16 @@ def test_killed_plan_is_resumed(kind: str, worker: Worker, request: pytest.Fixtu
     databases: Databases = request.getfixturevalue(kind)
     address = databases.copy("0.5.0")
     with databases.open(address) as session:
-        made = plan(detect(session))
+        new_plan = plan(detect(session))
     assert worker.run(address, None, 9) == "killed"
     with databases.open(address) as session:
-        found = apply(session, made, while_running=True)
-        assert found.found_done
-        assert set(found.found_done) | set(found.done) == {step.id for step in made.steps}
+        applied = apply(session, new_plan, while_running=True)
+        assert applied.found_done
+        assert set(applied.found_done) | set(applied.done) == {step.id for step in new_plan.steps}
 
 
 def test_rollback_after_killed_upgrade_restores_all_rows(worker: Worker, mariadb: SqlDatabases) -> None:
-    """What a killed run changed is in the backup: none of its changes is without one."""
+    """The backup contains all changes of a killed upgrade."""
     for kill_at in (18, 21, 24):
         address = mariadb.copy("0.7.0")
         with mariadb.open(address) as session:

@@ -1,4 +1,4 @@
-"""A real Hive Metastore of the matching version runs on the upgraded database, and hive_views works through it."""
+"""hive_views with real metastores of the matching versions on upgraded databases."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from hive_views.local_metastore.jvm import Launch
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
-from hive_views.schema_upgrade import Address, apply, detect, plan
+from hive_views.schema_upgrade import Address, apply, detect, plan, verify
 from hive_views.schema_upgrade.derby_session import DerbyJvm
-from hive_views.schema_upgrade.verification import verify
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
@@ -29,16 +28,16 @@ from tests.integration.schema_upgrade.states import CACHE, script
 
 SERVERS = {"2.3.0": "2.3.10", "3.1.0": "3.1.3", "4.0.0": "4.0.1"}
 OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
-"""The Derby that a release carries; a database that a newer one made, it cannot open."""
+"""The Derby version of a Hive release, which cannot open databases created by newer versions."""
 
-CHOICE = [("2.3.0", "derby"), ("3.1.0", "postgresql"), ("4.0.0", "mariadb")]
-EVERY = [(state, kind) for state in SERVERS for kind in ("mariadb", "postgresql", "derby")]
+QUICK_CASES = [("2.3.0", "derby"), ("3.1.0", "postgresql"), ("4.0.0", "mariadb")]
+ALL_CASES = [(state, kind) for state in SERVERS for kind in ("mariadb", "postgresql", "derby")]
 
 TEXT = "SELECT a, 'naïve 東京' AS place FROM sales.t"
 
 
 class OldMetastore(EmbeddedMetastore):
-    """Hive 2.3.10 of PySpark's jars on another database than Derby: with its driver, and no liberty to change it."""
+    """Hive 2.3.10 of PySpark's jars on MariaDB or PostgreSQL; it may not change the schema."""
 
     def __init__(self, directory: Path, databases: SqlDatabases, address: Address) -> None:
         mysql = databases.server.kind == "mysql"
@@ -72,7 +71,7 @@ class OldMetastore(EmbeddedMetastore):
 
 @contextmanager
 def old_derby(tmp_path: Path, version: str) -> Iterator[DerbyDatabases]:
-    """Databases made by the Derby of a release."""
+    """Databases created by the Derby version of a Hive release."""
     number = OWN_DERBY[version]
     jars = fetch([Artifact("org.apache.derby", name, number) for name in ("derby", "derbytools")], CACHE)
     folder = tmp_path / "jars"
@@ -87,7 +86,7 @@ def old_derby(tmp_path: Path, version: str) -> Iterator[DerbyDatabases]:
 
 
 def metastore(directory: Path, version: str, databases: Databases, address: Address) -> MetastoreProcess:
-    """A metastore on a database; a Derby database is in its directory already."""
+    """A metastore on a database; a Derby database must be in its directory."""
     if isinstance(databases, SqlDatabases):
         if version == "2.3.10":
             return OldMetastore(directory, databases, address)
@@ -98,12 +97,12 @@ def metastore(directory: Path, version: str, databases: Databases, address: Addr
     return StandaloneMetastore(directory, version=version, cache=CACHE)
 
 
-def use_views(running: MetastoreProcess, *, whole_texts: bool) -> None:
+def use_views(running: MetastoreProcess, *, expect_intact_texts: bool) -> None:
     """Create, read, replace and drop views through a metastore."""
     catalog = HiveViewCatalog("upgraded", uri=running.uri, warehouse=running.warehouse)
     catalog.create_namespace("fresh")
     with warnings.catch_warnings():
-        if whole_texts:
+        if expect_intact_texts:
             warnings.simplefilter("error", DamagedRowWarning)
         catalog.execute("CREATE VIEW fresh.w COMMENT 'made after the upgrade' AS SELECT a FROM sales.t")
         catalog.execute(f"CREATE VIEW fresh.x AS {TEXT}")
@@ -112,40 +111,39 @@ def use_views(running: MetastoreProcess, *, whole_texts: bool) -> None:
     catalog.execute("CREATE OR REPLACE VIEW fresh.w AS SELECT a, a + 1 AS b FROM sales.t")
     assert [field.name for field in catalog.load_view("fresh.w").schema().fields] == ["a", "b"]
     assert sorted(name[-1] for name in catalog.list_views("fresh")) == ["w", "x"]
-    # What was there before the upgrade is there for others, as what it is.
+    # Views from before the upgrade are Hive views.
     with pytest.raises(NotAnIcebergViewError):
         catalog.load_view("sales.v")
-    finding = next(each for each in catalog.check_views("sales") if each.view.name == "v")
+    finding = next(check for check in catalog.check_views("sales") if check.view.name == "v")
     assert finding.validity is Validity.VALID
     catalog.drop_view("fresh.x")
     catalog.close()
 
 
-@pytest.mark.parametrize(("state", "kind"), EVERY if WHOLE else CHOICE)
-def test_hive_runs_on_what_was_upgraded(state: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("state", "kind"), ALL_CASES if WHOLE else QUICK_CASES)
+def test_hive_runs_on_upgraded_database(state: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     version = SERVERS[state]
     home = tmp_path / "metastore"
     if kind == "derby" and version in OWN_DERBY:
-        with old_derby(tmp_path, version) as makers:
-            made = makers.copy(state)
+        with old_derby(tmp_path, version) as old_databases:
+            address = old_databases.copy(state)
     else:
-        made = request.getfixturevalue(kind).copy(state)
+        address = request.getfixturevalue(kind).copy(state)
     databases: Databases = request.getfixturevalue(kind)
-    address = made
     if isinstance(databases, DerbyDatabases):
         home.mkdir()
-        shutil.move(made.database, home / "metastore_db")
+        shutil.move(address.database, home / "metastore_db")
         address = databases.address(home / "metastore_db")
-    # With PySpark's Derby, though the server's own is older.
+    # PySpark's Derby upgrades databases of the older Derby of the server.
     with databases.open(address) as session:
         apply(session, plan(detect(session)))
         assert verify(session).complete
     with metastore(home, version, databases, address) as running:
-        use_views(running, whole_texts=kind != "derby")
+        use_views(running, expect_intact_texts=kind != "derby")
     with databases.open(address) as session:
-        found = verify(session)
-        assert found.complete, "what the server wrote since needs no upgrade"
-        assert "fresh.w" not in {check.view for check in found.broken}
+        report = verify(session)
+        assert report.complete, "rows written by the server since need no upgrade"
+        assert "fresh.w" not in {check.view for check in report.broken}
         files = MetadataFiles({})
         assert "fresh.w" not in {check.view for check in verify(session, files=files).broken}
         quote = session.dialect.quote
@@ -155,12 +153,12 @@ def test_hive_runs_on_what_was_upgraded(state: str, kind: str, tmp_path: Path, r
         )
         session.commit()
         drifted = {check.view: check.validity for check in verify(session, files=files).broken}
-        assert drifted["fresh.w"] == "drifted", "plain Spark or Hive changed the row, and not the file"
+        assert drifted["fresh.w"] == "drifted", "the row was changed without the metadata file"
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql", "derby"] if WHOLE else ["mariadb"])
-def test_before_and_after_hives_own_scripts(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Upgraded at 1.2, taken to 2.3 by Hive's own scripts, upgraded again: then Hive 2.3 runs on it."""
+def test_upgrade_before_and_after_hive_scripts(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A 1.2 database is upgraded, changed to 2.3 by Hive's scripts, upgraded again, and used by Hive 2.3."""
     databases: Databases = request.getfixturevalue(kind)
     home = tmp_path / "metastore"
     address = databases.copy("1.2.0")
@@ -170,7 +168,7 @@ def test_before_and_after_hives_own_scripts(kind: str, tmp_path: Path, request: 
         address = databases.address(home / "metastore_db")
     with databases.open(address) as session:
         apply(session, plan(detect(session)))
-        remaining = [each.name for each in plan(detect(session), "2.3.0").hive_scripts]
+        remaining = [hive_script.name for hive_script in plan(detect(session), "2.3.0").hive_scripts]
     assert [name.split(".", 1)[0] for name in remaining] == ["upgrade-1", "upgrade-2", "upgrade-2", "upgrade-2"]
     for name in remaining:
         printed = databases.run_script(address, script(databases.dialect, name))
@@ -186,4 +184,4 @@ def test_before_and_after_hives_own_scripts(kind: str, tmp_path: Path, request: 
         assert again.done == expected
         assert verify(session).complete
     with metastore(home, "2.3.10", databases, address) as running:
-        use_views(running, whole_texts=kind != "derby")
+        use_views(running, expect_intact_texts=kind != "derby")

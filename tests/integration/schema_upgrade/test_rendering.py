@@ -1,4 +1,4 @@
-"""Scripts for administrators: run twice by the databases' own clients; Oracle's and SQL Server's are parsed."""
+"""Rendered scripts: run twice with the clients of the databases; those for Oracle and SQL Server are parsed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hive_views.schema_upgrade import apply, assumed_schema, detect, plan
+from hive_views.schema_upgrade import apply, assumed_schema, detect, plan, render, rollback
 from hive_views.schema_upgrade.dialects.registry import NAMES, dialect_of
 from hive_views.schema_upgrade.plan_model import Kind
-from hive_views.schema_upgrade.rendering import render
 from tests.integration.schema_upgrade.contents import schema_of, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import samples
@@ -22,9 +21,9 @@ STARTS = ("0.5.0", "0.12.0", "1.2.0", "2.1.0", "2.3.0", "3.1.0")
 @pytest.mark.parametrize(("state", "target"), [("0.5.0", "4.0.0"), ("0.10.0", None), ("2.1.0", "3.1.0")])
 def test_script_equals_apply_and_is_repeatable(databases: Databases, state: str, target: str | None) -> None:
     with databases.open(databases.copy(state)) as session:
-        made = plan(detect(session), target)
-        apply(session, made)
-        wanted = schema_of(session)
+        new_plan = plan(detect(session), target)
+        apply(session, new_plan)
+        expected_schema = schema_of(session)
     by_script = databases.copy(state)
     with databases.open(by_script) as session:
         script = render(plan(detect(session), target))
@@ -34,18 +33,16 @@ def test_script_equals_apply_and_is_repeatable(databases: Databases, state: str,
     databases.run_script(by_script, script)
 
     with databases.open(by_script) as session:
-        assert schema_of(session) == wanted
+        assert schema_of(session) == expected_schema
         rows = samples(state != "0.5.0")
         assert types_of(session) == {row.name: row.expected for row in rows}
-        left = [step.kind for step in plan(detect(session), target).steps]
-        assert left == ([Kind.REPAIR] if state != "0.5.0" else []), "a script repairs no texts, and says so"
+        remaining = [step.kind for step in plan(detect(session), target).steps]
+        assert remaining == ([Kind.REPAIR] if state != "0.5.0" else []), "a script does not repair texts"
         backup = session.query(f"SELECT COUNT(*) FROM {session.dialect.quote('HIVE_VIEWS_BACKUP')}")
         assert backup[0][0] == sum(row.expected != row.kind for row in rows)
 
 
-def test_rows_that_a_script_changed_are_rolled_back(databases: Databases) -> None:
-    from hive_views.schema_upgrade import rollback
-
+def test_rows_changed_by_script_are_rolled_back(databases: Databases) -> None:
     address = databases.copy("0.10.0")
     with databases.open(address) as session:
         before, script = types_of(session), render(plan(detect(session)))
@@ -57,33 +54,33 @@ def test_rows_that_a_script_changed_are_rolled_back(databases: Databases) -> Non
 
 
 def inner_statements(script: str) -> list[str]:
-    """The statements of an Oracle script: those in its blocks' strings too."""
+    """The statements in the EXECUTE IMMEDIATE strings of an Oracle script."""
     return [text.replace("''", "'") for text in re.findall(r"EXECUTE IMMEDIATE '((?:[^']|'')*)'", script)]
 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", ["oracle", "sqlserver"])
-def test_the_statements_of_databases_that_are_not_here_are_read_by_sqlglot(name: str, start: str) -> None:
+def test_oracle_and_sqlserver_statements_can_be_parsed(name: str, start: str) -> None:
     dialect = dialect_of(name)
-    made = plan(assumed_schema(name, start), "4.0.0")
-    assert made.steps
+    new_plan = plan(assumed_schema(name, start), "4.0.0")
+    assert new_plan.steps
     kinds = {Kind.ADD_COLUMN: exp.Alter, Kind.CREATE_TABLE: exp.Create, Kind.CREATE_INDEX: exp.Create}
-    for step in made.steps:
+    for step in new_plan.steps:
         if step.kind is Kind.BACK_FILL:
             continue
         for statement in step.statements:
-            # Sqlglot has no grammar for two forms of Oracle's ALTER TABLE; those are compared below, to the letter.
+            # sqlglot does not support these forms of ALTER TABLE; test_oracle_modify_and_rename_statements covers them.
             if re.search(r" MODIFY \(| RENAME COLUMN ", statement):
                 continue
             tree = sqlglot.parse_one(statement, dialect=dialect.sqlglot)
             assert not isinstance(tree, exp.Command), statement
             if step.kind in kinds:
                 assert isinstance(tree, kinds[step.kind]), statement
-    script = render(made)
-    for step in made.steps:
+    script = render(new_plan)
+    for step in new_plan.steps:
         assert f"{step.id}: " in script.replace("\n-- ", " ")
     if name == "oracle":
-        assert max(len(line) for line in script.splitlines()) < 2500, "SQL*Plus leaves longer lines out"
+        assert max(len(line) for line in script.splitlines()) < 2500, "SQL*Plus omits longer lines"
         assert any(statement.startswith("UPDATE TBLS SET TBL_TYPE") for statement in inner_statements(script))
         for statement in inner_statements(script):
             if not re.search(r" MODIFY \(| RENAME COLUMN ", statement):
@@ -91,8 +88,8 @@ def test_the_statements_of_databases_that_are_not_here_are_read_by_sqlglot(name:
                 assert not isinstance(sqlglot.parse_one(bound, dialect="oracle"), exp.Command), statement
     else:
         batches = script.split("\nGO\n")
-        assert len(batches) > len(made.steps)
-        assert "UPDATE [TBLS] SET [TBL_TYPE]" in script, "rows that nobody counted are filled in as well"
+        assert len(batches) > len(new_plan.steps)
+        assert "UPDATE [TBLS] SET [TBL_TYPE]" in script, "row steps are rendered although rows were not counted"
         for batch in batches:
             plain = re.sub(r"^--.*$", "", batch, flags=re.MULTILINE).strip()
             if plain and not plain.startswith(("SET ", "DECLARE ")):
@@ -100,9 +97,9 @@ def test_the_statements_of_databases_that_are_not_here_are_read_by_sqlglot(name:
 
 
 def test_oracle_modify_and_rename_statements() -> None:
-    found = {step.id: step.statements for step in plan(assumed_schema("oracle", "1.2.0"), "2.2.0").steps}
-    assert found["TBLS.TBL_NAME wide"] == ("ALTER TABLE TBLS MODIFY (TBL_NAME VARCHAR2(256))",)
-    assert found["TABLE_PARAMS.PARAM_VALUE wide"] == (
+    statements = {step.id: step.statements for step in plan(assumed_schema("oracle", "1.2.0"), "2.2.0").steps}
+    assert statements["TBLS.TBL_NAME wide"] == ("ALTER TABLE TBLS MODIFY (TBL_NAME VARCHAR2(256))",)
+    assert statements["TABLE_PARAMS.PARAM_VALUE wide"] == (
         "ALTER TABLE TABLE_PARAMS ADD HIVE_VIEWS_SPARE CLOB",
         "ALTER TABLE TABLE_PARAMS RENAME COLUMN PARAM_VALUE TO HIVE_VIEWS_OLD",
         "UPDATE TABLE_PARAMS SET HIVE_VIEWS_SPARE = HIVE_VIEWS_OLD",
@@ -113,29 +110,29 @@ def test_oracle_modify_and_rename_statements() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_assumed_schema_of_target_version_needs_no_steps(name: str) -> None:
-    made = plan(assumed_schema(name, "4.0.0"), "4.0.0")
-    lacking = {step.id for step in made.steps if step.kind in (Kind.ADD_COLUMN, Kind.CREATE_TABLE)}
-    assert lacking == set()
+    new_plan = plan(assumed_schema(name, "4.0.0"), "4.0.0")
+    missing = {step.id for step in new_plan.steps if step.kind in (Kind.ADD_COLUMN, Kind.CREATE_TABLE)}
+    assert missing == set()
 
 
 def test_interrupted_oracle_type_change_loses_no_values() -> None:
-    """Its blocks, run over a model of the columns and stopped after each: the values are always in one of them.
+    """The blocks run over a model of the columns, interrupted after each block: no value is lost.
 
-    Each statement commits, and the metastore may write between two of them: what it could write is never dropped.
+    Each statement commits, and the metastore may write between two statements.
     """
     script = render(plan(assumed_schema("oracle", "1.2.0"), "2.2.0"))
-    found = re.findall(r"IF (spare .*) THEN\n    EXECUTE IMMEDIATE '((?:[^']|'')*)'", script)
-    assert len(found) == 5
-    for stop in range(len(found) + 1):
+    blocks = re.findall(r"IF (spare .*) THEN\n    EXECUTE IMMEDIATE '((?:[^']|'')*)'", script)
+    assert len(blocks) == 5
+    for stop in range(len(blocks) + 1):
         columns = {"PARAM_VALUE": ("VARCHAR2", "first")}
-        _run_blocks(found[:stop], columns)
+        _run_blocks(blocks[:stop], columns)
         if "PARAM_VALUE" in columns:
             columns["PARAM_VALUE"] = (columns["PARAM_VALUE"][0], "written since")
-            wanted = "written since"
+            expected = "written since"
         else:
-            wanted = "first"
-        _run_blocks(found, columns)
-        assert columns == {"PARAM_VALUE": ("CLOB", wanted)}, f"stopped after {stop} blocks"
+            expected = "first"
+        _run_blocks(blocks, columns)
+        assert columns == {"PARAM_VALUE": ("CLOB", expected)}, f"stopped after {stop} blocks"
 
 
 def _run_blocks(blocks: list[tuple[str, str]], columns: dict[str, tuple[str, str]]) -> None:
@@ -162,10 +159,10 @@ def _run_blocks(blocks: list[tuple[str, str]], columns: dict[str, tuple[str, str
 
 
 def test_derby_script_drops_no_column() -> None:
-    """`ij` goes on after an error: after a copy that failed it would drop all values of TABLE_PARAMS."""
-    made = plan(assumed_schema("derby", "2.3.0"))
-    step = made.step("TABLE_PARAMS.PARAM_VALUE wide")
+    """`ij` continues after errors: after a failed copy it would drop all values of TABLE_PARAMS."""
+    new_plan = plan(assumed_schema("derby", "2.3.0"))
+    step = new_plan.step("TABLE_PARAMS.PARAM_VALUE wide")
     assert step is not None and len(step.statements) > 1
-    script = render(made)
+    script = render(new_plan)
     assert "DROP COLUMN" not in script
     assert "upgrade apply` only" in script.replace("\n-- ", " ")

@@ -1,18 +1,17 @@
-"""Every start state on every database: what a plan says, what it does, and that it is taken back whole."""
+"""Upgrades and rollbacks of all start states on all databases."""
 
 from __future__ import annotations
 
 import pytest
 
 from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
-from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback
+from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback, verify
 from hive_views.schema_upgrade.execution import without_rows
 from hive_views.schema_upgrade.row_changes import doubtful_rows
-from hive_views.schema_upgrade.verification import verify
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.contents import rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases
-from tests.integration.schema_upgrade.states import MANGLED, MENDED, OLD, STATES, samples
+from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STATES, samples
 
 VIEW_COLUMNS = ["TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"]
 
@@ -21,35 +20,35 @@ VIEW_COLUMNS = ["TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"]
 def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         before = detect(session)
-        made = plan(before)
+        new_plan = plan(before)
         assert before.version == ("0.5.0" if state == "0.3.0" else state)
         old_types = types_of(session) if before.column("TBLS", "TBL_TYPE") else None
         old_rows = rows_of(session, "TBLS")
 
-        done = apply(session, made)
+        done = apply(session, new_plan)
 
         after = detect(session)
         rows = samples(old_types is not None)
-        assert done.done == tuple(step.id for step in made.steps)
+        assert done.done == tuple(step.id for step in new_plan.steps)
         assert plan(after).steps == ()
         assert types_of(session) == {row.name: row.expected for row in rows}
         assert [doubt.tbl_id for doubt in done.doubts] == [row.tbl_id for row in rows if row.doubtful]
         texts = dict(select(session, "TBLS", ["TBL_NAME", "VIEW_ORIGINAL_TEXT"]))
-        assert texts == {row.name: MENDED if row.text == MANGLED else row.text for row in rows}
+        assert texts == {row.name: REPAIRED if row.text == MOJIBAKE else row.text for row in rows}
 
-        assert apply(session, plan(detect(session))).done == (), "a second run finds nothing to do"
-        found = verify(session)
-        assert found.complete
-        assert found.views == sum(row.text is not None for row in rows)
-        broken = {check.view: check.validity for check in found.broken}
+        assert apply(session, plan(detect(session))).done == (), "the second run has no steps"
+        report = verify(session)
+        assert report.complete
+        assert report.views == sum(row.text is not None for row in rows)
+        broken = {check.view: check.validity for check in report.broken}
         assert broken == ({"sales.v_gone": "invalid", "sales.v_bad": "invalid"} if old_types else {})
 
         with pytest.raises(InvalidPlanError, match="no plan 0123 was applied"):
             rollback(session, plan_id="0123")
-        back = rollback(session, plan_id=made.id, dry_run=True)
-        assert back.rows > 0
+        reverted = rollback(session, plan_id=new_plan.id, dry_run=True)
+        assert reverted.rows > 0
         assert types_of(session) == {row.name: row.expected for row in rows}, "a dry run writes nothing"
-        assert rollback(session).rows == back.rows
+        assert rollback(session).rows == reverted.rows
         if old_types is not None:
             assert types_of(session) == old_types
             assert rows_of(session, "TBLS") == old_rows
@@ -58,17 +57,17 @@ def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, 
             assert rollback(session, schema=True).undone
             assert rows_of(session, "TBLS") == old_rows
             assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
-        assert rollback(session).rows == 0, "nothing is put back twice"
+        assert rollback(session).rows == 0, "values are restored once"
 
 
 @pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0", "2.3.0"])
 def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
-        made = plan(detect(session), "4.0.1")
-        assert made.target == "4.0.0"
-        assert made.hive_scripts[-1].name.startswith("upgrade-4.0.0-beta-1-to-4.0.0.")
+        new_plan = plan(detect(session), "4.0.1")
+        assert new_plan.target == "4.0.0"
+        assert new_plan.hive_scripts[-1].name.startswith("upgrade-4.0.0-beta-1-to-4.0.0.")
 
-        apply(session, made)
+        apply(session, new_plan)
 
         after = detect(session)
         for table, column in [
@@ -105,22 +104,24 @@ def test_columns_with_definitions_are_never_dropped(databases: Databases) -> Non
         )
         session.commit()
 
-        back = rollback(session, schema=True)
+        reverted = rollback(session, schema=True)
 
-        assert back.changed_since == ("TBL_ID 1: TBL_TYPE",)
-        kept = [each.split(":")[0] for each in back.kept if "would be lost" in each]
-        assert kept == ["TBLS.TBL_TYPE", "TBLS.VIEW_EXPANDED_TEXT", "TBLS.VIEW_ORIGINAL_TEXT"], "backwards"
+        assert reverted.changed_since == ("TBL_ID 1: TBL_TYPE",)
+        kept_columns = [item.split(":")[0] for item in reverted.kept if "would be lost" in item]
+        assert kept_columns == ["TBLS.TBL_TYPE", "TBLS.VIEW_EXPANDED_TEXT", "TBLS.VIEW_ORIGINAL_TEXT"], (
+            "in reverse order"
+        )
         assert (1, text, text, "VIRTUAL_VIEW") in select(
             session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_TYPE"]
         )
 
 
-class _StoppedError(Exception):
-    """Raised in the middle of a rollback."""
+class _InterruptedError(Exception):
+    """Interrupts a rollback."""
 
 
 def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) -> None:
-    """Stopped after its first statement, then after its second, and so on, until one comes through."""
+    """The rollback is interrupted after its first statement, then after its second, and so on."""
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
         apply(session, plan(detect(session), "3.1.0"), batch_size=3)
@@ -131,19 +132,19 @@ def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) 
                 nonlocal seen
                 seen += 1
                 if seen == stop:
-                    raise _StoppedError
+                    raise _InterruptedError
 
             try:
-                found = rollback(session, schema=True, progress=stop_at)
+                reverted = rollback(session, schema=True, progress=stop_at)
                 break
-            except _StoppedError:
+            except _InterruptedError:
                 session.rollback()
         assert stop > 4, "several were stopped"
         assert rows_of(session, "TBLS") == rows
-        wide = {each.split(":")[0] for each in found.kept}
-        assert wide == {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide", "NEXT_LOCK_ID row"}
-        left = schema_of(session)
-        assert [(table.name, [column.name for column in table.columns]) for table in left.tables] == [
+        kept = {item.split(":")[0] for item in reverted.kept}
+        assert kept == {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide", "NEXT_LOCK_ID row"}
+        after = schema_of(session)
+        assert [(table.name, [column.name for column in table.columns]) for table in after.tables] == [
             (table.name, [column.name for column in table.columns]) for table in before.tables
         ]
 
@@ -151,50 +152,50 @@ def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) 
 def test_plan_json_survives_round_trip_without_password(databases: Databases) -> None:
     address = databases.copy("0.7.0")
     with databases.open(address) as session:
-        made = plan(detect(session), "3.1.3")
-    text = dumps(made)
-    assert loads(text) == made
+        new_plan = plan(detect(session), "3.1.3")
+    text = dumps(new_plan)
+    assert loads(text) == new_plan
     assert address.password.reveal() not in text
 
 
 def test_dry_run_writes_nothing(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
-        made = plan(detect(session))
-        found = apply(session, made, dry_run=True)
-        assert found.done == tuple(step.id for step in made.steps)
+        new_plan = plan(detect(session))
+        applied = apply(session, new_plan, dry_run=True)
+        assert applied.done == tuple(step.id for step in new_plan.steps)
         assert (schema_of(session), rows_of(session, "TBLS")) == (before, rows)
-        assert rollback(session, schema=True).undone == (), "no table of ours was made"
+        assert rollback(session, schema=True).undone == (), "the dry run creates no backup table"
 
 
 def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
-        made = plan(detect(session))
+        new_plan = plan(detect(session))
         quote = session.dialect.quote
         session.execute(f"ALTER TABLE {quote('TBLS')} ADD COLUMN {quote('TBL_TYPE')} VARCHAR(128)")
         session.commit()
         with pytest.raises(PlanChangedError, match="never started"):
-            apply(session, made)
+            apply(session, new_plan)
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
 
 
 def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> None:
     with databases.open(databases.copy("0.12.0")) as session:
-        made = plan(detect(session), "2.3.0")
-        apply(session, without_rows(made))
+        new_plan = plan(detect(session), "2.3.0")
+        apply(session, without_rows(new_plan))
         session.execute(
             f"UPDATE {session.dialect.quote('VERSION')} SET {session.dialect.quote('SCHEMA_VERSION')} = '1.2.0'"
         )
         session.commit()
         with pytest.raises(PlanChangedError, match=r"version is 1\.2\.0, the plan was made for 0\.12\.0"):
-            apply(session, made)
+            apply(session, new_plan)
 
 
 def test_plan_for_another_database_is_rejected(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
-        made = plan(detect(session))
+        new_plan = plan(detect(session))
     with databases.open(databases.copy("0.5.0")) as other, pytest.raises(InvalidPlanError, match="was made for"):
-        apply(other, made)
+        apply(other, new_plan)
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
@@ -202,13 +203,13 @@ def test_running_metastore_blocks_apply_and_rollback(kind: str, request: pytest.
     databases: Databases = request.getfixturevalue(kind)
     address = databases.copy("0.5.0")
     with databases.open(address) as metastore, databases.open(address) as session:
-        made = plan(detect(session))
+        new_plan = plan(detect(session))
         with pytest.raises(MetastoreRunningError, match="1 other session") as caught:
-            apply(session, made)
+            apply(session, new_plan)
         assert "hive" in caught.value.sessions[0]
         assert detect(session, rows=False).column("TBLS", "TBL_TYPE") is None
-        found = apply(session, made, while_running=True)
-        assert "other session" in found.warnings[0]
+        applied = apply(session, new_plan, while_running=True)
+        assert "other session" in applied.warnings[0]
         assert types_of(metastore)["t"] == "MANAGED_TABLE"
         with pytest.raises(MetastoreRunningError):
             rollback(session)
@@ -222,9 +223,13 @@ def test_row_types_can_be_filled_in_again(databases: Databases, state: str) -> N
         quote = session.dialect.quote
         session.execute(f"UPDATE {quote('TBLS')} SET {quote('TBL_TYPE')} = NULL WHERE {quote('TBL_ID')} IN (1, 22)")
         session.commit()
-        made = plan(detect(session))
-        assert [step.id for step in made.steps] == ["rows TBL_TYPE"]
-        apply(session, made, batch_size=3)
+        new_plan = plan(detect(session))
+        assert [step.id for step in new_plan.steps] == ["rows TBL_TYPE"]
+        apply(session, new_plan, batch_size=3)
         assert types_of(session)["t"] == "MANAGED_TABLE"
         assert types_of(session)["v_ext"] == "VIRTUAL_VIEW"
-        assert [doubt.name for doubt in doubtful_rows(session)] == ["sales.odd", "sales.nothing", "sales.says_external"]
+        assert [doubt.name for doubt in doubtful_rows(session)] == [
+            "sales.odd",
+            "sales.nothing",
+            "sales.typed_external",
+        ]
