@@ -104,7 +104,7 @@ def test_longest_names(open_catalog: CatalogFactory, database: str, own_director
     catalog = open_catalog({"iceberg.hive.lock-check-min-wait-ms": "1"})
     name = "x" * 128
     catalog.create_view((database, name), SCHEMA, version(database), location=f"{own_directory}/128")
-    with pytest.raises(LockError, match=r"HIVE_LOCKS.*at most 128 characters: choose a shorter one"):
+    with pytest.raises(LockError, match=r"HIVE_LOCKS.*at most 128 characters: choose a shorter name"):
         catalog.create_view((database, "x" * 129), SCHEMA, version(database), location=f"{own_directory}/129")
     assert files_below(f"{own_directory}/129") == set()
     unlocked = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})

@@ -167,12 +167,12 @@ def test_hive_2_rejects_change(catalog: HiveViewCatalog, name: str, change: dict
     """It says that it did."""
     catalog.create_namespace(name, {"comment": "one", "p": "1"})
     before = catalog.load_namespace_properties(name)
-    with pytest.raises(MetastoreRefusedError, match=f"keeps the {key} of a database"):
+    with pytest.raises(MetastoreRefusedError, match=f"cannot change the {key} of a database"):
         catalog.update_namespace_properties(name, **change)
     assert catalog.load_namespace_properties(name) == {**before, "p": "2"}
 
 
 def test_location_cannot_be_removed(catalog: HiveViewCatalog, name: str) -> None:
     catalog.create_namespace(name)
-    with pytest.raises(InvalidPropertyError, match="always has one"):
+    with pytest.raises(InvalidPropertyError, match="always has a location"):
         catalog.update_namespace_properties(name, removals={"location"})

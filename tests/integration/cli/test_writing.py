@@ -106,7 +106,7 @@ def test_create_from_a_file_and_from_standard_input(
         ),
         (["--file", "/nowhere.sql", "-c", "n:int"], "--file: /nowhere.sql cannot be read"),
         (["--sql", "SELECT 1", "-c", "n"], "--column: 'n' is not of the form name:type"),
-        (["--sql", "SELECT 1", "-c", "n:nothing"], "'nothing' is no type"),
+        (["--sql", "SELECT 1", "-c", "n:nothing"], "'nothing' is not a type"),
         ([*QUERY, "-p", "x"], "--property: 'x' is not of the form key=value"),
         ([*QUERY, "-p", "uuid=x"], "the catalog itself writes this key"),
         ([*QUERY, "--if-not-exists", "--or-replace"], "--if-not-exists: cannot be combined with --or-replace"),

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.export import export_script
-from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned_outcome
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import Plan, PlanStatus, plan_import
 from hive_views.legacy_import.revert import RevertStatus, revert_views
@@ -236,7 +236,7 @@ def chosen(plan: Plan) -> Plan:
 def imported(plan: Plan, done: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog) -> dict[str, ImportOutcome]:
     """Run the plan's rest with four workers, level by level."""
     work = importer_for(plan, catalog)
-    ended = {entry.name: planned(entry) for entry in plan.entries} | done
+    ended = {entry.name: planned_outcome(entry) for entry in plan.entries} | done
     left = [entry for entry in plan.ready if entry.name not in done]
     with ThreadPoolExecutor(4) as pool:
         for level in range(1 + max(entry.level for entry in left)):

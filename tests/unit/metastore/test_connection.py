@@ -432,5 +432,5 @@ def test_expired_kerberos_ticket_breaks_the_connection() -> None:
     pytest.importorskip("gssapi")
     ours = Kerberos("hive", "localhost")
     ours._level, ours._limit = 4, 100
-    with pytest.raises(ConnectionError, match="cannot be sealed"):
+    with pytest.raises(ConnectionError, match="cannot be encrypted"):
         ours.wrap(b"request")
