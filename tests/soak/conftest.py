@@ -1,4 +1,4 @@
-"""The cluster that a soak is about, and what its clients begin with."""
+"""The cluster of a soak and its initial database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.soak.faults import Disk
 from tests.soak.ledger import Ledger
 
 BASE_ROWS = 20
-"""Rows of the table that the materialized views read; half of them are in each view."""
+"""Rows of the table that the materialized views read; each view has half of them."""
 
 KEEP_ALL = {
     "view-default.version.history.num-entries": "1000000",
@@ -30,10 +30,10 @@ KEEP_ALL = {
     "view-default.commit.retry.min-wait-ms": "20",
     "view-default.commit.retry.max-wait-ms": "1000",
 }
-"""Of all catalogs: no version is ever forgotten."""
+"""Properties of all catalogs: no version expires, and commits are retried."""
 
-SETTING_UP = 99
-"""The number of the client that makes what is there before."""
+SETUP_CLIENT = 99
+"""The number of the client that creates the initial views."""
 
 
 @pytest.fixture
@@ -44,22 +44,22 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def proxies(cluster: Cluster) -> Iterator[list[ThriftProxy]]:
-    """One before each metastore."""
+    """A proxy for each metastore."""
     with ExitStack() as stack:
         yield [stack.enter_context(ThriftProxy(port)) for port in (cluster.first.port, cluster.second.port)]
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    """Where the files of one view are."""
-    made = Disk(tmp_path / "disk")
-    yield made
-    made.close()
+    """The disk with the files of one view."""
+    view_disk = Disk(tmp_path / "disk")
+    yield view_disk
+    view_disk.close()
 
 
 @pytest.fixture
-def begun(cluster: Cluster, disk: Disk, tmp_path: Path) -> str:
-    """The database with the views that are never dropped; how they were made is in the ledger."""
+def soak_database(cluster: Cluster, disk: Disk, tmp_path: Path) -> str:
+    """A database with the views that are never dropped; their creation is logged."""
     name = "soak"
     with connect(cluster.second.port) as client:
         client.create_database(Database(name=name, locationUri=f"{cluster.first.warehouse}/{name}.db"))
@@ -68,11 +68,13 @@ def begun(cluster: Cluster, disk: Disk, tmp_path: Path) -> str:
     ledger = Ledger(ledgers)
     with HiveViewCatalog("prod", **cluster.properties, **KEEP_ALL) as catalog:
         for number, view in enumerate(STEADY, 1):
-            token = f"{SETTING_UP}-{number}"
-            place = f"{disk.path.as_uri()}/{view}" if view == STEADY[-1] else None
-            with ledger.attempt(SETTING_UP, number, "create", name=view, token=token) as learned:
-                made = catalog.create_view((name, view), SCHEMA, version(name, ("spark", text(token))), location=place)
-                learned.update(uuid=made.metadata.view_uuid, version=1)
+            token = f"{SETUP_CLIENT}-{number}"
+            location = f"{disk.path.as_uri()}/{view}" if view == STEADY[-1] else None
+            with ledger.attempt(SETUP_CLIENT, number, "create", name=view, token=token) as result:
+                created_view = catalog.create_view(
+                    (name, view), SCHEMA, version(name, ("spark", text(token))), location=location
+                )
+                result.update(uuid=created_view.metadata.view_uuid, version=1)
         schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "amount", LongType()))
         ids = list(range(BASE_ROWS))
         catalog.create_table((name, "base"), schema).append(

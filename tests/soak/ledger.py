@@ -1,7 +1,7 @@
-"""What the clients of a soak were told, written down by themselves: an append-only file of JSON lines a client.
+"""Logs of the operations of clients and their outcomes: an append-only file of JSON lines per client.
 
-An entry is written before a call and one after it. A line reaches the operating system before the call begins, so a
-client that is killed leaves what it tried.
+Entries are written before and after each operation. An entry reaches the operating system before the operation begins,
+so the logs of killed clients contain it.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from pathlib import Path
 from typing import Any
 
 FOREVER = 1 << 62
-"""The end of what never ended: its request may still arrive."""
+"""The end of an operation that did not end; its request may still arrive."""
 
 
 class Outcome(Enum):
-    """What a client was told."""
+    """The outcome of an operation for its client."""
 
-    DONE = "done"
-    """It was made."""
-    REFUSED = "refused"
-    """It failed and changed nothing."""
+    APPLIED = "applied"
+    """The operation succeeded."""
+    REJECTED = "rejected"
+    """The operation failed and changed nothing."""
     UNKNOWN = "unknown"
-    """Nobody can tell."""
-    CUT_SHORT = "cut short"
-    """Nothing: the client was killed."""
+    """The client raised CommitStateUnknownException."""
+    INTERRUPTED = "interrupted"
+    """The client was killed."""
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether it may have been made or not."""
-        return self in (Outcome.UNKNOWN, Outcome.CUT_SHORT)
+    def is_undetermined(self) -> bool:
+        """Whether the operation may have been applied or not."""
+        return self in (Outcome.UNKNOWN, Outcome.INTERRUPTED)
 
 
 class Ledger:
-    """Where one process writes; each of its clients has a file of its own.
+    """Writes the logs of the clients of one process, one file per client.
 
     Args:
         directory: The directory of all ledgers.
@@ -52,7 +52,7 @@ class Ledger:
         self._guard = threading.Lock()
 
     def note(self, client: int, number: int, **entry: Any) -> None:
-        """Write one entry about an attempt."""
+        """Write an entry about an operation."""
         with self._guard:
             if client not in self._files:
                 path = self._directory / f"{client}.jsonl"
@@ -61,12 +61,12 @@ class Ledger:
         os.write(self._files[client], line.encode())
 
     @contextmanager
-    def attempt(self, client: int, number: int, operation: str, **what: Any) -> Iterator[dict[str, Any]]:
-        """Write down that an operation is begun, and that it is done; the caller writes down how else it ends."""
-        self.note(client, number, event="try", operation=operation, **what)
-        learned: dict[str, Any] = {}
-        yield learned
-        self.note(client, number, event=Outcome.DONE.value, **learned)
+    def attempt(self, client: int, number: int, operation: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+        """Write that an operation begins, and that it was applied; the caller writes other outcomes."""
+        self.note(client, number, event="try", operation=operation, **arguments)
+        result: dict[str, Any] = {}
+        yield result
+        self.note(client, number, event=Outcome.APPLIED.value, **result)
 
 
 @dataclass
@@ -77,23 +77,23 @@ class Attempt:
     number: int
     operation: str
     start: int
-    """When it was begun, in nanoseconds of the machine's monotonic clock."""
+    """The start time in nanoseconds of the monotonic clock."""
     end: int = FOREVER
-    """When the client was told."""
-    outcome: Outcome = Outcome.CUT_SHORT
-    known: dict[str, Any] = field(default_factory=dict)
-    """What was written down about it."""
+    """The time of the outcome."""
+    outcome: Outcome = Outcome.INTERRUPTED
+    details: dict[str, Any] = field(default_factory=dict)
+    """The arguments and results of the operation."""
 
     def get(self, key: str) -> Any:
-        """What was written down; None where nothing was."""
-        return self.known.get(key)
+        """An argument or a result; None if it was not written."""
+        return self.details.get(key)
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.client}/{self.number} ({self.outcome.value}): {self.known}"
+        return f"{self.operation} {self.client}/{self.number} ({self.outcome.value}): {self.details}"
 
 
 def read_ledgers(directory: Path) -> list[Attempt]:
-    """All attempts of all clients, by the time at which they were begun."""
+    """The operations of all clients by start time."""
     attempts: dict[tuple[int, int], Attempt] = {}
     outcomes = {outcome.value: outcome for outcome in Outcome}
     for path in directory.glob("*.jsonl"):
@@ -104,7 +104,7 @@ def read_ledgers(directory: Path) -> list[Attempt]:
             if event == "try":
                 attempts[key] = Attempt(*key, entry.pop("operation"), at)
             attempt = attempts[key]
-            attempt.known.update(entry)
+            attempt.details.update(entry)
             if event in outcomes:
                 attempt.outcome, attempt.end = outcomes[event], at
     return sorted(attempts.values(), key=lambda attempt: attempt.start)

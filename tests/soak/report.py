@@ -1,4 +1,4 @@
-"""The figures of a soak, for people."""
+"""The report of a soak as Markdown."""
 
 from __future__ import annotations
 
@@ -6,82 +6,82 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.soak.check import Verdict
-from tests.soak.crews import Holding
+from tests.soak.check import CheckResult
 from tests.soak.ledger import Attempt, Outcome
+from tests.soak.worker_processes import ResourceUsage
 
 
 @dataclass
-class Moment:
-    """What was held while nobody did anything."""
+class ResourceSample:
+    """Resources while all clients were idle."""
 
     seconds: float
-    """For how long the clients had worked by then."""
-    processes: list[Holding]
-    """Of the clients; the first of them was never killed."""
+    """The duration of the load until then, in seconds."""
+    processes: list[ResourceUsage]
+    """Resources of the worker processes; the first of them is never killed."""
     sessions: int
-    """Of PostgreSQL."""
+    """PostgreSQL sessions."""
     locks: int
     """Rows of HIVE_LOCKS."""
 
 
 @dataclass
-class Figures:
-    """All that a soak measured."""
+class Measurements:
+    """Measurements of a soak."""
 
     seed: int
     seconds: float = 0.0
-    moments: list[Moment] = field(default_factory=list)
+    samples: list[ResourceSample] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     calls: int = 0
-    servers: dict[str, Holding] = field(default_factory=dict)
-    refreshes_left: dict[str, int] = field(default_factory=dict)
-    """What killed refreshes left behind, before it was removed."""
+    servers: dict[str, ResourceUsage] = field(default_factory=dict)
+    orphans: dict[str, int] = field(default_factory=dict)
+    """Counts of orphans of killed refreshes, before they were removed."""
 
 
-def markdown(figures: Figures, attempts: Iterable[Attempt], verdict: Verdict) -> str:
-    """Tables for a page."""
+def markdown(measurements: Measurements, attempts: Iterable[Attempt], check_result: CheckResult) -> str:
+    """Tables of all measurements."""
     attempts = list(attempts)
-    lines = [f"{figures.seconds / 60:.1f} minutes of load, seed {figures.seed}.", ""]
-    lines += ["| operation | done | refused | unknown | cut short |", "|---|---|---|---|---|"]
+    lines = [f"{measurements.seconds / 60:.1f} minutes of load, seed {measurements.seed}.", ""]
+    lines += ["| operation | applied | rejected | unknown | interrupted |", "|---|---|---|---|---|"]
     table = Counter((attempt.operation, attempt.outcome) for attempt in attempts)
     for operation in sorted({operation for operation, _ in table}):
         lines.append(_row(operation, *(table[operation, outcome] for outcome in Outcome)))
     lines.append(_row("all", *(sum(1 for item in attempts if item.outcome is outcome) for outcome in Outcome)))
     errors = Counter(
-        (item.known["error"], item.outcome.value) for item in attempts if "error" in item.known
+        (item.details["error"], item.outcome.value) for item in attempts if "error" in item.details
     ).most_common()
-    lines += ["", "| error | told as | times |", "|---|---|---|"]
+    lines += ["", "| error | outcome | count |", "|---|---|---|"]
     lines += [_row(f"`{error}`", outcome, count) for (error, outcome), count in errors]
-    lines += ["", "| fault | times |", "|---|---|"]
-    lines += [_row(kind, count) for kind, count in figures.faults.most_common()]
-    lines.append(_row("all", sum(figures.faults.values())))
-    lines += ["", f"{figures.calls:,} calls passed the proxies.", "", "| checked | count |", "|---|---|"]
-    lines += [_row(what, count) for what, count in sorted(verdict.counts.items())]
-    lines += [_row(f"left by refreshes: {what}", count) for what, count in figures.refreshes_left.items()]
+    lines += ["", "| fault | count |", "|---|---|"]
+    lines += [_row(kind, count) for kind, count in measurements.faults.most_common()]
+    lines.append(_row("all", sum(measurements.faults.values())))
+    lines += ["", f"{measurements.calls:,} calls passed the proxies.", "", "| checked | count |", "|---|---|"]
+    lines += [_row(name, count) for name, count in sorted(check_result.counts.items())]
+    lines += [_row(f"orphans of refreshes: {kind}", count) for kind, count in measurements.orphans.items()]
     lines += [
         "",
-        "| after | process | connections | files | threads | memory | objects | sessions of PostgreSQL | locks |",
+        "| after | process | connections | files | threads | memory | objects | PostgreSQL sessions | locks |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for moment in figures.moments:
-        for number, held in enumerate(moment.processes):
+    for sample in measurements.samples:
+        for number, usage in enumerate(sample.processes):
             name = "clients, never killed" if number == 0 else f"clients {number}"
             lines.append(
                 _row(
-                    f"{moment.seconds:.0f} s",
+                    f"{sample.seconds:.0f} s",
                     name,
-                    held.connections,
-                    held.files,
-                    held.threads,
-                    f"{held.memory} MiB",
-                    f"{held.objects:,}",
-                    moment.sessions,
-                    moment.locks,
+                    usage.connections,
+                    usage.files,
+                    usage.threads,
+                    f"{usage.memory} MiB",
+                    f"{usage.objects:,}",
+                    sample.sessions,
+                    sample.locks,
                 )
             )
-    for name, held in figures.servers.items():
-        lines.append(_row("the end", name, "", held.files, held.threads, f"{held.memory} MiB", "", "", ""))
+    for name, usage in measurements.servers.items():
+        lines.append(_row("the end", name, "", usage.files, usage.threads, f"{usage.memory} MiB", "", "", ""))
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""A process with several clients: `python -m tests.soak.worker PLAN`, PLAN being a `Plan` as JSON.
+"""A process with several clients: `python -m tests.soak.worker PLAN`; PLAN is a `Plan` as JSON.
 
-It is told what to do by lines on its standard input, and answers each with a line of JSON: `go`, `pause` (answered when
-every client has ended what it was doing) and `stop`.
+It reads commands from standard input and answers each with a line of JSON: `go`, `pause` (answered when all clients
+have completed their operations) and `stop`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.soak.client import Client, Plan
 from tests.soak.ledger import Ledger
 
 
-class Crew:
+class ClientThreads:
     """The threads of the clients."""
 
     def __init__(self, clients: list[Client]) -> None:
@@ -24,20 +24,20 @@ class Crew:
         self._state = threading.Condition()
         self._running = False
         self._busy = 0
-        self._ended = False
+        self._stopped = False
         self._threads = [threading.Thread(target=self._work, args=(client,)) for client in clients]
         for thread in self._threads:
             thread.start()
 
     def go(self) -> dict[str, int]:
-        """Let the clients work."""
+        """Start or resume the clients."""
         with self._state:
             self._running = True
             self._state.notify_all()
         return {}
 
     def pause(self) -> dict[str, int]:
-        """Wait until no client is doing anything."""
+        """Wait until all clients are idle."""
         with self._state:
             self._running = False
             self._state.wait_for(lambda: self._busy == 0)
@@ -48,7 +48,7 @@ class Crew:
         """End the clients."""
         answer = self.pause()
         with self._state:
-            self._ended = True
+            self._stopped = True
             self._state.notify_all()
         for thread in self._threads:
             thread.join()
@@ -59,8 +59,8 @@ class Crew:
     def _work(self, client: Client) -> None:
         while True:
             with self._state:
-                self._state.wait_for(lambda: self._running or self._ended)
-                if self._ended:
+                self._state.wait_for(lambda: self._running or self._stopped)
+                if self._stopped:
                     return
                 self._busy += 1
             client.step()
@@ -70,19 +70,19 @@ class Crew:
 
 
 def main() -> None:
-    """Obey."""
-    given = json.loads(sys.argv[1])
-    plan = Plan(**{**given, "clients": tuple(given["clients"])})
+    """Run the commands of the parent process."""
+    document = json.loads(sys.argv[1])
+    plan = Plan(**{**document, "clients": tuple(document["clients"])})
     ledger = Ledger(Path(plan.ledgers))
-    crew = Crew([Client(plan, client, ledger) for client in plan.clients])
-    orders = {"go": crew.go, "pause": crew.pause, "stop": crew.stop}
+    threads = ClientThreads([Client(plan, client, ledger) for client in plan.clients])
+    commands = {"go": threads.go, "pause": threads.pause, "stop": threads.stop}
     for line in sys.stdin:
-        order = line.strip()
-        print(json.dumps({"order": order, **orders[order]()}), flush=True)
-        if order == "stop":
+        command = line.strip()
+        print(json.dumps({"command": command, **commands[command]()}), flush=True)
+        if command == "stop":
             return
-    # Whoever gave the orders is gone.
-    crew.stop()
+    # The parent process ended.
+    threads.stop()
 
 
 if __name__ == "__main__":

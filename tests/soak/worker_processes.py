@@ -1,4 +1,4 @@
-"""The processes of a soak, and what they hold: connections, files, threads, memory."""
+"""The worker processes of a soak and their resources: connections, files, threads, memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass(frozen=True)
-class Holding:
-    """What a process holds at one moment, while none of its clients does anything."""
+class ResourceUsage:
+    """Resources of a process while its clients are idle."""
 
     connections: int
     """Established TCP connections to the metastores."""
@@ -29,11 +29,11 @@ class Holding:
     memory: int
     """Resident memory, in MiB."""
     objects: int = 0
-    """Objects that Python's garbage collector knows; 0 where nobody can tell."""
+    """Objects tracked by Python's garbage collector; 0 for other programs."""
 
 
-def holding(pid: int, ports: set[int], objects: int = 0) -> Holding:
-    """What a process holds."""
+def measure_resources(pid: int, ports: set[int], objects: int = 0) -> ResourceUsage:
+    """Measure the resources of a process."""
     process = psutil.Process(pid)
     with process.oneshot():
         connections = [
@@ -41,7 +41,7 @@ def holding(pid: int, ports: set[int], objects: int = 0) -> Holding:
             for item in process.net_connections(kind="tcp")
             if item.status == psutil.CONN_ESTABLISHED and item.raddr and item.raddr.port in ports
         ]
-        return Holding(
+        return ResourceUsage(
             len(connections),
             process.num_fds(),
             process.num_threads(),
@@ -50,13 +50,13 @@ def holding(pid: int, ports: set[int], objects: int = 0) -> Holding:
         )
 
 
-class Crews:
+class WorkerProcesses:
     """Processes with several clients each.
 
     Args:
-        plan: What they are to do.
-        processes: How many there are; the clients of the plan are dealt out among them.
-        temporary: Where they put temporary files.
+        plan: Their task.
+        processes: The number of processes; the clients of the plan are distributed among them.
+        temporary: The directory for temporary files.
         ports: The ports of the metastores.
     """
 
@@ -66,48 +66,49 @@ class Crews:
         self._environment = {**os.environ, "TMPDIR": str(temporary)}
         self._generation = 0
         self._log = (temporary.parent / "workers.log").open("ab")
-        self._plans = [replace(plan, clients=plan.clients[at::processes]) for at in range(processes)]
-        self._processes = [self._start(at) for at in range(processes)]
+        self._plans = [replace(plan, clients=plan.clients[index::processes]) for index in range(processes)]
+        self._processes = [self._start(index) for index in range(processes)]
 
     def go(self) -> None:
-        """Let all clients work."""
+        """Start or resume all clients."""
         for process in self._processes:
-            self._order(process, "go")
+            self._send(process, "go")
 
-    def pause(self) -> list[Holding]:
-        """Wait until no client does anything."""
+    def pause(self) -> list[ResourceUsage]:
+        """Wait until all clients are idle; returns the resources of the processes."""
         for process in self._processes:
-            self._order(process, "pause")
-        objects = [self._answer(process, "pause")["objects"] for process in self._processes]
+            self._send(process, "pause")
+        objects = [self._receive(process, "pause")["objects"] for process in self._processes]
         return [
-            holding(process.pid, self._ports, count) for process, count in zip(self._processes, objects, strict=True)
+            measure_resources(process.pid, self._ports, count)
+            for process, count in zip(self._processes, objects, strict=True)
         ]
 
-    def kill(self, at: int) -> None:
-        """Kill a process that works, wherever it is, and start another one in its place."""
-        self._processes[at].kill()
-        self._end(self._processes[at])
-        self._processes[at] = self._start(at)
-        self._order(self._processes[at], "go")
+    def kill(self, index: int) -> None:
+        """Kill a running process, and start a replacement."""
+        self._processes[index].kill()
+        self._end(self._processes[index])
+        self._processes[index] = self._start(index)
+        self._send(self._processes[index], "go")
 
     def stop(self) -> list[int]:
-        """End all processes."""
+        """End all processes; returns their exit codes."""
         for process in self._processes:
-            self._order(process, "stop")
-            self._answer(process, "stop")
+            self._send(process, "stop")
+            self._receive(process, "stop")
         return [self._end(process) for process in self._processes]
 
     def close(self) -> None:
-        """End what still runs, whatever happened."""
+        """Kill processes that still run."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
             self._end(process)
         self._log.close()
 
-    def _start(self, at: int) -> subprocess.Popen[str]:
+    def _start(self, index: int) -> subprocess.Popen[str]:
         self._generation += 1
-        plan = replace(self._plans[at], generation=self._generation)
+        plan = replace(self._plans[index], generation=self._generation)
         return subprocess.Popen(
             [sys.executable, "-m", "tests.soak.worker", json.dumps(asdict(plan))],
             stdin=subprocess.PIPE,
@@ -119,20 +120,20 @@ class Crews:
         )
 
     @staticmethod
-    def _order(process: subprocess.Popen[str], order: str) -> None:
+    def _send(process: subprocess.Popen[str], command: str) -> None:
         assert process.stdin is not None
-        process.stdin.write(f"{order}\n")
+        process.stdin.write(f"{command}\n")
         process.stdin.flush()
 
     @staticmethod
-    def _answer(process: subprocess.Popen[str], order: str) -> dict[str, int]:
-        """The answer to an order, behind those to the orders before it."""
+    def _receive(process: subprocess.Popen[str], command: str) -> dict[str, int]:
+        """Read the answer to a command, skipping answers to earlier commands."""
         assert process.stdout is not None
         for line in process.stdout:
             answer = json.loads(line)
-            if answer["order"] == order:
+            if answer["command"] == command:
                 return answer
-        raise AssertionError(f"a process ended by itself, with exit code {process.wait()}")
+        raise AssertionError(f"a worker process ended with exit code {process.wait()}")
 
     @staticmethod
     def _end(process: subprocess.Popen[str]) -> int:
