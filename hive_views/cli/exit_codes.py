@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
         member.meaning = meaning
         return member
 
-    OK = (0, "The command did what it was asked to do.")
+    OK = (0, "The command succeeded.")
     FAILED = (
         1,
         "The command failed, or `doctor`, `deps check` or `deps impact` found a problem; "
@@ -39,16 +39,15 @@ class ExitCode(IntEnum):
     NOT_FOUND = (3, "No such view, version, database or table.")
     CONFLICT = (
         4,
-        "The name is taken, views depend on it, the view would lose a dialect, or somebody else changed or locked it "
-        "meanwhile. "
+        "The name is taken, views depend on it, the view would lose a dialect, or another client changed or locked it. "
         "Nothing was changed.",
     )
-    UNKNOWN = (5, "The metastore did not say whether the change took place. Look at the view before trying again.")
-    UNREACHABLE = (6, "No metastore could be reached, or it gave no answer to a question. Nothing was changed.")
+    UNKNOWN = (5, "The metastore did not reply whether the change was applied. Check the view before you try again.")
+    UNREACHABLE = (6, "No metastore could be reached, or it did not answer a read. Nothing was changed.")
     INTERNAL = (70, "A defect of this program; its traceback is on stderr. Please report it.")
-    HANGUP = (129, "The terminal went away (SIGHUP); locks and temporary rows were removed first.")
+    HANGUP = (129, "The terminal was closed (SIGHUP); locks and temporary rows were removed first.")
     INTERRUPTED = (130, "Interrupted (Ctrl-C); locks and temporary rows were removed first.")
-    TERMINATED = (143, "Ended from outside (SIGTERM); locks and temporary rows were removed first.")
+    TERMINATED = (143, "Terminated (SIGTERM); locks and temporary rows were removed first.")
 
 
 CODES: dict[type[errors.HiveViewsError], ExitCode] = {
